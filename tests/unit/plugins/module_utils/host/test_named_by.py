@@ -281,7 +281,7 @@ class TestAnotherProgram:
 
     def test_while_a_block_reads_it(self, host: Host, child: subprocess.Popen[bytes], top: Path) -> None:
         process = Processes(host).all[child.pid]
-        with pytest.raises(Unobservable, match="expected .*/faircom"), named_by.by_process(host, process):
+        with pytest.raises(Unobservable, match=r"expected .*/faircom"), named_by.by_process(host, process):
             self.become_root(child)
             with pytest.raises(Withheld):
                 text(host, top / "secret")
@@ -292,7 +292,7 @@ class TestAnotherProgram:
         assert [one["pids"] for one in Engines(host, ("faircom",)).instances()]
         self.become_root(child)
         with (
-            pytest.raises(Unobservable, match="expected .*/faircom"),
+            pytest.raises(Unobservable, match=r"expected .*/faircom"),
             named_by.of_instance(host, [child.pid]),
         ):
             raise AssertionError("its paths would be opened")
