@@ -288,7 +288,7 @@ def test_a_write_through_a_mapping_in_memory_is_not_missed(tmp_path: Path) -> No
         ) as writer:
             assert writer.stdin and writer.stdout and writer.stdout.readline() == "mapped\n"
             time.sleep(0.5)
-            with subprocess.Popen(["sleep", "100"]) as server:
+            with subprocess.Popen(["sleep", "10"]) as server:
                 time.sleep(0.3)
                 start = since_start.start_of(Systemd(), Process(server.pid, 0, "", "", None, None, None))
                 writer.stdin.write("\n")
