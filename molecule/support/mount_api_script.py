@@ -63,17 +63,20 @@ def expect(what, observed, expected):
         wrong.append(f"{what}: observed {observed}, expected {expected}")
 
 
-def expect_only(what, act, changed):
-    """Require that an act changes these options of the superblock, and no flag of any mount here or elsewhere."""
-    options, flags, elsewhere = (
-        in_effect(),
-        [m.options for m in table()],
-        [m.options for m in table(other.pid)],
-    )
+def expect_only(what, act, changed, is_elsewhere=True):
+    """Require that an act changes these options of the superblock, and no flag of any mount here or elsewhere.
+
+    `is_elsewhere`: whether the process with mounts of its own still runs.
+    """
+
+    def others():
+        return [m.options for m in table(other.pid)] if is_elsewhere else []
+
+    options, flags, elsewhere = in_effect(), [m.options for m in table()], others()
     act()
     expect(f"{what}: options", sorted(in_effect() ^ options), sorted(changed))
     expect(f"{what}: flags", [m.options for m in table()], flags)
-    expect(f"{what}: flags elsewhere", [m.options for m in table(other.pid)], elsewhere)
+    expect(f"{what}: flags elsewhere", others(), elsewhere)
 
 
 def writable(target):
@@ -135,7 +138,12 @@ try:
     sh(f"mount -t {fstype} -o ro {device} {SECOND}")
     if has_barrier:
         for option in (OFF, ON):
-            host.set_mount_options(mount(POINT), [option])
+            expect_only(
+                f"{option} of a read-only superblock",
+                partial(set_options, POINT, option),
+                barrier,
+                is_elsewhere=False,
+            )
             expect(f"{option} of a read-only superblock", (writable(POINT), writable(SECOND)), (False, False))
             expect(
                 f"{option} of a read-only superblock: flags",

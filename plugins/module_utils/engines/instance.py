@@ -141,14 +141,8 @@ def of_mains(
 
 def _built(host: Host, main: Process, build: Callable[[Process], Instance]) -> Instance:
     """Return what `build` makes of a process, its paths opened with the rights of its user. Raises Unobservable."""
-    user = named_by.of_process(host, main.pid)
-    with named_by.one(host, user):
+    with named_by.by_process(host, main) as user:
         found = build(main)
-    # Its arguments are another user's if it has run a program with the set-user-ID bit since.
-    if named_by.of_process(host, main.pid) != user:
-        raise Unobservable(
-            f"/proc/{main.pid}/status: its user changed while its arguments were read; run again"
-        )
     return found._replace(named_by=user)
 
 

@@ -86,12 +86,11 @@ class Managers:
         """Return what a running Patroni says: whether its configuration names the data directory."""
         source = f"/proc/{patroni.pid}/cmdline"
         try:
-            user = named_by.of_process(self.host, patroni.pid)
-            files = [word for word in self.processes.argv(patroni)[1:] if word.endswith((".yml", ".yaml"))]
-            with named_by.one(self.host, user):
+            with named_by.by_process(self.host, patroni):
+                files = [
+                    word for word in self.processes.argv(patroni)[1:] if word.endswith((".yml", ".yaml"))
+                ]
                 texts = [self._text(path) for path in files if path.startswith("/")]
-            if named_by.of_process(self.host, patroni.pid) != user:
-                raise Unobservable("its user changed meanwhile; run again")
         except Unobservable as error:
             if self.processes.is_gone(patroni):
                 return None

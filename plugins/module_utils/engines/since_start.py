@@ -5,7 +5,9 @@
 
 A file that is older than the process is what the process read, only if it is still the same file. Renaming a directory
 sets its ctime on ext4, XFS, Btrfs and tmpfs, so each component is compared, and systemd reports when mounts came.
-Two steps of the clock that cancel each other out are not found: no part of the kernel records them.
+Three things are not found, because no part of the kernel records them: two steps of the clock that cancel each other
+out, a mount that hid the file at the start and is gone with its unit, and a write through a shared mapping of the file
+whose page was already dirty at the start. The kernel writes dirty pages back after about 35 seconds.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ..host.mountinfo import Mount, parse_mountinfo
-from ..host.process_context import cgroup_of, translate, unit_of
+from ..host.process_context import carrier, cgroup_of, translate, unit_of
 from ..host.processes import TICKS, Process, output, user_of
 from ..host.seam import Host, Status, Unobservable
 from ..storage.mount_units import unit_name
@@ -31,6 +33,12 @@ _SYSTEM = frozenset(
     "/ /etc /etc/opt /home /opt /run /srv /usr /usr/local /usr/local/etc /var /var/lib /var/opt".split()
 )
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
+#: File systems whose ctime the kernel of this host sets. A server of FUSE, NFS, CIFS or 9p can report any.
+_LOCAL = frozenset(
+    "bcachefs btrfs devtmpfs erofs ext2 ext3 ext4 f2fs overlay ramfs squashfs tmpfs xfs zfs".split()
+)
+#: They set no ctime when a file is written through a shared mapping.
+_IN_MEMORY = frozenset({"devtmpfs", "ramfs", "tmpfs"})
 _PROPERTIES = (
     "Id",
     "ActiveState",
@@ -95,11 +103,13 @@ def change(host: Host, path: str, start: Start, root: str = "") -> str:
     if late is not None:
         what = "was changed" if late == path else f"may not be the same file: {late} was changed"
         return f"{path} {what} after the process started"
+    theirs = _mounts(host, str(start.pid))
+    _expect_ctime(path, end, passed, theirs)
     _expect_same_view(host, path, end, passed, start, root)
     unit = unit_of(cgroup_of(host.read(f"/proc/{start.pid}/cgroup"))) or ""
     mounts = {part: unit_name(part) for part in passed if part != "/"}
     shown = _shown(host, filter(None, (unit, *mounts.values())))
-    moved = _mounted(host, path, start, mounts, shown)
+    moved = _mounted(host, path, start, theirs, mounts, shown)
     return moved or _set_clock(host, start, shown.get(unit, {}))
 
 
@@ -134,6 +144,27 @@ def _is_late(host: Host, part: str, end: str, passed: Mapping[str, Status], star
     return not (is_own and status.modified == status.changed and above and above.changed < start.at)
 
 
+def _expect_ctime(path: str, end: str, passed: Mapping[str, Status], mounts: list[Mount]) -> None:
+    """Raise Unobservable unless each change of what is passed on the way sets its ctime."""
+    for part, status in passed.items():
+        mount = carrier(part, mounts)
+        kind = mount.fstype if mount else "of a type that is unknown"
+        if kind not in _LOCAL:
+            raise Unobservable(
+                f"{path}: when {part} was changed is unknown: observed file system {kind}, expected one whose ctime the"
+                " kernel of this host sets. Fix: move it to a local disk"
+            )
+        if part == end and kind in _IN_MEMORY and stat.S_ISREG(status.mode) and _is_of_others(status):
+            raise Unobservable(
+                f"{path}: when it was changed is unknown: {kind} does not record writes through a mapping, and other users"
+                " than root may write it. Fix: move it to a disk"
+            )
+
+
+def _is_of_others(status: Status) -> bool:
+    return status.user != 0 or bool(status.mode & _OTHERS)
+
+
 def _expect_same_view(
     host: Host, path: str, end: str, passed: Mapping[str, Status], start: Start, root: str
 ) -> None:
@@ -162,10 +193,14 @@ def _fields(text: str) -> dict[str, str]:
 
 
 def _mounted(
-    host: Host, path: str, start: Start, units: Mapping[str, str], shown: Mapping[str, Mapping[str, str]]
+    host: Host,
+    path: str,
+    start: Start,
+    theirs: list[Mount],
+    units: Mapping[str, str],
+    shown: Mapping[str, Mapping[str, str]],
 ) -> str:
     """Return which mount on the way came or went after the start, '' for none. Raises Unobservable."""
-    theirs = _mounts(host, str(start.pid))
     is_ours = host.link(f"/proc/{start.pid}/ns/mnt") == host.link("/proc/self/ns/mnt")
     ours = theirs if is_ours else _mounts(host, "self")
     known = {(mount.device, mount.root, mount.target) for mount in ours}

@@ -6,12 +6,17 @@
 from __future__ import annotations
 
 import contextlib
+import posixpath
 from collections.abc import Mapping
 
+from . import trusted_path
 from .mountinfo import Mount
 from .process_context import cgroup_of
 from .seam import Host, Unobservable
 from .unix_sockets import INODE
+
+#: It listens for a service with socket activation. Its sockets count where root alone can exchange them.
+_SYSTEMD = 1
 
 
 def proven(host: Host, path: str, pid: int, cgroup: str, mounts: Mapping[str, Mount]) -> str:
@@ -24,7 +29,7 @@ def proven(host: Host, path: str, pid: int, cgroup: str, mounts: Mapping[str, Mo
     mount = mounts.get(held.mount)
     if mount is None:
         raise Unobservable(f"{path} is on a mount that process {pid} does not have")
-    # A file has one listener for its whole life, and a path can lead to another file at each step.
+    # A path can lead to another file at each step, so only the file that is held open counts.
     ours = {
         f"socket:[{listener.number}]"
         for listener in host.listeners()
@@ -36,6 +41,11 @@ def proven(host: Host, path: str, pid: int, cgroup: str, mounts: Mapping[str, Mo
     there = cgroup_of(host.read(f"/proc/{pid}/cgroup"))
     if there != cgroup:
         raise Unobservable(f"process {pid} is in control group {there}, and not in {cgroup}")
+    # The kernel lists the lower half of an inode's number, and Btrfs has equal numbers in each subvolume. So two sockets
+    # can look alike. A connection reaches one of them.
+    other = host.socket_listener(held.path)
+    if other != pid and not (other == _SYSTEMD and not trusted_path.weakness(host, posixpath.dirname(path))):
+        raise Unobservable(f"process {other or 'that is unknown'} listens at {path}, and not process {pid}")
     return held.path
 
 

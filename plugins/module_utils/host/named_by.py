@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, cast
 
 from .foreign import ACCOUNT, UNKNOWN_USER, Identity
+from .processes import Process, expect_same
 from .seam import Host, Status, Unobservable
 
-__all__ = ["UNKNOWN_USER", "by_others", "followed", "of_instance", "of_process", "one", "owned"]
+__all__ = ["UNKNOWN_USER", "by_others", "by_process", "followed", "of_instance", "of_process", "one", "owned"]
 
 _Act = TypeVar("_Act", bound=Callable[..., Any])
 
@@ -53,7 +54,8 @@ def by_others(act: _Act) -> _Act:
 def of_process(host: Host, pid: int) -> Identity | None:
     """Return the user as whom a process acts, None for root. Raises Unobservable.
 
-    A process that has any other user next to root, as a program with the set-user-ID bit has, acts as that one.
+    A process that has any other user next to root, as a program with the set-user-ID bit has, acts as that one. Its
+    group is the real one: a program with the set-group-ID bit changes the others.
     """
     source = f"/proc/{pid}/status"
     text = host.read(source)
@@ -64,13 +66,49 @@ def of_process(host: Host, pid: int) -> Identity | None:
     user = next((user for user in (acting, real, *others) if user), 0)
     if not user:
         return None
-    return Identity(user, int(groups[1].split()[1]), tuple(map(int, more[1].split())))
+    group = next((group for group in map(int, groups[1].split()) if group), 0)
+    return Identity(user, group, tuple(map(int, more[1].split())))
 
 
-def of_instance(host: Host, pids: Sequence[int]) -> contextlib.AbstractContextManager[None]:
+@contextlib.contextmanager
+def by_process(host: Host, process: Process) -> Iterator[Identity | None]:
+    """Open the paths of a block with the rights of the user of a process, and yield that user, None for root.
+
+    Raises Unobservable if it is another process, program or user than when the processes were listed, before the block
+    or at its end. Any user can run a program called as a server, and then one with the set-user-ID bit whose users are
+    all root, with arguments of that user's choice.
+    """
+    user = _expect_named(host, process)
+    # Later reads know the process by its ID alone.
+    host.mains = {**host.mains, process.pid: process}
+    with one(host, user):
+        yield user
+    if _expect_named(host, process) != user:
+        raise Unobservable(
+            f"/proc/{process.pid}/status: its user changed while its arguments were read; run again"
+        )
+
+
+def _expect_named(host: Host, process: Process) -> Identity | None:
+    # The program is compared after the user is read, so the user is that of this program.
+    user = of_process(host, process.pid)
+    expect_same(host, process)
+    return user
+
+
+@contextlib.contextmanager
+def of_instance(host: Host, pids: Sequence[int]) -> Iterator[None]:
     """Open the paths of a block as those of a server with these processes, the main one first; of a stopped server
-    root's unit names them. Raises Unobservable."""
-    return one(host, of_process(host, pids[0]) if pids else None)
+    root's unit names them. Raises Unobservable, also if the process is another one than when it was listed."""
+    main = host.mains.get(pids[0]) if pids else None
+    if main:
+        with by_process(host, main):
+            yield
+        return
+    user = of_process(host, pids[0]) if pids else None
+    # Without a listed process to compare with, nothing proves that root named a path.
+    with one(host, UNKNOWN_USER if pids and user is None else user):
+        yield
 
 
 def followed(host: Host, file: Status) -> None:

@@ -155,7 +155,7 @@ def translate(path: str, theirs: Iterable[Mount], ours: Iterable[Mount]) -> str 
     Links are not followed.
     """
     path, mounts = normal(path), visible(list(ours))
-    there = _carrier(path, list(theirs))
+    there = carrier(path, list(theirs))
     if there is None:
         return None
     inside = _join(there.root, path[len(there.target.rstrip("/")) :])
@@ -163,7 +163,7 @@ def translate(path: str, theirs: Iterable[Mount], ours: Iterable[Mount]) -> str 
         if mount.device == there.device and _within(inside, mount.root):
             here = _join(mount.target, inside[len(mount.root.rstrip("/")) :])
             # Another mount may lie over that part of it.
-            if _carrier(here, mounts) == mount:
+            if carrier(here, mounts) == mount:
                 return here
     return None
 
@@ -229,7 +229,7 @@ def _slash(mounts: Iterable[Mount]) -> tuple[str, str] | None:
     return (found[-1].device, found[-1].root) if found else None
 
 
-def _carrier(path: str, mounts: list[Mount]) -> Mount | None:
+def carrier(path: str, mounts: list[Mount]) -> Mount | None:
     """Return the mount on which a path lies: the longest target, the last of those."""
     found = [mount for mount in mounts if _within(path, mount.target)]
     return max(reversed(found), key=lambda mount: len(mount.target)) if found else None

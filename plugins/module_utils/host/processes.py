@@ -45,7 +45,7 @@ class Process(NamedTuple):
 
     `name` is what it calls itself, at most 15 bytes: a hint, no proof. `exe` is the file that
     runs, None where `reason` says why that is not known. `state` is a letter of proc_pid_stat(5).
-    `started` is in seconds since the epoch, good to a second, or None.
+    `started` is in seconds since the epoch, good to a second, or None. `ticks` is the start as proc_pid_stat(5) has it.
     """
 
     pid: int
@@ -55,6 +55,7 @@ class Process(NamedTuple):
     exe: str | None
     reason: str | None
     started: float | None
+    ticks: str = ""
 
     @property
     def program(self) -> str:
@@ -173,6 +174,23 @@ def breaks_fsync(library: str) -> bool:
     return ".so" in name and any(word in name for word in _BREAK_FSYNC)
 
 
+def expect_same(host: Host, process: Process) -> None:
+    """Raise Unobservable unless a process ID is still that process, and it still runs the same program.
+
+    exec(2) keeps the ID and the start time. With a set-user-ID program it also makes another user's process root's.
+    """
+    now = _read(host, process.pid, None)
+    if now is None:
+        raise Unobservable(f"/proc/{process.pid}/stat: the process has ended; run again")
+    if now.ticks != process.ticks:
+        raise Unobservable(f"/proc/{process.pid}/stat: the ID is another process's by now; run again")
+    if process.exe is None or now.exe != process.exe:
+        was, runs = process.exe or "a program that is unknown", now.exe or "a program that is unknown"
+        raise Unobservable(
+            f"/proc/{process.pid}/exe: observed {bounds.short(runs, 100)}, expected {bounds.short(was, 100)}; run again"
+        )
+
+
 def argv_of(host: Host, pid: int) -> list[str]:
     """Return the arguments of a process, the program's name first. Raises Unobservable."""
     path = f"/proc/{pid}/cmdline"
@@ -245,6 +263,7 @@ def _read(host: Host, pid: int, since: float | None) -> Process | None:
         exe=exe,
         reason=reason,
         started=None if since is None else since + int(fields[19]) / TICKS,
+        ticks=fields[19],
     )
 
 

@@ -26,7 +26,8 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from . import bounds, child_process, keyring, labels, lock_file, unix_sockets
 from .foreign import Identity
@@ -34,6 +35,9 @@ from .mount_api import calls, change, query, trial
 from .mountinfo import Mount
 from .reader import Answer, Question, Reader, TimedOut
 from .refusals import remedy
+
+if TYPE_CHECKING:
+    from .processes import Process
 
 #: Seconds that a single reading command may take before its answer counts as unknown.
 READ_TIMEOUT = 10.0
@@ -146,13 +150,15 @@ class Host:
     `until`: the time.monotonic() from which on reading commands are not run any more. `whose`: who answers for
     what is read meanwhile, for the reasons of what is too much. `named_by`: the user who names the paths that are
     located, listed, read and synced meanwhile, None for root; :mod:`.named_by` sets it. `follows_owners`: whether the
-    owner of a configuration that root named names what is opened after it.
+    owner of a configuration that root named names what is opened after it. `mains`: processes whose paths were opened, by
+    ID, as they were listed.
     """
 
     until = math.inf
     whose = ""
     named_by: Identity | None = None
     follows_owners = False
+    mains: Mapping[int, Process] = MappingProxyType({})
 
     def user(self) -> int:
         """Return the number of the user as whom this process acts."""
@@ -411,6 +417,16 @@ class Host:
             return unix_sockets.listeners(timeout)
         except OSError as error:
             raise Unobservable(f"the kernel does not list unix sockets: {error.strerror or error}") from error
+
+    def socket_listener(self, path: str, timeout: float = ASK_TIMEOUT) -> int:
+        """Return the ID of the process that listens at a held socket, 0 if it is unknown. Raises Unobservable.
+
+        The process accepts one connection that is closed at once.
+        """
+        try:
+            return unix_sockets.peer(path, min(timeout, max(0.0, self.until - time.monotonic())))
+        except OSError as error:
+            raise Unobservable(f"the socket accepts no connection: {error.strerror or error}") from error
 
     def change(
         self,

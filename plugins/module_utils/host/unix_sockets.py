@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Socket files held open, and the kernel's list of the sockets that listen at files.
 
-Sources: sock_diag(7); unix_diag.h and unix_diag.c of the kernel.
+Sources: sock_diag(7); unix(7), SO_PEERCRED; unix_diag.h and unix_diag.c of the kernel.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ _QUESTION = struct.Struct("=BBHIIIII")
 _ANSWER = struct.Struct("=BBBBIII")
 _ATTRIBUTE = struct.Struct("=HH")
 _FILE = struct.Struct("=II")
+#: struct ucred: process, user, group
+_CREDENTIALS = struct.Struct("=iII")
 #: The kernel lists the lower half of an inode's number.
 INODE = 0xFFFFFFFF
 _MOUNT = re.compile(r"^mnt_id:\s*(\d+)$", re.M)
@@ -102,6 +104,23 @@ def listeners(timeout: float) -> list[Listener]:
             some, is_whole = parse(kernel.recv(1 << 16))
             found += some
     return found
+
+
+def peer(path: str, timeout: float) -> int:
+    """Return the ID of the process that called listen(2) at a socket file, by one connection without a byte.
+
+    0 is a process that has ended, or that this one cannot see. Raises OSError.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as client:
+        # A connection waits for room in the listener's queue; a Python timeout would fail at once instead.
+        seconds = struct.pack("@ll", int(timeout), int(timeout % 1 * 1e6) or 1)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, seconds)
+        try:
+            client.connect(path)
+        except BlockingIOError as error:
+            raise OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT)) from error
+        credentials = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return int(_CREDENTIALS.unpack(credentials)[0])
 
 
 def parse(answer: bytes) -> tuple[list[Listener], bool]:

@@ -15,7 +15,10 @@ import pytest
 pytestmark = pytest.mark.every_core_alike
 
 ROOT = Path(__file__).resolve().parents[3]
-SOURCES = ROOT / "plugins/module_utils"
+PLUGINS = ROOT / "plugins"
+SOURCES = PLUGINS / "module_utils"
+#: What runs as root on a host.
+FOLDERS = ("module_utils", "modules")
 #: The methods of the seam (host/seam.py) by act.
 METHODS = {
     "mount": {"set_mount_options", "set_mount_atime", "make_mount_writable", "try_mount", "sync_mount"},
@@ -26,6 +29,33 @@ METHODS = {
 HOSTS = ("host", "self.host", "self._host", "self._inner")
 #: Calls that act without the seam.
 DIRECT = {
+    **dict.fromkeys(
+        [
+            *(
+                "os.chmod",
+                "os.chown",
+                "os.fchmod",
+                "os.fchown",
+                "os.ftruncate",
+                "os.link",
+                "os.makedirs",
+                "os.mkdir",
+            ),
+            *("os.mkfifo", "os.mknod", "os.remove", "os.removexattr", "os.rename", "os.replace", "os.rmdir"),
+            *("os.setxattr", "os.symlink", "os.truncate", "os.unlink", "os.utime"),
+            *(
+                "tempfile.mkdtemp",
+                "tempfile.mkstemp",
+                "shutil.copy",
+                "shutil.copyfile",
+                "shutil.move",
+                "shutil.rmtree",
+            ),
+        ],
+        "write",
+    ),
+    "confined.command": "program",
+    "processes.output": "program",
     "subprocess.Popen": "program",
     "socket.socket": "socket",
     "socket.create_connection": "socket",
@@ -41,9 +71,42 @@ NEVER = {
 }
 
 
-def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
-    """Yield (act, call) of a module."""
+#: Flags of os.open() by which a file is written or made.
+FLAGS = {"os.O_CREAT", "os.O_RDWR", "os.O_TRUNC", "os.O_WRONLY"}
+
+
+def sources() -> Iterator[Path]:
+    """Yield all that runs as root on a host."""
+    for folder in FOLDERS:
+        yield from (PLUGINS / folder).rglob("*.py")
+
+
+def name_of(path: Path) -> str:
+    """Return the name of a module in the table: below `module_utils`, or `modules/` with its name."""
+    is_util = SOURCES in path.parents
+    return str(path.relative_to(SOURCES if is_util else PLUGINS))
+
+
+def path_of(name: str) -> Path:
+    return (PLUGINS if name.startswith("modules/") else SOURCES) / name
+
+
+def is_written(call: ast.Call) -> bool:
+    """Tell whether a call of open() has a mode by which a file is written or made, or one that is no constant."""
+    modes = [*call.args[1:2], *(word.value for word in call.keywords if word.arg == "mode")]
+    return any(not isinstance(mode, ast.Constant) or set("wax+") & set(str(mode.value)) for mode in modes)
+
+
+def calls(path: Path) -> Iterator[tuple[str, ast.AST]]:
+    """Yield (act, call) of a module; also for each flag by which a file is written."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in FLAGS:
+            yield "write", node
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if node.func.id == "output":
+                yield "program", node
+            if node.func.id == "open" and is_written(node):
+                yield "write", node
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             continue
         name = ast.unparse(node.func)
@@ -57,9 +120,9 @@ def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
 def acting() -> dict[str, set[str]]:
     """Return {act: modules}."""
     found: dict[str, set[str]] = {act: set() for act in METHODS}
-    for path in SOURCES.rglob("*.py"):
+    for path in sources():
         for act, _call in calls(path):
-            found[act].add(str(path.relative_to(SOURCES)))
+            found[act].add(name_of(path))
     return found
 
 
@@ -87,17 +150,25 @@ def test_each_row_names_its_rule() -> None:
 
 
 def started(path: Path) -> set[str]:
-    """Return the programs that a module names as the first word of a list for the seam."""
+    """Return the programs that a module names as the first word of a list for the seam, directly or by a constant."""
     names = set()
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    constants = {
+        ast.unparse(node.targets[0]): node.value for node in tree.body if isinstance(node, ast.Assign)
+    }
     for act, call in calls(path):
-        first = call.args[0] if call.args else None
-        if (
-            act == "program"
-            and isinstance(first, ast.List)
-            and first.elts
-            and isinstance(first.elts[0], ast.Constant)
-        ):
-            names.add(str(first.elts[0].value))
+        if act != "program" or not isinstance(call, ast.Call):
+            continue
+        name = ast.unparse(call.func)
+        if name == "confined.command":
+            names |= {"setpriv", "env"} if len(call.args) + len(call.keywords) > 3 else {"setpriv"}
+        at = {"confined.command": 2, "output": 1, "processes.output": 1}.get(name, 0)
+        words: ast.AST | None = call.args[at] if len(call.args) > at else None
+        while isinstance(words, (ast.List, ast.Tuple)) and words.elts:
+            first = words.elts[0]
+            if isinstance(first, ast.Constant):
+                names.add(str(first.value))
+            words = constants.get(ast.unparse(first.value)) if isinstance(first, ast.Starred) else None
     return names
 
 
@@ -109,7 +180,7 @@ def test_the_row_of_a_module_names_the_programs_that_it_starts(module: str) -> N
         if row[0] == "program" and module in row[1]
         for word in re.findall(r"`([^`]+)`", row[2])
     }
-    assert started(SOURCES / module) <= named
+    assert started(path_of(module)) <= named
 
 
 def test_a_program_of_the_table_is_one_that_a_module_of_its_row_names() -> None:
@@ -118,18 +189,18 @@ def test_a_program_of_the_table_is_one_that_a_module_of_its_row_names() -> None:
             texts = "\n".join(
                 path.read_text(encoding="utf-8")
                 for module in modules
-                for path in (SOURCES / module).parent.glob("*.py")
+                for path in path_of(module).parent.glob("*.py")
             )
+            programs = {program for module in modules for program in started(path_of(module))}
             for word in re.findall(r"`([a-z][\w.-]+)`", what):
-                assert word in texts or word.startswith("mkfs."), (word, modules)
+                assert word in texts or word in programs or word.startswith("mkfs."), (word, modules)
 
 
 def test_nothing_is_started_without_the_seam() -> None:
     """No shell, and no program beside those of the table."""
     found = [
         (path.name, ast.unparse(node.func))
-        for folder in ("module_utils", "modules")
-        for path in (ROOT / "plugins" / folder).rglob("*.py")
+        for path in sources()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and ast.unparse(node.func) in NEVER
     ]
@@ -137,5 +208,5 @@ def test_nothing_is_started_without_the_seam() -> None:
 
 
 def test_mount_is_never_run_by_name() -> None:
-    for path in SOURCES.rglob("*.py"):
+    for path in sources():
         assert not {"mount", "umount", "sh", "bash"} & started(path), path

@@ -48,6 +48,7 @@ NOT_RECORDED: dict[str, Callable[[Host], Any]] = {
     "listeners": lambda host: host.listeners(),
     "lock_text": lambda host: host.lock_text("/run/lock"),
     "read_part": lambda host: host.read_part("/etc/fstab"),
+    "socket_listener": lambda host: host.socket_listener("/run/mysqld/mysqld.sock"),
     "user": lambda host: host.user(),
 }
 

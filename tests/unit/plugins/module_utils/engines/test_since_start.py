@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -250,6 +251,69 @@ def test_a_mount_on_the_way_came_before_the_process_or_its_file_is_another(
     )
     said = json.loads(done.stdout)
     assert told in said and bool(told) == bool(said)
+
+
+#: Dirties a page of a mapping; after a line of input it changes the content through it.
+MAPPING = """
+import mmap, os, sys
+file = os.open(sys.argv[1], os.O_RDWR)
+content = mmap.mmap(file, os.fstat(file).st_size)
+content[0:1] = content[0:1]
+print("mapped", flush=True)
+sys.stdin.readline()
+content[:] = b";" * len(content)
+print("changed", flush=True)
+sys.stdin.readline()
+"""
+
+
+@as_root
+def test_a_write_through_a_mapping_in_memory_is_not_missed(tmp_path: Path) -> None:
+    """tmpfs leaves the ctime of a file that another user changes so after the start as it was."""
+    with tempfile.TemporaryDirectory(prefix="durable-test-", dir="/dev/shm") as top:
+        path = put(Path(top), "/opt/faircom/config", "COMPATIBILITY LOG_WRITETHRU") / "ctsrvr.cfg"
+        os.chown(path, EVE, EVE)
+        Path(top).chmod(0o755)
+        argv = [
+            "setpriv",
+            f"--reuid={EVE}",
+            f"--regid={EVE}",
+            "--clear-groups",
+            "/usr/bin/python3",
+            "-c",
+            MAPPING,
+        ]
+        with subprocess.Popen(
+            [*argv, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as writer:
+            assert writer.stdin and writer.stdout and writer.stdout.readline() == "mapped\n"
+            time.sleep(0.5)
+            with subprocess.Popen(["sleep", "10"]) as server:
+                time.sleep(0.3)
+                start = since_start.start_of(Systemd(), Process(server.pid, 0, "", "", None, None, None))
+                writer.stdin.write("\n")
+                writer.stdin.flush()
+                assert writer.stdout.readline() == "changed\n"
+                assert path.read_text().startswith(";") and path.stat().st_ctime < start.at
+                with pytest.raises(Unobservable, match="tmpfs does not record writes through a mapping"):
+                    since_start.change(Systemd(), str(path), start)
+                os.chown(path, 0, 0)
+                assert "was changed after the process started" in since_start.change(
+                    Systemd(), str(path), start
+                )
+                server.kill()
+            writer.kill()
+
+
+@pytest.mark.parametrize("kind", ["fuse.sshfs", "fuseblk", "nfs4", "cifs", "9p", "virtiofs", "ceph", "new"])
+def test_a_file_system_whose_server_chooses_the_times_is_unknown(kind: str) -> None:
+    host = with_mssql()
+    start = since_start.start_of(host, Process(50, 0, "", "", None, None, None))
+    assert since_start.change(host, CONF, start) == ""
+    for table in ("/proc/50/mountinfo", "/proc/self/mountinfo"):
+        host.files[table] = host.files[table].replace("- ext4 /dev/sda1", f"- {kind} /dev/sda1")
+    with pytest.raises(Unobservable, match=f"observed file system {kind}, expected one whose ctime"):
+        since_start.change(host, CONF, start)
 
 
 class TestClock:

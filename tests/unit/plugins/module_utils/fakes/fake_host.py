@@ -152,6 +152,8 @@ class FakeHost(Host):
         self.owned: dict[str, Status] = {}
         self.daemons: dict[tuple[str, int], Callable[[bytes], bytes]] = {}
         self.listening: dict[str, int] = {}
+        #: The process that listens at each held socket.
+        self.listener = 0
         self.mutations: list[Mutation] = []
         #: Locks that a process holds.
         self.held: set[str] = set()
@@ -255,6 +257,9 @@ class FakeHost(Host):
             Listener(number, "8:1", self.status(path).inode & INODE)
             for path, number in self.listening.items()
         ]
+
+    def socket_listener(self, path: str, timeout: float = ASK_TIMEOUT) -> int:
+        return self.listener
 
     def locate(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> Located:
         self.questions.append(("locate", root + path))

@@ -114,7 +114,7 @@ class MariaHost(ProcHost):
     def listen(self, path: str) -> None:
         """Let the server listen at a socket file."""
         self.files[path] = ""
-        self.listening = {path: LISTENS}
+        self.listening, self.listener = {path: LISTENS}, PID
         self.magic[f"/proc/{PID}/fd/{DESCRIPTOR}"] = f"socket:[{LISTENS}]"
 
     def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:

@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.instance import Instance
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.managers import Managers
 from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     bounded_read,
     kernel_files,
@@ -25,6 +27,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     seam,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.host.foreign import ACCOUNT, Identity
+from ansible_collections.durable.dbhost.plugins.module_utils.host.processes import Processes
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Unobservable, Withheld
 
 from ..fakes.fake_host import FakeHost
@@ -179,9 +182,15 @@ class TestProcesses:
         return host
 
     def test_who_it_is(self) -> None:
-        assert named_by.of_process(self.status("26 26 26 26"), 7) == Identity(26, 6, (9, 10))
-        assert named_by.of_process(self.status("26 26 26 26", more=""), 7) == Identity(26, 6, ())
+        assert named_by.of_process(self.status("26 26 26 26"), 7) == Identity(26, 5, (9, 10))
+        assert named_by.of_process(self.status("26 26 26 26", more=""), 7) == Identity(26, 5, ())
         assert named_by.of_process(self.status("0 0 0 0"), 7) is None
+
+    @pytest.mark.parametrize(
+        ("groups", "group"), [("7 42 42 42", 7), ("7 7 7 42", 7), ("0 7 7 7", 7), ("0 0 0 0", 0)]
+    )
+    def test_a_set_group_id_program_adds_no_rights_of_its_group(self, groups: str, group: int) -> None:
+        assert named_by.of_process(self.status("26 26 26 26", groups), 7) == Identity(26, group, (9, 10))
 
     @pytest.mark.parametrize("users", ["26 0 0 0", "0 26 0 0", "0 0 26 0", "0 0 0 26"])
     def test_a_process_that_became_root_is_still_the_user_who_started_it(self, users: str) -> None:
@@ -224,3 +233,98 @@ def test_a_process_that_is_called_as_a_server_has_root_read_nothing(
     why = str(facts["settings"]["LOG_WRITETHRU"])
     assert "named by user" in why if named == "secret" else "proc file system of the kernel" in why
     assert facts["settings"]["LOG_WRITETHRU"]["persisted"] == "unknown"
+
+
+@as_root
+class TestAnotherProgram:
+    """A process that is called as a server, and then runs a set-user-ID program of root's: one that becomes root wholly."""
+
+    @pytest.fixture
+    def child(self, top: Path) -> Iterator[subprocess.Popen[bytes]]:
+        """It runs `faircom` until a line arrives, and then sudo's stand-in with arguments that name a secret."""
+        put(top / "secret", "COMPATIBILITY LOG_WRITETHRU\n")
+        source = "#include <unistd.h>\nint main(){setresgid(0,0,0);setresuid(0,0,0);for(;;)pause();}"
+        compiler = shutil.which("gcc") or shutil.which("cc")
+        assert compiler, "a C compiler is required to make a set-user-ID program"
+        argv = [compiler, "-x", "c", "-o", str(top / "sudo"), "-"]
+        subprocess.run(argv, input=source.encode(), check=True)
+        (top / "sudo").chmod(0o4755)
+        shutil.copy(os.path.realpath("/bin/sh"), top / "faircom")
+        script = f"read x; exec {top}/sudo CTSRVR_CFG {top}/secret"
+        argv = [
+            "setpriv",
+            f"--reuid={EVE}",
+            f"--regid={EVE}",
+            "--clear-groups",
+            f"{top}/faircom",
+            "-c",
+            script,
+        ]
+        with subprocess.Popen(argv, stdin=subprocess.PIPE, cwd="/") as child:
+            wait_for(child, "faircom")
+            yield child
+            child.kill()
+
+    def become_root(self, child: subprocess.Popen[bytes]) -> None:
+        assert child.stdin
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+        wait_for(child, "sudo")
+
+    def test_before_its_arguments_are_read(self, host: Host, child: subprocess.Popen[bytes]) -> None:
+        engines = Engines(host, ("faircom",))
+        self.become_root(child)
+        (facts,) = (one for one in engines.instances() if one["pids"] == [child.pid])
+        assert facts["settings"]["LOG_WRITETHRU"]["persisted"] == "unknown"
+        assert "LOG_WRITETHRU\n" not in str(facts)
+        assert "/sudo, expected " in facts["evidence"]["config"]["reason"]
+
+    def test_while_a_block_reads_it(self, host: Host, child: subprocess.Popen[bytes], top: Path) -> None:
+        process = Processes(host).all[child.pid]
+        with pytest.raises(Unobservable, match=r"expected .*/faircom"), named_by.by_process(host, process):
+            self.become_root(child)
+            with pytest.raises(Withheld):
+                text(host, top / "secret")
+
+    def test_after_the_facts_when_a_run_reads_it_by_its_id(
+        self, host: Host, child: subprocess.Popen[bytes]
+    ) -> None:
+        assert [one["pids"] for one in Engines(host, ("faircom",)).instances()]
+        self.become_root(child)
+        with (
+            pytest.raises(Unobservable, match=r"expected .*/faircom"),
+            named_by.of_instance(host, [child.pid]),
+        ):
+            raise AssertionError("its paths would be opened")
+
+    def test_a_process_that_was_never_listed_is_not_root(
+        self, host: Host, child: subprocess.Popen[bytes]
+    ) -> None:
+        self.become_root(child)
+        with named_by.of_instance(host, [child.pid]):
+            assert host.named_by == named_by.UNKNOWN_USER
+
+    def test_a_patroni_that_is_none(self, host: Host, child: subprocess.Popen[bytes]) -> None:
+        processes = Processes(host)
+        patroni = processes.all[child.pid]
+        self.become_root(child)
+        instance = Instance("postgresql", "x", directories=("/x",))
+        found = Managers(host, processes)._names(patroni, instance)
+        assert found and found.value == "unknown" and "/faircom; run again" in str(found.reason)
+
+    def test_another_process_of_the_same_id(self, host: Host, child: subprocess.Popen[bytes]) -> None:
+        process = Processes(host).all[child.pid]
+        with (
+            pytest.raises(Unobservable, match="another process's"),
+            named_by.by_process(host, process._replace(ticks=f"{process.ticks}1")),
+        ):
+            raise AssertionError("its paths would be opened")
+
+
+def wait_for(child: subprocess.Popen[bytes], program: str) -> None:
+    """Wait until a child runs a program, and for a moment in which that becomes who it is."""
+    end = time.monotonic() + 10
+    while not os.readlink(f"/proc/{child.pid}/exe").endswith(f"/{program}"):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    time.sleep(0.2)

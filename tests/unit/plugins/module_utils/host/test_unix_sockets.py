@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import socket
 import struct
 import subprocess
 import sys
@@ -21,14 +23,19 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import unix_so
 from ansible_collections.durable.dbhost.plugins.module_utils.host.listener import proven
 from ansible_collections.durable.dbhost.plugins.module_utils.host.mountinfo import by_id
 from ansible_collections.durable.dbhost.plugins.module_utils.host.process_context import cgroup_of
-from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
+    ASK_TIMEOUT,
+    Host,
+    Unobservable,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.host.unix_sockets import INODE
 
 HOST = Host()
 #: A user other than root; without root there is one only.
 OTHER = 65534 if os.geteuid() == 0 else os.geteuid()
 #: Listens at a path, answers each client with a word, and says when it listens. It has the rights of a user.
 _SERVER = """\
-import os, socket, sys
+import contextlib, os, socket, sys
 path, word, uid = sys.argv[1:]
 if int(uid) != os.geteuid():
     os.setgroups([]); os.setgid(int(uid)); os.setuid(int(uid))
@@ -38,7 +45,8 @@ server.listen(5)
 print("listens", flush=True)
 while True:
     client, _address = server.accept()
-    client.sendall(word.encode())
+    with contextlib.suppress(BrokenPipeError):
+        client.sendall(word.encode())
     client.close()
 """
 
@@ -64,11 +72,11 @@ def _directory() -> Iterator[Path]:
         yield Path(found)
 
 
-def prove(path: Path, pid: int, cgroup: str | None = None) -> str:
+def prove(path: Path, pid: int, cgroup: str | None = None, host: Host = HOST) -> str:
     """Return what `proven` does for a process of this machine, by default in its real control group."""
     mounts = by_id(HOST.read(f"/proc/{pid}/mountinfo"))
     there = cgroup_of(HOST.read(f"/proc/{pid}/cgroup"))
-    return proven(HOST, str(path), pid, there if cgroup is None else cgroup, mounts)
+    return proven(host, str(path), pid, there if cgroup is None else cgroup, mounts)
 
 
 def answer(path: str) -> str:
@@ -102,6 +110,122 @@ def test_an_exchange_after_the_proof_leads_no_client_elsewhere(directory: Path) 
         with server(directory / "s", "thief"):
             assert answer(str(directory / "s")) == "thief"
             assert answer(held) == "server"
+
+
+class Alike(Host):
+    """A file system whose socket files have one number by the kernel's list, as two subvolumes of Btrfs have."""
+
+    def listeners(self, timeout: float = ASK_TIMEOUT) -> list[unix_sockets.Listener]:
+        found = super().listeners(timeout)
+        inodes = {os.stat(path).st_ino for path in self.alike}
+        return [
+            row._replace(inode=inode)
+            for row in found
+            for inode in (inodes if row.inode in inodes else [row.inode])
+        ]
+
+    def __init__(self, *alike: Path) -> None:
+        self.alike = alike
+
+
+def test_a_socket_with_the_same_inode_in_the_kernel_s_list_is_not_proven(directory: Path) -> None:
+    with server(directory / "s", "server") as pid:
+        os.rename(directory / "s", directory / "real")
+        host = Alike(directory / "s", directory / "real")
+        with server(directory / "s", "thief") as thief:
+            with pytest.raises(Unobservable, match=f"process {thief} listens at .*, and not process {pid}"):
+                prove(directory / "s", pid, host=host)
+            assert answer(prove(directory / "real", pid, host=host)) == "server"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: only root can mount")
+def test_nor_one_whose_inode_has_the_same_lower_half_on_a_large_xfs(large: Path) -> None:
+    home = next(home for home in homes(large) if home.stat().st_ino >> 31 == 1)
+    os.chown(home, OTHER, OTHER)
+    with server(home / "s", "server") as pid:
+        inode = (home / "s").stat().st_ino
+        alike = next(path for path in sockets(home) if path.stat().st_ino & INODE == inode & INODE)
+        alike.unlink()
+        with server(alike, "thief") as thief:
+            assert alike.stat().st_ino & INODE == inode & INODE, "the file system gave another inode"
+            (home / "s").rename(home / "moved")
+            alike.rename(home / "s")
+            with pytest.raises(Unobservable, match=f"process {thief} listens at"):
+                prove(home / "s", pid)
+
+
+@pytest.fixture(name="large")
+def _large() -> Iterator[Path]:
+    """Yield an XFS with inodes of more than 32 bits, in a sparse file."""
+    with tempfile.TemporaryDirectory(prefix="durable-test-", dir="/tmp") as top:
+        os.chmod(top, 0o755)
+        image, point = f"{top}/image", Path(top, "point")
+        point.mkdir()
+        with open(image, "wb") as file:
+            file.truncate(4 << 40)
+        for argv in (
+            ["mkfs.xfs", "-q", "-K", "-l", "size=64m", image],
+            ["mount", "-o", "loop,inode64", image, str(point)],
+        ):
+            if not shutil.which(argv[0]):
+                pytest.skip(f"NOT RUN: no {argv[0]} is here")
+            done = subprocess.run(argv, capture_output=True, text=True, check=False)
+            if done.returncode:
+                pytest.skip(f"NOT RUN: {done.stderr.strip()}")
+        try:
+            yield point
+        finally:
+            subprocess.run(["umount", "-l", str(point)], check=True)
+
+
+def homes(top: Path) -> Iterator[Path]:
+    """Make directories: XFS puts each in another allocation group."""
+    for number in range(16):
+        (top / f"home{number}").mkdir()
+        yield top / f"home{number}"
+
+
+def sockets(home: Path) -> Iterator[Path]:
+    """Make socket files in directories of other allocation groups than that of `home`."""
+    for number in range(200):
+        directory = home / f"{number}"
+        directory.mkdir()
+        os.chown(directory, OTHER, OTHER)
+        for name in range(200) if directory.stat().st_ino >> 32 != home.stat().st_ino >> 32 else ():
+            path = directory / f"{name}"
+            with socket.socket(socket.AF_UNIX) as file:
+                file.bind(str(path))
+            yield path
+            if not path.exists() or path.stat().st_ino >> 32 == home.stat().st_ino >> 32:
+                break
+
+
+class Activated(Host):
+    def socket_listener(self, path: str, timeout: float = ASK_TIMEOUT) -> int:
+        super().socket_listener(path, timeout)
+        return 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: only root can give a directory away")
+def test_a_socket_of_systemd_counts_in_a_directory_of_root_alone() -> None:
+    with tempfile.TemporaryDirectory(prefix="durable-test-", dir="/run") as top:
+        path = Path(top, "s")
+        with server(path, "server", os.geteuid()) as pid:
+            assert prove(path, pid, host=Activated())
+            os.chown(top, 65534, -1)
+            with pytest.raises(Unobservable, match="process 1 listens at"):
+                prove(path, pid, host=Activated())
+
+
+def test_a_listener_with_a_full_queue_is_not_waited_for(directory: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as full, socket.socket(socket.AF_UNIX) as waiting:
+        full.bind(str(directory / "s"))
+        full.listen(0)
+        waiting.connect(str(directory / "s"))
+        before = time.monotonic()
+        with pytest.raises(Unobservable, match="accepts no connection: Connection timed out"):
+            HOST.socket_listener(str(directory / "s"), timeout=0.2)
+        assert time.monotonic() - before < 2
 
 
 def test_a_server_that_ended_is_not_replaced_by_a_new_one_behind_the_same_path(directory: Path) -> None:

@@ -60,6 +60,10 @@ class MachineHost(MariaHost):
         assert found, "the kernel lists no such socket"
         return [row._replace(number=LISTENS, device="8:1") for row in found]
 
+    def socket_listener(self, path: str, timeout: float = READ_TIMEOUT) -> int:
+        assert Host().socket_listener(path) == os.getpid()
+        return self.listener
+
     def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
         if CLIENT and argv[0] == "grep" and argv[-1] == "/usr/bin/mariadb":
             return Host().run([*argv[:-1], CLIENT])
@@ -123,7 +127,7 @@ def test_a_server_that_requests_the_password_gets_at_most_an_answer_to_a_challen
     assert all(RESTRICTED in argv for argv in logins[1:])
     if CLIENT is None:
         assert len(logins) == 2
-        return
+        pytest.skip("NOT RUN: no mariadb client is here, so its answers to the server are not compared")
     # The first login has no password; the second sends its first packet only to a server that names a challenge.
     assert not [sent for sent in server.answers if SECRET.encode() in sent]
     proofs = [sent for sent in server.answers if scramble() in sent]
