@@ -27,7 +27,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from . import bounds, child_process, keyring, labels, lock_file, unix_sockets
 from .foreign import Identity
@@ -35,9 +35,6 @@ from .mount_api import calls, change, query, trial
 from .mountinfo import Mount
 from .reader import Answer, Question, Reader, TimedOut
 from .refusals import remedy
-
-if TYPE_CHECKING:
-    from .processes import Process
 
 #: Seconds that a single reading command may take before its answer counts as unknown.
 READ_TIMEOUT = 10.0
@@ -158,7 +155,7 @@ class Host:
     whose = ""
     named_by: Identity | None = None
     follows_owners = False
-    mains: Mapping[int, Process] = MappingProxyType({})
+    mains: Mapping[int, Any] = MappingProxyType({})
 
     def user(self) -> int:
         """Return the number of the user as whom this process acts."""
