@@ -20,6 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Un
 from ansible_collections.durable.dbhost.plugins.module_utils.next_boot import (
     boot_entries,
     grub_menu,
+    tuned,
     udev_rules,
     version_order,
 )
@@ -40,7 +41,6 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
     mount_units,
     multipath,
     scheduler_rules,
-    tuned,
     zfs,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.raid_controllers import (
