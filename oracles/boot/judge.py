@@ -73,7 +73,11 @@ def compare(said: Mapping[str, Any], boot: Boot, planted: Sequence[Planted], nor
     if boot.truth is None:
         words = ["next boot", "at boot", *_paths(planted)]
         return [*found, _loss(f"the machine did not boot: {boot.why}", new, words)]
-    found += _values(said, boot.truth, normal)
+    values = list(_values(said, boot.truth, normal))
+    if not planted:
+        # Nobody else set it: what we persist does not come into effect.
+        values = [each._replace(kind=DISAGREED) if each.kind == SPEED else each for each in values]
+    found += values
     found += _losses(boot.truth, planted, normal, new)
     return found
 

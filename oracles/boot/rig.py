@@ -52,6 +52,8 @@ SHORT = (
     "ld.so.preload",
     "masked unit of a mount without a database",
 )
+#: Rounds that are shown of each kind of result but the wrong ones.
+_SHOWN = 10
 #: Harmless items of 100 that may change what is said.
 FALSE_ALARMS = 2
 #: Part of the rounds in which systemd reads its files again before the machine is assessed.
@@ -193,10 +195,10 @@ def named(chain: Chain, rounds: Iterable[str]) -> Iterator[Round]:
 
 
 def each(chain: Chain, word: str) -> Iterator[Round]:
-    """Yield one round for each saboteur with a word in its name or area, about each kind of subject in turn."""
-    for item in saboteurs.load():
-        if word in f"{item.area}: {item.name}":
-            yield from named(chain, [item.name])
+    """Yield rounds that plant each saboteur with a word in its name or area once, as few rounds as possible."""
+    every = [item for item in saboteurs.load() if word in f"{item.area}: {item.name}"]
+    for items in saboteurs.packed(every, chain.subjects()):
+        yield f"--plant {'+'.join(item.saboteur.name for item in items)!r}", items, True
 
 
 def run(chain: Chain, rounds: Iterable[Round], seconds: float) -> tuple[str, bool]:
@@ -218,7 +220,6 @@ class Total:
         self.rounds = 0
         self.harmless = 0
         self.shown: dict[str, list[str]] = {}
-        self.kinds: dict[str, set[str]] = {}
 
     def add(self, where: str, planted: Sequence[Planted], findings: Iterable[judge.Finding]) -> None:
         """Count one round; `where` is how it is run again."""
@@ -230,10 +231,13 @@ class Total:
             by_kind.setdefault(finding.kind, []).append(finding.text)
         say(f"{where}: {', '.join(item.saboteur.name for item in planted) or 'nothing'}: {_counted(by_kind)}")
         for kind, texts in by_kind.items():
-            if kind not in (AGREED, DECLINED):
+            # Of a wrong prediction each one is shown.
+            is_enough = kind != DISAGREED and len(self.shown.get(kind, ())) >= _SHOWN
+            if kind not in (AGREED, DECLINED) and not is_enough:
                 text = "\n".join([f"{where}", *texts, *(item.text() for item in planted)])
                 self.shown.setdefault(kind, []).append(text.replace("\n", "\n    "))
-                self.kinds.setdefault(kind, set()).update(item.saboteur.name for item in planted)
+                if kind in (DISAGREED, judge.FALSE_ALARM):
+                    print(f"  {kind}: {self.shown[kind][-1]}", flush=True)
 
     @property
     def is_well(self) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -135,6 +135,28 @@ def choose(
             found.append(item)
             taken |= item.paths
     return found
+
+
+def packed(
+    every: Iterable[Saboteur], subjects: Mapping[str, Sequence[Mapping[str, str]]]
+) -> Iterator[list[Planted]]:
+    """Yield rounds that plant each of some saboteurs once: harmless items and others apart, up to one for each area."""
+    every = list(every)
+    left = [first(each, subjects) for each in every if not each.alone]
+    for is_harmless in (False, True):
+        waiting = [item for item in left if item.saboteur.harmless == is_harmless]
+        while waiting:
+            found: list[Planted] = []
+            for item in waiting:
+                areas, paths = (
+                    {each.saboteur.area for each in found},
+                    {path for each in found for path in each.paths},
+                )
+                if item.saboteur.area not in areas and not paths & item.paths:
+                    found.append(item)
+            waiting = [item for item in waiting if item not in found]
+            yield found
+    yield from ([first(each, subjects)] for each in every if each.alone)
 
 
 def first(saboteur: Saboteur, subjects: Mapping[str, Sequence[Mapping[str, str]]]) -> Planted:

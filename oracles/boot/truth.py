@@ -87,6 +87,7 @@ def _mounts() -> dict[str, dict[str, str]]:
         # The last one of several on one mount point is visible.
         found[target] = {
             "uuid": _run("blkid", "-p", "-s", "UUID", "-o", "value", f"/dev/{name}"),
+            "fstype": fstype,
             "device": name,
             "serial": _serial(name),
             "access": "ro" if "ro" in words else "rw",

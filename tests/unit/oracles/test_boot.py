@@ -190,6 +190,20 @@ def test_a_few_hundred_rounds_plant_nearly_all() -> None:
     assert len(names) > 0.95 * len(EVERY)
 
 
+def test_packed_rounds_plant_each_saboteur_once() -> None:
+    rounds = list(saboteurs.packed(EVERY, SUBJECTS))
+    names = [each.saboteur.name for planted in rounds for each in planted]
+    assert sorted(names) == sorted(each.name for each in EVERY)
+    assert len(rounds) < len(EVERY) / 2
+    for planted in rounds:
+        areas = [each.saboteur.area for each in planted]
+        paths = [path for each in planted for path in each.paths]
+        assert len(set(areas)) == len(areas)
+        assert len(set(paths)) == len(paths)
+        assert len({each.saboteur.harmless for each in planted}) == 1
+        assert len(planted) == 1 or not any(each.saboteur.alone for each in planted)
+
+
 def test_the_fixed_rounds_name_saboteurs_and_cover_every_area() -> None:
     by_name = {each.name: each for each in EVERY}
     assert rig.SHORT[0] == "", "the first one plants nothing"
@@ -219,10 +233,12 @@ def test_a_safe_value_that_is_unsafe_after_the_boot_is_a_wrong_prediction(
     assert len(found(truth_with(*path, value=value))[DISAGREED]) == 1
 
 
-def test_a_setting_of_speed_is_counted_apart() -> None:
-    result = found(truth_with("disks", "SCSI0001", "readahead", value="8192"))
+def test_a_setting_of_speed_is_counted_apart_unless_nothing_was_planted() -> None:
+    truth = truth_with("disks", "SCSI0001", "readahead", value="8192")
+    result = found(truth, planted=(item("disk"),))
     assert DISAGREED not in result
     assert len(result[judge.SPEED]) == 1
+    assert len(found(truth)[DISAGREED]) == 1
 
 
 def test_an_unsafe_value_that_is_safe_after_the_boot_is_counted_apart() -> None:
