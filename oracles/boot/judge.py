@@ -17,6 +17,8 @@ from oracles.contract import AGREED, DECLINED, DISAGREED
 
 #: A value that differs, if it is safe or was said to be unsafe; one of speed alone; a harmless item that changed what is said.
 SAFE_SIDE, SPEED, FALSE_ALARM = "safe side", "speed", "false alarm"
+#: A saboteur that changed nothing, which is no fault of a prediction; a harmless item that did harm, which is one of the data.
+NO_EFFECT, HARMFUL = "no effect", "harmful"
 #: What is said of a value that cannot be predicted.
 _DECLINES = ("unknown", "unset", "refused", "missing")
 #: (layer, setting) -> the safe values, from the manuals of kernel and servers. A setting that is not here is one of speed.
@@ -79,12 +81,53 @@ def compare(said: Mapping[str, Any], boot: Boot, planted: Sequence[Planted], nor
         values = [each._replace(kind=DISAGREED) if each.kind == SPEED else each for each in values]
     found += values
     found += _losses(boot.truth, planted, normal, new)
-    return found
+    return [*found, *_effects(boot.truth, planted, normal.truth)]
 
 
 def is_sound(truth: Mapping[str, Any], normal: Mapping[str, Any]) -> bool:
     """Tell whether a booted machine has all of its mounts, writable, and all of its servers."""
     return not [*_lost_mounts(truth, normal), *_lost_engines(truth, normal)]
+
+
+def _effects(
+    truth: Mapping[str, Any], planted: Sequence[Planted], normal: Mapping[str, Any]
+) -> Iterator[Finding]:
+    """Yield the items that did another thing than their entry says."""
+    changed = _changes(truth, normal)
+    for item in planted:
+        areas = AREAS if item.saboteur.area == HOST or item.saboteur.alone else (item.saboteur.area,)
+        texts = [text for area in areas for text in changed.get(area, ())]
+        if item.saboteur.harmless and texts:
+            yield Finding(HARMFUL, f"{item.saboteur.name}: {'; '.join(texts)}")
+        elif not item.saboteur.harmless and not texts:
+            yield Finding(NO_EFFECT, item.saboteur.name)
+
+
+def _changes(truth: Mapping[str, Any], normal: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return {area: what is another value than with nothing planted}."""
+    found: dict[str, list[str]] = {}
+    for area, name in (("disk", "disks"), ("mount", "mounts")):
+        for target, was in normal[name].items():
+            now = truth[name].get(target, {})
+            # A kernel name may be another one at each boot, and readahead of a mount is that of its disk.
+            fields = [
+                field
+                for field in was
+                if field not in ("name", "device") and (area, field) != ("mount", "readahead")
+            ]
+            found.setdefault(area, []).extend(
+                f"{target} {field} is {now.get(field)}" for field in fields if now.get(field) != was[field]
+            )
+    for engine in _ENGINES:
+        was, now = normal["engines"][engine], truth["engines"][engine]
+        names = [name for layer, name in _SAFE if layer == engine and name in was]
+        found[engine] = [f"{name} is {now.get(name)}" for name in names if now.get(name) != was[name]]
+        roles = [words for words in now.get("roles", ()) if words.partition("=")[0] in names]
+        found[engine] += roles if engine == "postgresql" else []
+    program = {"postgres": "postgresql"}
+    for each in truth["preloads"]:
+        found[program.get(each, "mariadb")].append(f"{each} has a preloaded library")
+    return {area: texts for area, texts in found.items() if texts}
 
 
 def _values(said: Mapping[str, Any], truth: Mapping[str, Any], normal: Normal) -> Iterator[Finding]:

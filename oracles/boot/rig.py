@@ -52,7 +52,8 @@ SHORT = (
     "ld.so.preload",
     "masked unit of a mount without a database",
 )
-#: Rounds that are shown of each kind of result but the wrong ones.
+#: Results that are all shown, and at once; rounds that are shown of each other one.
+_LOUD = (DISAGREED, judge.FALSE_ALARM, judge.HARMFUL)
 _SHOWN = 10
 #: Harmless items of 100 that may change what is said.
 FALSE_ALARMS = 2
@@ -157,9 +158,8 @@ class Chain:
         deadline = time.monotonic() + ANSWERS
         while time.monotonic() < deadline:
             with suppress(LabError):
-                self.machine.run(["systemctl", "is-system-running", "--wait"], check=False, timeout=SETTLES)
-                if self.machine.run(["true"], check=False, timeout=10.0).returncode == 0:
-                    return
+                self.machine.run(["sh", "-c", "systemctl is-system-running --wait; true"], timeout=SETTLES)
+                return
             with console.open("rb") as printed:
                 printed.seek(begin)
                 text = printed.read().decode("utf-8", "replace")
@@ -232,18 +232,19 @@ class Total:
         say(f"{where}: {', '.join(item.saboteur.name for item in planted) or 'nothing'}: {_counted(by_kind)}")
         for kind, texts in by_kind.items():
             # Of a wrong prediction each one is shown.
-            is_enough = kind != DISAGREED and len(self.shown.get(kind, ())) >= _SHOWN
+            is_enough = kind not in _LOUD and len(self.shown.get(kind, ())) >= _SHOWN
             if kind not in (AGREED, DECLINED) and not is_enough:
                 text = "\n".join([f"{where}", *texts, *(item.text() for item in planted)])
                 self.shown.setdefault(kind, []).append(text.replace("\n", "\n    "))
-                if kind in (DISAGREED, judge.FALSE_ALARM):
+                if kind in _LOUD:
                     print(f"  {kind}: {self.shown[kind][-1]}", flush=True)
 
     @property
     def is_well(self) -> bool:
         """Whether no wrong prediction was found, few false alarms, and anything at all was agreed on."""
         alarms = self.counts[judge.FALSE_ALARM] * 100 <= FALSE_ALARMS * self.harmless
-        return not self.counts[DISAGREED] and alarms and self.counts[AGREED] > 0
+        wrong = self.counts[DISAGREED] + self.counts[judge.HARMFUL]
+        return not wrong and alarms and self.counts[AGREED] > 0
 
     def report(self, seconds: float, spent: Mapping[str, float]) -> str:
         """Return it as text."""
@@ -254,9 +255,11 @@ class Total:
             f"  {alarms} false alarms of {self.harmless} harmless items"
             f" ({100 * alarms / max(1, self.harmless):.1f} in 100; at most {FALSE_ALARMS})",
             f"  wrong, and safe: {self.counts[judge.SAFE_SIDE]}; settings of speed: {self.counts[judge.SPEED]}",
+            f"  saboteurs without effect: {self.counts[judge.NO_EFFECT]};"
+            f" harmless items that did harm: {self.counts[judge.HARMFUL]}",
             f"  seconds: {', '.join(f'{name} {value:.0f}' for name, value in spent.items())}",
         ]
-        for kind in (DISAGREED, judge.FALSE_ALARM, judge.SAFE_SIDE, judge.SPEED):
+        for kind in (*_LOUD, judge.SAFE_SIDE, judge.SPEED, judge.NO_EFFECT):
             lines += [f"  {kind}: {text}" for text in self.shown.get(kind, ())]
         return "\n".join(lines)
 

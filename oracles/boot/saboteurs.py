@@ -66,7 +66,9 @@ class Planted(NamedTuple):
 
     def text(self) -> str:
         """Return it for a reader: its name, its subject and what it plants."""
-        about = self.subject.get("mount") or self.subject.get("serial") or self.saboteur.area
+        about = {"disk": self.subject["serial"], "mount": self.subject["mount"]}.get(
+            self.saboteur.area, self.saboteur.area
+        )
         kind = "harmless" if self.saboteur.harmless else "saboteur"
         lines = [f"{kind} {self.saboteur.name!r} for {about}"]
         lines += [f"  {path}: {text.strip()!r}" for path, text in {**self.files, **self.programs}.items()]

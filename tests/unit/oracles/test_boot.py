@@ -352,6 +352,29 @@ def test_what_still_runs_of_the_round_before_is_no_false_alarm() -> None:
     assert judge.FALSE_ALARM not in found(TRUTH, said, (item("postgresql", harmless=True),))
 
 
+@pytest.mark.parametrize(
+    ("path", "value", "area"),
+    [
+        (("mounts", "/srv/pgdata", "barrier"), "off", "mount"),
+        (("disks", "SCSI0001", "write_cache"), "enabled", "disk"),
+        (("engines", "postgresql", "fsync"), "off", "postgresql"),
+        (("engines", "postgresql", "roles"), ["fsync=off"], "postgresql"),
+        (("engines", "mariadb"), {}, "mariadb"),
+        (("preloads",), ["mariadbd"], "mariadb"),
+    ],
+)
+def test_an_item_that_does_another_thing_than_its_entry_says_is_found(
+    path: tuple[str, ...], value: Any, area: str
+) -> None:
+    truth = truth_with(*path, value=value)
+    assert len(found(truth, planted=(item(area, harmless=True),))[judge.HARMFUL]) == 1
+    assert judge.NO_EFFECT not in found(truth, planted=(item(area),))
+    other = "mariadb" if area != "mariadb" else "disk"
+    result = found(truth, planted=(item(other), item(other, harmless=True)))
+    assert len(result[judge.NO_EFFECT]) == 1
+    assert judge.HARMFUL not in result
+
+
 def test_a_run_is_well_without_a_wrong_prediction_and_with_few_false_alarms() -> None:
     good, alarm = judge.Finding(AGREED), judge.Finding(judge.FALSE_ALARM, "x")
     harmless = item("disk", harmless=True)
@@ -366,6 +389,9 @@ def test_a_run_is_well_without_a_wrong_prediction_and_with_few_false_alarms() ->
     text = total.report(1.0, {})
     assert "2 false alarms of 52 harmless items (3.8 in 100" in text
     assert "SEED=3 COUNT=1" in text
+    total = rig.Total()
+    total.add("SEED=5 COUNT=1", (harmless,), [good, judge.Finding(judge.HARMFUL, "disk one")])
+    assert not total.is_well
     total = rig.Total()
     total.add("SEED=4 COUNT=1", (item("disk"),), [good, judge.Finding(DISAGREED, "said on, is off")])
     assert not total.is_well
