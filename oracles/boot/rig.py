@@ -101,16 +101,27 @@ class Chain:
 
     def round(self, planted: Sequence[Planted], reload: bool) -> list[judge.Finding]:
         """Run one round and return what it found."""
-        if not self._is_sound:
-            self.machine.load(TAG)
-            self._undo, self._restart, self._is_sound = [], [], True
-        said = self._ask(planted, reload)
+        try:
+            said = self._ask_from_a_sound_machine(planted, reload)
+        except LabError as error:
+            self._is_sound = False
+            return [judge.Finding(DISAGREED, f"it cannot be planted or assessed: {error}")]
         self._undo = [item.undo for item in planted if item.undo]
         areas = {item.saboteur.area for item in planted if not item.saboteur.harmless}
         self._restart = [unit for area, unit in _UNITS.items() if area in areas or HOST in areas]
         boot = self._boot(any(item.saboteur.late for item in planted))
         self._is_sound = boot.truth is not None and judge.is_sound(boot.truth, self.normal.truth)
         return judge.compare(said, boot, planted, self.normal)
+
+    def _ask_from_a_sound_machine(self, planted: Sequence[Planted], reload: bool) -> dict[str, Any]:
+        """Return what is said of the machine, restored, with saboteurs planted. Raises LabError."""
+        if self._is_sound:
+            # What the last round left may keep its own undoing from working.
+            with suppress(LabError):
+                return self._ask(planted, reload)
+        self.machine.load(TAG)
+        self._undo, self._restart, self._is_sound = [], [], True
+        return self._ask(planted, reload)
 
     def _ask(self, planted: Sequence[Planted], reload: bool = False) -> dict[str, Any]:
         started = time.monotonic()
