@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import random
+import subprocess
 from typing import Any
 
 import pytest
@@ -123,6 +124,13 @@ def test_every_saboteur_can_be_filled_in_for_each_of_its_subjects() -> None:
             text = saboteurs.planted(each, subject).text()
             assert not saboteurs._PLACEHOLDER.search(text), text
             assert each.name in text
+
+
+def test_every_script_of_a_saboteur_is_one_for_sh() -> None:
+    for each in EVERY:
+        for script in (each.run, each.undo, *each.programs.values()):
+            done = subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True, check=False)
+            assert not done.stderr, f"{each.name}: {done.stderr}"
 
 
 def test_a_placeholder_without_a_value_is_an_error() -> None:
