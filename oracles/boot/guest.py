@@ -4,7 +4,8 @@
 """Runs on the machine: restores its files, plants what the next boot meets, and assesses the machine. Prints JSON.
 
 python3 -m oracles.boot.guest snapshot
-python3 -m oracles.boot.guest round < JSON with `undo`, `restart`, `plant`, `inputs`
+python3 -m oracles.boot.guest round < JSON with `undo`, `restart`, `plant`, `reload`, `inputs`
+python3 -m oracles.boot.guest assess < JSON with `inputs`
 """
 
 from __future__ import annotations
@@ -174,7 +175,12 @@ def _shell(script: str) -> None:
 
 def main(verb: str) -> None:
     """Do one of the verbs."""
-    json.dump(snapshot() if verb == "snapshot" else run(json.load(sys.stdin)), sys.stdout)
+    verbs = {
+        "snapshot": lambda _given: snapshot(),
+        "round": run,
+        "assess": lambda given: assess(given["inputs"]),
+    }
+    json.dump(verbs[verb](json.load(sys.stdin)), sys.stdout)
 
 
 if __name__ == "__main__":

@@ -84,6 +84,15 @@ def compare(said: Mapping[str, Any], boot: Boot, planted: Sequence[Planted], nor
     return [*found, *_effects(boot.truth, planted, normal.truth)]
 
 
+def after(said: Mapping[str, Any], planted: Sequence[Planted]) -> list[Finding]:
+    """Return what is wrong with an assessment after a boot, if only harmless items were planted, or nothing."""
+    if said["verdict"] in _GOOD:
+        return []
+    text = f"{said['verdict']} after the boot: {'; '.join(said['why'])}"
+    names = ", ".join(item.saboteur.name for item in planted)
+    return [Finding(FALSE_ALARM, f"{names}: {text}") if planted else Finding(DISAGREED, text)]
+
+
 def is_sound(truth: Mapping[str, Any], normal: Mapping[str, Any]) -> bool:
     """Tell whether a booted machine has all of its mounts, writable, and all of its servers."""
     return not [*_lost_mounts(truth, normal), *_lost_engines(truth, normal)]

@@ -111,7 +111,11 @@ class Chain:
         self._restart = [unit for area, unit in _UNITS.items() if area in areas or HOST in areas]
         boot = self._boot(any(item.saboteur.late for item in planted))
         self._is_sound = boot.truth is not None and judge.is_sound(boot.truth, self.normal.truth)
-        return judge.compare(said, boot, planted, self.normal)
+        found = judge.compare(said, boot, planted, self.normal)
+        if self._is_sound and all(item.saboteur.harmless for item in planted):
+            after = self._guest("assess", {"inputs": self.inputs})
+            found += judge.after(after, planted)
+        return found
 
     def _ask_from_a_sound_machine(self, planted: Sequence[Planted], reload: bool) -> dict[str, Any]:
         """Return what is said of the machine, restored, with saboteurs planted. Raises LabError."""

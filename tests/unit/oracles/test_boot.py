@@ -354,6 +354,14 @@ def test_a_reason_that_names_a_harmless_file_is_a_false_alarm() -> None:
     assert judge.FALSE_ALARM in found(TRUTH, said, (item("disk", harmless=True),))
 
 
+def test_a_machine_that_is_red_after_a_boot_with_harmless_items_is_a_false_alarm() -> None:
+    planted = (item("mount", harmless=True),)
+    red = {**SAID, "verdict": "blocked", "why": ["/srv/pgdata is not mounted"]}
+    assert judge.after(SAID, planted) == []
+    assert [each.kind for each in judge.after(red, planted)] == [judge.FALSE_ALARM]
+    assert [each.kind for each in judge.after(red, ())] == [DISAGREED]
+
+
 def test_what_still_runs_of_the_round_before_is_no_false_alarm() -> None:
     said = said_with(5, running="off", verdict="drift_running")
     said["why"].append("postgresql main: fsync is off")
