@@ -175,12 +175,14 @@ def _shell(script: str) -> None:
 
 def main(verb: str) -> None:
     """Do one of the verbs."""
-    verbs = {
-        "snapshot": lambda _given: snapshot(),
-        "round": run,
-        "assess": lambda given: assess(given["inputs"]),
-    }
-    json.dump(verbs[verb](json.load(sys.stdin)), sys.stdout)
+    question = json.load(sys.stdin)
+    if verb == "snapshot":
+        found = snapshot()
+    elif verb == "round":
+        found = run(question)
+    else:
+        found = assess(question["inputs"])
+    json.dump(found, sys.stdout)
 
 
 if __name__ == "__main__":
