@@ -9,6 +9,7 @@ machine with nothing planted.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -45,6 +46,8 @@ _AREA_OF = {
     **{engine: engine for engine in _ENGINES},
 }
 _GOOD = ("durable", "attested")
+#: What a reason has that is about the next boot or start.
+_LATER = re.compile(r"\b(boot|start)(s|ed)?\b|/etc/|/usr/|preload")
 
 
 class Normal(NamedTuple):
@@ -251,10 +254,13 @@ def _is_of_running(text: str, said: Mapping[str, Any]) -> bool:
 
 
 def _new_problems(said: Mapping[str, Any], normal: Mapping[str, Any]) -> list[str]:
-    """Return what is said to be wrong, or cannot be read, and was not without the saboteurs."""
+    """Return what is said of the next boot or start to be wrong, or cannot be read, and was not without the saboteurs.
+
+    What is wrong now is left of the round before, and names nothing.
+    """
     known = {_problem(row) for row in normal["settings"]}
-    found = [_problem(row) for row in said["settings"] if row["verdict"] != "ok"]
-    found += [text for text in said["why"] if text not in normal["why"]]
+    found = [_problem(row) for row in said["settings"] if row["verdict"] not in ("ok", "drift_running")]
+    found += [text for text in said["why"] if text not in normal["why"] and _LATER.search(text)]
     return [text for text in found if text not in known]
 
 

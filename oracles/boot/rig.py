@@ -37,7 +37,7 @@ HERE = Path(__file__).resolve().parent
 MACHINE = "boot-oracle"
 TAG = "hardened"
 #: Seconds: for a boot to answer, for it to settle after that, and for timers and the like to act.
-ANSWERS, SETTLES, LATE = 150.0, 90, 4
+ANSWERS, SETTLES, LATE = 150.0, 90, 6
 #: What the console shows of a boot that stops; layout.sh has emergency and rescue mode print it.
 STOPPED = ("lab: emergency mode", "lab: rescue mode", "Kernel panic")
 #: The rounds of `make test`: nothing, then one of each area in each, a boot that stops last.

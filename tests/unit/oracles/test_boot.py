@@ -189,6 +189,19 @@ def test_a_round_has_one_item_of_each_area_or_one_that_is_alone() -> None:
         assert len(set(paths)) == len(paths)
 
 
+def test_no_item_of_a_round_replaces_the_file_of_another_one() -> None:
+    every = [
+        *(
+            Saboteur(f"{area} {kind}", area, kind == "x", files={"/etc/rc.local": area})
+            for area in AREAS
+            for kind in "xy"
+        ),
+        Saboteur("alone", HOST, alone=True, run="true"),
+    ]
+    rounds = [saboteurs.choose(random.Random(seed), every, SUBJECTS) for seed in range(50)]
+    assert {len(planted) for planted in rounds} == {1}
+
+
 def test_a_few_hundred_rounds_plant_nearly_all() -> None:
     names = {
         each.saboteur.name
@@ -305,7 +318,17 @@ def test_a_loss_must_have_been_named(path: tuple[str, ...], value: Any) -> None:
 
 def test_what_is_always_said_names_nothing() -> None:
     truth = truth_with("engines", "mariadb", value={})
-    assert "mariadb does not run, and was not named" in found(truth)[DISAGREED]
+    always = {**SAID, "why": ["mariadb: the next boot"], "settings": [*SAID["settings"]]}
+    always["settings"].append(row("mariadb", "old", "sync_binlog", "0", verdict="drift_persisted"))
+    findings = judge.compare(always, judge.Boot(truth), (), judge.Normal(always, TRUTH))
+    assert "mariadb does not run, and was not named" in [each.text for each in findings]
+
+
+def test_what_is_wrong_now_names_nothing() -> None:
+    truth = truth_with("mounts", "/srv/pgdata", "uuid", value="another")
+    said = said_with(0, running="off", verdict="drift_running", why="/srv/pgdata: barriers are off")
+    said["why"].append("/srv/pgdata: barriers are off over a cache")
+    assert any("another file system" in text for text in found(truth, said)[DISAGREED])
 
 
 def test_a_missing_mount_must_have_been_named_by_its_own_name() -> None:
