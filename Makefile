@@ -60,7 +60,7 @@ prove: ## cut the power of lab machines thousands of times; CELLS='flush/virtio/
 	@$(PYTHON) tools/venvs.py run
 	@$(RUN)/python -m proof --install $(CELLS)
 
-oracles: ## hold our reading of configuration files against the real programs; ONLY='fstab units', COUNT=5000, MINUTES=45, SEED=7
+oracles: ## hold our reading of configuration files against the real programs; ONLY='fstab units', COUNT=5000, MINUTES=45, SEED=7; ONLY=boot: predictions against real boots
 	@$(PYTHON) tools/venvs.py run
 	@$(RUN)/python -m lab doctor --install
 	@$(RUN)/python -m oracles $(if $(COUNT),--count $(COUNT)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(ONLY)

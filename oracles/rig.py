@@ -31,8 +31,8 @@ def install(machine: Machine) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         packed = Path(scratch, "oracles.tar")
         with tarfile.open(packed, "w") as tar:
-            for path in sorted((ROOT / "oracles").glob("*.py")):
-                tar.add(path, f"oracles/{path.name}")
+            for path in sorted((ROOT / "oracles").rglob("*.py")):
+                tar.add(path, str(path.relative_to(ROOT)))
             archive.add_module_utils(tar, PACKAGE)
         machine.put(packed, "/root/oracles.tar")
     machine.run(["sh", "-ec", f"rm -rf {HOME}; mkdir {HOME}; tar -C {HOME} -xf /root/oracles.tar"])
