@@ -40,7 +40,7 @@ TAG = "hardened"
 ANSWERS, SETTLES, LATE = 150.0, 90, 6
 #: What the console shows of a boot that stops; layout.sh has emergency and rescue mode print it.
 STOPPED = ("lab: emergency mode", "lab: rescue mode", "Kernel panic")
-#: The rounds of `make test`: nothing, then one of each area in each, a boot that stops last.
+#: The rounds of --short: nothing, then one of each area in each, a boot that stops last.
 SHORT = (
     "",
     "rule, after ours, kernel write through+fstab, barrier=0+conf.d, fsync+drop-in file, sync_binlog",
