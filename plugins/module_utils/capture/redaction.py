@@ -150,7 +150,8 @@ _FILES: tuple[tuple[str, _Rule], ...] = (
         r"/etc/(?:sysfs|hdparm|smartd|smartmontools/smartd)(?:\.conf)?|/etc/(?:rc\.d/)?rc\.local|/etc/crontab",
         _nothing,
     ),
-    (r"/etc/init\.d/(?:boot|after)\.local", _nothing),
+    # Scripts that act at boot: what an owner wrote there is not kept.
+    (r"/etc/init\.d/[^/]+|/etc/mysql/debian-start|(?:/usr)?(?:/local)?/s?bin/[^/]+", _nothing),
     (rf"{_TUNED}/active_profile", _text),
     (rf"{_TUNED}/.*tuned\.conf", devices.settings),
 )

@@ -10,7 +10,8 @@ Each has a folder. `rules.py` judges, with a `JUDGE` (rules.py, here). `apply.py
 - find(host, processes) -> list[Instance]: those that run; installed(host, units) -> list[Instance]: those that could be
   started, whether or not they run, `units` being those of its that there are. Both raise Unobservable;
 - reads(text, observed) -> [Change], if an engine has it: what a command of another component sets of its settings (others.py);
-  without it the names of its settings are found;
+  without it the names of its settings are found; databases_after(databases, texts), if it has one: its databases as they are
+  after such commands;
 - observe(host, found, place) -> Observed: what one says of its settings, now and at its next start; `place` is None for a
   stopped one.
 """

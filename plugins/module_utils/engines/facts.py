@@ -17,7 +17,6 @@ from ..host.processes import Process, Processes
 from ..host.seam import Host, Unobservable
 from . import config_writes, next_preloads, next_start, others
 from .contract import ENGINES
-from .firebird import gfix_lines
 from .instance import Instance, Observed
 from .managers import Managers
 from .open_files import OpenFiles, group
@@ -180,7 +179,8 @@ class Facts:
             why = f"what other components set at its next start is unknown: {error}"
             return _next_start_unknown(observed, why)
         observed = others.changed(observed, changes)
-        return observed._replace(databases=gfix_lines.after(observed.databases, texts))
+        after = getattr(ENGINES[found.engine].observer, "databases_after", None)
+        return observed._replace(databases=after(observed.databases, texts)) if after else observed
 
     def _beside(self, found: Instance, unit: str) -> str | None:
         """Return a server of any engine that is in the same unit as a running instance, None without one."""

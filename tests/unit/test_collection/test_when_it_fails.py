@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 from unittest import mock
@@ -17,6 +17,7 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce import steps
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import apply as faircom
 from ansible_collections.durable.dbhost.plugins.module_utils.host import our_paths, seam
+from ansible_collections.durable.dbhost.plugins.module_utils.host.refusals import remedy
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, CommandFailed
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.inputs import UNDO_AFTER
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import conclude, failure
@@ -61,6 +62,12 @@ class Refuses(FakeHost):
         if argv[-1] in self.tools and argv[0] != "sync":
             raise CommandFailed(argv, 5, self.tools[argv[-1]])
         super().on_change(argv)
+
+    def on_options(self, target: str, options: Sequence[str]) -> None:
+        if target in self.tools:
+            why = f"{target}: {','.join(options)}: {self.tools[target]}"
+            raise ChangeFailed(f"{why}; {remedy(why)}")
+        super().on_options(target, options)
 
     def _refuse(self, module: Any, call: str, path: str, act: Callable[[], None]) -> None:
         if path in self.refused:
@@ -222,7 +229,7 @@ def engine() -> FakeHost:
             f"not done: {VIRTIO} write_cache (running): seen enabled, wanted disabled",
         ),
         (
-            lambda: Refusing(tools={"/srv/pgdata": "mount: /srv/pgdata: Input/output error."}),
+            lambda: Refusing(tools={"/srv/pgdata": "Input/output error"}),
             *("mount_options", {"target": "/srv/pgdata", "barrier": "on"}, "the disk answers with an error"),
             "not done: /srv/pgdata barrier (running): seen off, wanted on",
         ),

@@ -17,6 +17,7 @@ from ...host.seam import Host, Unobservable
 from ..instance import Instance, Observed, of_mains
 from ..next_start import Wrapper
 from . import databases as firebird_databases
+from . import gfix_lines
 from . import setup as firebird_setup
 from .files import Files
 
@@ -38,6 +39,8 @@ _PACKAGED = re.compile(r"/usr/(?:lib|lib64|libexec|sbin)/(?:[^/]+/)*(?:firebird|
 _DEBIAN_HOME = re.compile(r"/usr/lib/(?:[^/]+/)?firebird/([0-9.]+)/?")
 _UNIT_VERSION = re.compile(r"firebird([0-9]+\.[0-9]+)\b")
 _BINARIES = (f"{_OPT}/bin/firebird", f"{_OPT}/bin/fbserver", "/usr/sbin/firebird", "/usr/sbin/fbserver")
+#: What commands of other components make of its databases at its next start.
+databases_after = gfix_lines.after
 
 
 def find(host: Host, processes: Processes) -> list[Instance]:

@@ -195,7 +195,7 @@ def test_a_value_of_data_that_no_kernel_takes_costs_that_mount_alone(mode: str) 
     assert rows[PG, "options"]["verdict"] == "drift_persisted"
 
 
-@pytest.mark.fact(74)
+@pytest.mark.fact(55)
 @pytest.mark.parametrize(
     ("number", "value"),
     [

@@ -151,7 +151,7 @@ def test_a_general_option_with_a_value_is_refused_without_a_query() -> None:
     assert state("noatime=1", MIXED, {"ext4": {}}) == "refused"
 
 
-@pytest.mark.fact(71)
+@pytest.mark.fact(103)
 def test_the_kernel_of_this_machine_is_queried() -> None:
     """No response is scripted: the kernel that runs the tests knows its own file systems."""
     kernel = refused_options.query(
