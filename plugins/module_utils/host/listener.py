@@ -6,10 +6,8 @@
 from __future__ import annotations
 
 import contextlib
-import posixpath
 from collections.abc import Mapping
 
-from . import trusted_path
 from .mountinfo import Mount
 from .process_context import cgroup_of
 from .seam import Host, Unobservable
@@ -44,7 +42,8 @@ def proven(host: Host, path: str, pid: int, cgroup: str, mounts: Mapping[str, Mo
     # The kernel lists the lower half of an inode's number, and Btrfs has equal numbers in each subvolume. So two sockets
     # can look alike. A connection reaches one of them.
     other = host.socket_listener(held.path)
-    if other != pid and not (other == _SYSTEMD and not trusted_path.weakness(host, posixpath.dirname(path))):
+    # systemd listens for a service with socket activation, and no other user makes it listen.
+    if other not in (pid, _SYSTEMD):
         raise Unobservable(f"process {other or 'that is unknown'} listens at {path}, and not process {pid}")
     return held.path
 
