@@ -11,6 +11,7 @@ import stat
 from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any, Union
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds, foreign
@@ -129,6 +130,7 @@ class FakeHost(Host):
     """
 
     until = float("inf")
+    mains: Mapping[int, Any] = MappingProxyType({})
     whose = "nobody"
     named_by: foreign.Identity | None = None
     follows_owners = False

@@ -108,7 +108,8 @@ def on(layer: FakeLayer, host: BigHost | None = None) -> BigHost:
     host = host or BigHost()
     host.add_layer(layer)
     mount = FakeMount(SRV, "ext4", layer.number, f"/dev/{layer.name}", layer.name, atime="noatime")
-    host.add_mount(mount, f"/dev/{layer.name} {SRV} ext4 noatime 0 2\n")
+    host.add_mount(mount, f"UUID=layer {SRV} ext4 noatime 0 2\n")
+    host.links["/dev/disk/by-uuid/layer"] = f"/dev/{layer.name}"
     return host
 
 
@@ -127,7 +128,8 @@ def test_a_file_system_in_memory_is_never_green(profile: str) -> None:
     host = BigHost()
     host.add_disk(FakeDisk("zram0", "other", ""), "9:9")
     host.links["/sys/class/block/zram0"] = "/sys/devices/virtual/block/zram0"
-    host.add_mount(FakeMount(SRV, "ext4", "9:9", "/dev/zram0", "zram0"), f"/dev/zram0 {SRV} ext4 noatime\n")
+    host.add_mount(FakeMount(SRV, "ext4", "9:9", "/dev/zram0", "zram0"), f"UUID=zram {SRV} ext4 noatime\n")
+    host.links["/dev/disk/by-uuid/zram"] = "/dev/zram0"
     found = brought(host, profile)
     assert found["verdict"] == "blocked"
     assert "disk_lasts" in {need["name"] for need in found["requirements"] if need["state"] == "unmet"}

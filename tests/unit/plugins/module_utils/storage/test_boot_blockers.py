@@ -316,7 +316,7 @@ class TestDrivers:
 
     def test_the_kernel_s_command_line_names_modules_too(self) -> None:
         machine = self.machine()
-        machine.files["/proc/cmdline"] = "root=/dev/vda1 ro module_blacklist=floppy,ahci\n"
+        machine.files["/proc/cmdline"] = "root=UUID=root ro module_blacklist=floppy,ahci\n"
         assert one(machine)[:2] == ("driver", "refused")
 
 

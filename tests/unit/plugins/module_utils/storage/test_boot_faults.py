@@ -363,7 +363,7 @@ RIGHT = {
     "two that a person mounts": "/dev/sdz1 /mnt auto noauto 0 0\n/dev/sdy1 /mnt auto noauto 0 0",
     "one in another": f"{FC} /srv/faircom/deep/er xfs defaults 0 2",
     "one after another": f"{FC} /srv/f xfs x-systemd.after=srv-fbdata.mount,x-systemd.requires-mounts-for=/srv/fbdata 0 2",
-    "a device that another waits for": f"{FC} /srv/f xfs x-systemd.requires=/dev/disk/by-id/virtio-MHSD8187 0 2",
+    "a device that another waits for": f"{FC} /srv/f xfs x-systemd.requires=/dev/disk/by-uuid/{FC.partition('=')[2]} 0 2",
     "no numbers at the end": f"{FC} /srv/f xfs defaults",
     "no options": f"{FC} /srv/f xfs",
     "the label of a partition, with blanks": "PARTLABEL=EFI\\040System /boot/efi vfat umask=0077,nofail 0 1",

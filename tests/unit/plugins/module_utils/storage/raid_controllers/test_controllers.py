@@ -65,7 +65,8 @@ def with_volume(
     }
     host.add_disk(FakeDisk("sdr", "scsi", found.pop("serial", "3600605b"), rotational="1", **found), "8:240")
     mount = FakeMount("/srv/raid", "ext4", "8:240", "/dev/sdr", "sdr", atime="noatime")
-    host.add_mount(mount, "/dev/sdr /srv/raid ext4 noatime 0 2\n")
+    host.add_mount(mount, "UUID=raid /srv/raid ext4 noatime 0 2\n")
+    host.links["/dev/disk/by-uuid/raid"] = "/dev/sdr"
     for argv, answer in ANSWERS[tool].items():
         host.files[argv[0]] = "ELF"
         host.commands[argv] = change(answer)
