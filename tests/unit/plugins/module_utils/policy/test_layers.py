@@ -270,8 +270,9 @@ def test_jfs_is_at_risk_over_a_cache_and_never_green(profile: str, verdict: str)
     host = BigHost()
     host.add_mount(
         FakeMount(SRV, "jfs", "8:33", "/dev/sdc1", "sdc", atime="noatime"),
-        f"/dev/sdc1 {SRV} jfs noatime 0 2\n",
+        f"UUID=jfs {SRV} jfs noatime 0 2\n",
     )
+    host.links["/dev/disk/by-uuid/jfs"] = "/dev/sdc1"
     found = brought(host, profile)
     assert found["verdict"] == verdict
     assert any("move the data to ext4 or XFS: JFS flushes nothing" in why for why in found["why"])
