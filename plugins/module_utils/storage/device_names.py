@@ -79,7 +79,7 @@ def _roots(host: Host, root: Mount) -> list[tuple[Entry, bool]]:
         try:
             words = [word.partition("=") for word in host.read("/proc/cmdline").split()]
         except Unobservable:
-            return  # What reads the kernel's command line for the root's options says so.
+            return []  # What reads the kernel's command line for the root's options says so.
         named = [("the kernel's command line", value) for key, _equals, value in words if key == "root"][-1:]
     lines = {
         spec: Entry(-1, spec, "/", root.fstype, ("defaults",), source) for source, spec in reversed(named)
