@@ -4,4 +4,4 @@
 
 """All targets, by the part of the collection that they are of."""
 
-from fuzz.targets import answers, engines, facts, measure, power, recordings  # noqa: F401
+from fuzz.targets import answers, engines, facts, measure, next_boot, power, recordings  # noqa: F401

@@ -19,7 +19,7 @@
 set -eu
 
 scsi1=/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_SCSI0001
-scsi2=/dev/disk/by-id/wwn-0x5000000000000002
+scsi2=/dev/disk/by-id/wwn-0x5000c50012f6e202
 scsi3=/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_SCSI0003
 scsi4=/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_SCSI0004
 scsi5=/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_SCSI0005

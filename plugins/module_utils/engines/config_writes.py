@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-import shlex
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
 from typing import NamedTuple
@@ -15,10 +14,9 @@ from typing import NamedTuple
 from ..host import bounded_read, named_by
 from ..host.paths import normal
 from ..host.seam import Host, Unobservable
-from ..host.system_conf import drop_ins, text_of
+from ..host.tmpfiles_d import Line
 from .others import Change, Reads, Settings, Text
 
-_TMPFILES = ("/etc/tmpfiles.d", "/run/tmpfiles.d", "/usr/local/lib/tmpfiles.d", "/usr/lib/tmpfiles.d")
 _ENDINGS = (".conf", ".cnf", ".cfg")
 _PATH = re.compile(r"(?<![\w$}.:])/[^\s'\"`;|&<>(),=]+")
 _PROGRAM = re.compile(r"^[@:+!|-]*(?:\S*/)?(?P<name>[\w.-]+)")
@@ -53,15 +51,6 @@ class Config(NamedTuple):
         path = normal(path)
         is_read = posixpath.dirname(path) in self.directories and path.endswith(_ENDINGS)
         return path in self.files or path in self.directories or is_read
-
-
-class TmpfilesLine(NamedTuple):
-    """One line of tmpfiles.d: type, path, argument, file and line."""
-
-    kind: str
-    path: str
-    argument: str
-    source: str
 
 
 def of_instance(
@@ -142,32 +131,8 @@ def _is_same(host: Host, source: str, target: str) -> bool:
         return False
 
 
-def tmpfiles(host: Host) -> list[TmpfilesLine]:
-    """Return the lines of tmpfiles.d. Raises Unobservable."""
-    found: list[TmpfilesLine] = []
-    for path in drop_ins(host, _TMPFILES):
-        found += parse(text_of(host, path), path)
-    return found
-
-
-def parse(text: str, path: str) -> Iterator[TmpfilesLine]:
-    """Yield the lines of one file of tmpfiles.d(5)."""
-    for number, raw in enumerate(text.split("\n"), 1):
-        if not raw.strip() or raw.lstrip().startswith("#"):
-            continue
-        parts = raw.split(None, 6)
-        if len(parts) < 2:
-            continue
-        try:
-            target = "".join(shlex.split(parts[1]))
-        except ValueError:
-            target = parts[1]
-        argument = parts[6].strip() if len(parts) > 6 else ""
-        yield TmpfilesLine(parts[0], target.replace("%%", "%"), argument, f"{path} line {number}")
-
-
 def by_tmpfiles(
-    host: Host, lines: Iterable[TmpfilesLine], config: Config, settings: Settings, reads: Reads
+    host: Host, lines: Iterable[Line], config: Config, settings: Settings, reads: Reads
 ) -> Iterator[Change]:
     """Yield what may change of settings because systemd-tmpfiles writes the configuration at a boot."""
     for line in lines:
@@ -175,19 +140,19 @@ def by_tmpfiles(
             continue
         why = f"{line.source} (tmpfiles.d) changes {line.path} at the next boot"
         names = set(settings)
-        if line.kind[:1] in ("f", "F", "w"):
+        if line.letter in ("f", "F", "w"):
             text = _unescaped(line.argument)
             rows = (Text(row, line.source, "tmpfiles.d") for row in text.split("\n"))
-            replaced = set() if "+" in line.kind and line.kind[0] == "w" else _from(settings, line.path)
+            replaced = set() if line.has_plus and line.letter == "w" else _from(settings, line.path)
             names = {change.name for row in rows for change in reads(row)} | replaced
         yield from (
             Change(name, None, line.source, "tmpfiles.d", why=why) for name in settings if name in names
         )
 
 
-def _acts(host: Host, line: TmpfilesLine, config: Config) -> bool:
+def _acts(host: Host, line: Line, config: Config) -> bool:
     """Tell whether a line changes a file of a configuration, or adds one."""
-    letter, flags, path = line.kind[:1], line.kind[1:], normal(line.path)
+    letter, path = line.letter, normal(line.path.replace("%%", "%"))
     above = any(each.startswith(f"{path}/") for each in (*config.files, *config.directories))
     if letter in ("r", "R", "D"):
         # r and R also take patterns. D empties a directory at boot.
@@ -201,13 +166,11 @@ def _acts(host: Host, line: TmpfilesLine, config: Config) -> bool:
         writes = (
             letter == "F"
             or (letter == "w" and is_there)
-            or (letter == "f" and ("+" in flags or not is_there))
+            or (letter == "f" and (line.has_plus or not is_there))
         )
-        return writes and not _says(host, path, line.argument, is_append=letter == "w" and "+" in flags)
-    if letter == "L":
-        return (not is_there or "+" in flags) and not _is_same(host, line.argument, path)
-    if letter == "C":
-        return (not is_there or "+" in flags) and not _is_same(host, line.argument, path)
+        return writes and not _says(host, path, line.argument, is_append=letter == "w" and line.has_plus)
+    if letter in ("C", "L"):
+        return (not is_there or line.has_plus) and not _is_same(host, line.argument, path)
     return False
 
 

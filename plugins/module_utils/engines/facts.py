@@ -9,7 +9,7 @@ import os
 from typing import Any
 
 from .. import catalog
-from ..host import named_by, units
+from ..host import named_by, tmpfiles_d, units
 from ..host.observation import UNKNOWN, Observation, unknown
 from ..host.paths import of_databases
 from ..host.process_context import Place, Places, cgroup_of, resolve, unit_of
@@ -41,7 +41,7 @@ class Facts:
         self.begins: dict[str, next_start.NextStart] = {}
         self._mains: dict[str, list[Process]] | None = None
         self.commands = Commands(host)
-        self._tmpfiles: list[config_writes.TmpfilesLine] | None = None
+        self._tmpfiles: list[tmpfiles_d.Line] | None = None
 
     def told(
         self,
@@ -169,7 +169,7 @@ class Facts:
             with named_by.one(self.host, None):
                 texts = self.commands.of_server(unit)
                 if self._tmpfiles is None:
-                    self._tmpfiles = config_writes.tmpfiles(self.host)
+                    self._tmpfiles = tmpfiles_d.collect(self.host)
                 changes = [
                     *config_writes.by_tmpfiles(self.host, self._tmpfiles, config, settings, reads),
                     *config_writes.by_commands(self.host, texts, config, settings, reads),

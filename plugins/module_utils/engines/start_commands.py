@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from ..host import bounded_read, named_by, unit_lines
+from ..host import bounded_read, named_by, shell_lines, unit_lines
 from ..host.seam import Host, Unobservable
 from ..host.system_conf import Line, text_of
 from ..host.textfile import LIMIT
@@ -156,18 +156,9 @@ def _is_script(begin: str, path: str, command: str) -> bool:
 
 def _of_script(text: str, path: str, by: str, runs: str = "") -> Iterator[Text]:
     """Yield the lines of a script, without comments; continued lines are one."""
-    joined, first = "", 0
-    for number, raw in enumerate(text.split("\n"), 1):
-        first = first if joined else number
-        joined += raw
-        if joined.endswith("\\"):
-            joined = f"{joined[:-1]} "
-            continue
-        line = re.sub(r"(?:^|\s)#.*$", "", joined).strip()
-        joined = ""
-        if line:
-            source = f"{path} line {first}"
-            yield Text(line[:_LONGEST], f"{source}, run by {runs}" if runs else source, by)
+    for row, line in shell_lines.lines(text):
+        source = f"{path} line {row}"
+        yield Text(line[:_LONGEST], f"{source}, run by {runs}" if runs else source, by)
 
 
 def _paths(command: str) -> list[str]:

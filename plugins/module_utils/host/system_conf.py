@@ -15,6 +15,7 @@ from .seam import Host, Unobservable
 
 #: Directories of systemd-system.conf(5), the strongest first.
 _BASES = ("/etc/systemd", "/run/systemd", "/usr/local/lib/systemd", "/usr/lib/systemd")
+_BLANKS = " \t\n\r"
 _LINE = re.compile(r"(?P<key>[A-Za-z]\w*)\s*=\s*(?P<value>.*)", re.S)
 
 
@@ -27,19 +28,32 @@ class Line(NamedTuple):
     source: str
 
 
-def parse(text: str, path: str) -> Iterator[Line]:
-    """Yield the assignments of a file: systemd.syntax(7). A continued line has the number of its first part."""
-    section, joined, first = "", "", 0
+def logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file with their numbers, from 1: systemd.syntax(7).
+
+    A backslash that no other one escapes joins a line with the next; the result has the number of its first part. Comments
+    and blank lines are dropped before: the backslash of a comment continues nothing, and one between the parts of a line
+    ends nothing.
+    """
+    joined, first = "", 0
     for number, raw in enumerate(text.split("\n"), 1):
-        # A comment or a blank line between the parts of a line ends nothing.
-        if not raw.strip() or raw.strip()[0] in "#;":
+        if not raw.strip(_BLANKS) or raw.strip(_BLANKS)[0] in "#;":
             continue
         first = first if joined else number
         joined += raw
         if (len(joined) - len(joined.rstrip("\\"))) % 2:
             joined = f"{joined[:-1]} "
             continue
-        line, joined = joined.strip(), ""
+        yield first, joined.strip(_BLANKS)
+        joined = ""
+    if joined:
+        yield first, joined.strip(_BLANKS)
+
+
+def parse(text: str, path: str) -> Iterator[Line]:
+    """Yield the assignments of a file, with their sections."""
+    section = ""
+    for first, line in logical_lines(text):
         if line.startswith("["):
             section = line.strip("[]")
             continue

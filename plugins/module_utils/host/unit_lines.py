@@ -27,10 +27,14 @@ def lines(host: Host, names: Iterable[str]) -> list[Line]:
 
     Raises Unobservable.
     """
-    every = list(dict.fromkeys(name for given in names for name in (given, _template(given))))
-    mains = (f"{base}/{name}" for name in every for base in units.DIRECTORIES)
+    names = list(names)
+    files = dict.fromkeys(name for given in names for name in (given, _template(given)))
+    mains = (f"{base}/{name}" for name in files for base in units.DIRECTORIES)
     main = next((path for path in mains if host.exists(path)), None)
-    directories = [f"{base}/{name}.d" for name in _prefixed(every) for base in units.DIRECTORIES]
+    every = dict.fromkeys(scope for name in names for scope in scopes(name))
+    # Those of a type come after those of all names.
+    ordered = sorted(every, key=lambda scope: "." not in scope)
+    directories = [f"{base}/{scope}.d" for scope in ordered for base in units.DIRECTORIES]
     found: list[Line] = []
     for path in [*([main] if main else []), *drop_ins(host, directories)]:
         for line in parse(text_of(host, path), path):
@@ -90,13 +94,17 @@ def _template(name: str) -> str:
     return re.sub(r"@.*(?=\.\w+$)", "@", name)
 
 
-def _prefixed(names: Iterable[str]) -> list[str]:
-    """Return the names of drop-in directories, without `.d`, that count for units: systemd.unit(5)."""
-    found: dict[str, None] = {}
-    for name in names:
-        stem, _dot, kind = name.rpartition(".")
-        parts = stem.split("-")
-        found[name] = None
-        found.update({f"{'-'.join(parts[:count])}-.{kind}": None for count in range(len(parts) - 1, 0, -1)})
-        found[kind] = None
-    return list(found)
+def scopes(name: str) -> list[str]:
+    """Return the names of the drop-in directories of a unit, without `.d`, the strongest first: systemd.unit(5).
+
+    Those of its own name, of its template, of a-b-c.mount a-b-.mount and a-.mount, and of its type.
+    """
+    own = dict.fromkeys((name, _template(name)))
+    found = [
+        f"{'-'.join(parts[:count])}-{dot}{kind}"
+        for stem, dot, kind in (each.rpartition(".") for each in own)
+        for parts in [stem.split("-")]
+        for count in range(len(parts) - 1, 0, -1)
+        if parts[0]
+    ]
+    return list(dict.fromkeys([*own, *found, name.rpartition(".")[2]]))

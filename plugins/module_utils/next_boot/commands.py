@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
 
+from ..host import shell_lines
 from .acts import Act, mentioned
 
 #: Programs that run another one with the words behind their own options.
@@ -43,9 +43,8 @@ def of_script(text: str, path: str, by: str, first: int = 1) -> list[Act]:
     found: list[Act] = []
     depth = 0
     ended = False
-    lines = _logical(text)
-    for row, line in lines:
-        source = f"{path} line {first + row}" if first else path
+    for row, line in shell_lines.lines(text):
+        source = f"{path} line {first + row - 1}" if first else path
         if "<<" in line and mentioned(text):
             return [*found, Act(by, source, "script", (text,), False)] if mentioned(line) else found
         for part in (re.sub(r"^(?:then|do|else)\b\s*", "", each) for each in _parts(line)):
@@ -60,7 +59,10 @@ def of_script(text: str, path: str, by: str, first: int = 1) -> list[Act]:
                 ended = True
                 break
             else:
-                found += [_weaker(act, text) if depth else act for act in of_line(part, source, by, text)]
+                found += [
+                    act._replace(is_certain=not depth and act.is_certain)
+                    for act in of_line(part, source, by, text)
+                ]
         if ended:
             break
     return found
@@ -124,31 +126,12 @@ def _unclear(line: str, whole: str, source: str, by: str) -> list[Act]:
     return [Act(by, source, "script", (text, line), False)]
 
 
-def _weaker(act: Act, _whole: str) -> Act:
-    return act._replace(is_certain=False)
-
-
 def _unwrapped(words: list[str]) -> list[str]:
     while words and (words[0].rpartition("/")[2] in _WRAPPERS or _ASSIGNMENT.match(words[0])):
         words = words[1:]
         while words and (words[0].startswith("-") or _NUMBER.match(words[0])):
             words = words[1:]
     return words
-
-
-def _logical(text: str) -> Iterator[tuple[int, str]]:
-    """Yield number, from 0, and text of each line of a script, without comments; continued lines are joined."""
-    begun, row = "", 0
-    for number, raw in enumerate(text.split("\n")):
-        row = row if begun else number
-        begun += raw
-        if begun.endswith("\\"):
-            begun = begun[:-1]
-            continue
-        line = re.sub(r"(?:^|\s)#.*$", "", begun).strip()
-        begun = ""
-        if line:
-            yield row, line
 
 
 def _parts(line: str) -> list[str]:

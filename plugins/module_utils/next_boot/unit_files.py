@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 import posixpath
-import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
+from ..host import system_conf, unit_lines
 from ..host.seam import Host, Unobservable
 
 #: Directories of units that outlive a boot, the strongest first (systemd.unit(5)).
@@ -31,7 +30,6 @@ GENERATORS = (
 )
 #: Without these units a unit does not start.
 NEEDS = ("Requires", "Requisite", "BindsTo")
-_BLANKS = " \t\n\r"
 _EXECUTABLE = 0o111
 
 
@@ -66,35 +64,7 @@ def is_mask(host: Host, path: str) -> bool:
 
 def settings(text: str, section: str) -> list[tuple[str, str]]:
     """Return the settings of one section of a unit or drop-in, in order."""
-    found, here = [], ""
-    for line in logical_lines(text):
-        if line.startswith("["):
-            here = line.strip("[]")
-        key, equals, value = (part.strip(_BLANKS) for part in line.partition("="))
-        if here == section and equals:
-            found.append((key, value))
-    return found
-
-
-def logical_lines(text: str) -> Iterator[str]:
-    """Yield a unit's lines, those joined that a backslash joins: one that no other backslash escapes.
-
-    Comments and blank lines are dropped first: the backslash of a comment continues nothing, and one
-    between the parts of a line ends nothing.
-    """
-    started = ""
-    for line in text.split("\n"):
-        if not line.strip(_BLANKS) or line.strip(_BLANKS)[0] in "#;":
-            continue
-        started += line
-        backslashes = len(started) - len(started.rstrip("\\"))
-        if backslashes % 2:
-            started = f"{started[:-1]} "
-        else:
-            yield started.strip(_BLANKS)
-            started = ""
-    if started:
-        yield started.strip(_BLANKS)
+    return [(line.key, line.value) for line in system_conf.parse(text, "") if line.section == section]
 
 
 def drop_ins(host: Host, name: str) -> list[str]:
@@ -102,13 +72,8 @@ def drop_ins(host: Host, name: str) -> list[str]:
 
     Raises Unobservable.
     """
-    found: dict[str, str] = {}
-    for scope in _scopes(name):
-        for directory in (f"{base}/{scope}.d" for base in DIRECTORIES):
-            for each in host.names(directory) if host.exists(directory) else ():
-                if each.endswith(".conf") and not each.startswith("."):
-                    found.setdefault(each, f"{directory}/{each}")
-    return [found[each] for each in sorted(found) if not is_mask(host, found[each])]
+    directories = [f"{base}/{scope}.d" for scope in unit_lines.scopes(name) for base in DIRECTORIES]
+    return system_conf.drop_ins(host, directories)
 
 
 def required_by(host: Host, name: str) -> list[tuple[str, str]]:
@@ -177,12 +142,3 @@ def _is_link(host: Host, path: str) -> bool:
         return not is_mask(host, path)
     except Unobservable:
         return False
-
-
-def _scopes(name: str) -> list[str]:
-    """Return the names whose drop-ins apply to a unit: its own, of a-b-c.mount a-b-.mount and a-.mount, of its type."""
-    stem, _dot, kind = name.rpartition(".")
-    parts = stem.split("-")
-    shorter = ["-".join(parts[:count]) + f"-.{kind}" for count in range(len(parts) - 1, 0, -1) if parts[0]]
-    template = [re.sub(r"@.*", f"@.{kind}", name)] if "@" in name else []
-    return [name, *template, *shorter, kind]

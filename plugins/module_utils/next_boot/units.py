@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Iterable
 
+from ..host import system_conf
 from ..host.seam import Host, Unobservable
 from . import commands
 from .acts import Act, mentioned
@@ -30,7 +31,7 @@ _NO_BOOT = re.compile(
 )
 _STARTS = (".wants", ".requires", ".upholds")
 _OURS = "durable-dbhost"
-_EXEC = re.compile(r"(Exec(?:Start|StartPre|StartPost|Stop|StopPost|Condition))\s*=\s*(.*)")
+_EXEC = re.compile(r"Exec(?:Start|StartPre|StartPost|Stop|StopPost|Condition)")
 _CONDITION = re.compile(r"(?:Condition|Assert)\w+\s*=")
 
 
@@ -118,36 +119,17 @@ def _of_unit(host: Host, name: str, paths: list[str]) -> list[Act]:
     is_oneshot = any(re.search(r"(?m)^Type\s*=\s*oneshot", text) for _path, text in texts)
     found: dict[str, list[Act]] = {}
     for path, text in texts:
-        for row, key, command in parse(text):
-            if not command:
-                found[key] = []  # An empty line takes back those before it.
+        for line in system_conf.parse(text, path):
+            if line.section != "Service" or not _EXEC.fullmatch(line.key):
                 continue
-            if key.startswith("ExecStop") and not is_oneshot:
-                continue  # It runs as the host goes down.
-            found.setdefault(key, []).extend(_of_command(host, command, f"{path} line {row}"))
+            if not line.value:
+                found[line.key] = []  # An empty line takes back those before it.
+            # A stop runs as the host goes down.
+            elif is_oneshot or not line.key.startswith("ExecStop"):
+                found.setdefault(line.key, []).extend(_of_command(host, line.value, line.source))
     acts = [act for each in found.values() for act in each]
     is_certain = not is_conditional and "%" not in "".join(act.text for act in acts)
     return acts if is_certain else [act._replace(is_certain=False) for act in acts]
-
-
-def parse(text: str) -> list[tuple[int, str, str]]:
-    """Return row, key and command of each line of a unit that runs something; continued lines are joined."""
-    found, parts, first, section = [], "", 0, ""
-    for row, raw in enumerate(text.split("\n"), 1):
-        if raw.lstrip().startswith(("#", ";")):
-            continue
-        first = first if parts else row
-        parts += raw
-        if parts.endswith("\\"):
-            parts = f"{parts[:-1]} "
-            continue
-        line, parts = parts.strip(), ""
-        if line.startswith("["):
-            section = line
-        command = _EXEC.match(line)
-        if command and section == "[Service]":
-            found.append((first, command[1], command[2].strip()))
-    return found
 
 
 def _of_command(host: Host, command: str, source: str) -> list[Act]:

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ..host import system_conf, unit_lines
 from ..host.seam import Host, Unobservable
-from ..next_boot import unit_files
 
 #: Where units lie that outlive a boot, the strongest first (systemd.unit(5)); what systemd makes
 #: of fstab comes between the two groups.
@@ -151,7 +151,7 @@ def parse(text: str) -> dict[str, str]:
     if _STRANGE.search(text):
         raise ValueError("seen a NUL, a carriage return, a byte order mark or bytes that are no UTF-8")
     section, found = "", {}
-    for line in unit_files.logical_lines(text):
+    for _row, line in system_conf.logical_lines(text):
         if line.startswith("["):
             if not line.endswith("]"):
                 raise ValueError(f"seen {line[:80]!r}; wanted a section's name in brackets")
@@ -194,7 +194,7 @@ def _drop_ins(host: Host, name: str) -> Iterator[str]:
     last in both. Raises Unobservable where it matters.
     """
     bases = (*_ABOVE_FSTAB, *_BELOW_FSTAB)
-    *scopes, kind = _scopes(name)
+    *scopes, kind = unit_lines.scopes(name)
     of_kind = [f"{base}/{kind}.d" for base in bases]
     by_name = [*(f"{base}/{scope}.d" for scope in scopes for base in bases), *of_kind]
     by_path = [*(f"{base}/{scope}.d" for base in bases for scope in scopes), *of_kind]
@@ -215,13 +215,6 @@ def _first(order: list[str], entries: dict[str, list[str]], entry: str) -> str:
 def _entries(host: Host, directory: str) -> list[str]:
     names = host.names(directory) if host.exists(directory) else []
     return [name for name in names if name.endswith(".conf") and not name.startswith(".")]
-
-
-def _scopes(name: str) -> list[str]:
-    """Return whose drop-ins apply to a unit: its own, of a-b-c.mount a-b-.mount and a-.mount, of all mounts."""
-    parts = name[: -len(".mount")].split("-")
-    shorter = ["-".join(parts[:count]) + "-.mount" for count in range(len(parts) - 1, 0, -1) if parts[0]]
-    return [name, *shorter, "mount"]
 
 
 def _is_started(host: Host, name: str) -> bool:

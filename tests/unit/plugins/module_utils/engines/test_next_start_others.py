@@ -18,7 +18,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb imp
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.others import Change, Text
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import statements as pg
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.start_commands import Commands
-from ansible_collections.durable.dbhost.plugins.module_utils.host import system_conf
+from ansible_collections.durable.dbhost.plugins.module_utils.host import system_conf, tmpfiles_d
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Result, Unobservable
 
 from ..fakes.fake_firebird import FakeDatabase, FirebirdHost
@@ -806,4 +806,4 @@ def test_a_file_next_to_the_configuration_is_none_of_it() -> None:
     beside = config_writes.of_instance("/d/postgresql.conf", ["/d/zz.conf"], [], [])
     assert beside.has("/d/zz.conf") and not beside.has("/d/pg_hba.conf")
     assert not config.has(f"{ETC}/pg_hba.conf") and not config.has(f"{ETC}/conf.d/README")
-    assert config_writes.tmpfiles(FakeHost()) == []
+    assert tmpfiles_d.collect(FakeHost()) == []

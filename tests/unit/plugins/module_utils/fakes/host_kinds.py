@@ -116,8 +116,10 @@ def _on(disk: FakeDisk, number: str = "8:96", fstype: str = "ext4") -> SmallHost
 def _mounted(host: SmallHost, name: str, number: str, fstype: str = "ext4") -> SmallHost:
     mapped = host.layers[name].mapped if name in host.layers else ""
     source = f"/dev/mapper/{mapped}" if mapped else f"/dev/{name}"
+    spec = source if mapped else f"UUID={name}"
     mount = FakeMount(DATA, fstype, number, source, name, atime="noatime")
-    host.add_mount(mount, f"{source} {DATA} {fstype} noatime 0 2\n")
+    host.add_mount(mount, f"{spec} {DATA} {fstype} noatime 0 2\n")
+    host.links[f"/dev/disk/by-uuid/{name}"] = f"/dev/{name}"
     return host
 
 

@@ -282,7 +282,8 @@ def test_who_accepts_loss_may_have_jfs() -> None:
     host = BigHost()
     host.add_mount(
         FakeMount(SRV, "jfs", "8:33", "/dev/sdc1", "sdc", atime="noatime"),
-        f"/dev/sdc1 {SRV} jfs noatime 0 2\n",
+        f"UUID=jfs {SRV} jfs noatime 0 2\n",
     )
+    host.links["/dev/disk/by-uuid/jfs"] = "/dev/sdc1"
     enforce(host, look(host, "disposable", mounts=[SRV], accept_data_loss=True))
     assert look(host, "disposable", mounts=[SRV], accept_data_loss=True)["verdict"] == "accepted_loss"
