@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from .seam import Host
-from .system_conf import drop_ins, text_of
+from .system_conf import drop_ins
 
 #: The strongest first. A file in one hides those of its name in the others; /run is empty at a boot.
-DIRECTORIES = ("/etc/tmpfiles.d", "/usr/local/lib/tmpfiles.d", "/usr/lib/tmpfiles.d", "/lib/tmpfiles.d")
+DIRECTORIES = ("/etc/tmpfiles.d", "/usr/local/lib/tmpfiles.d", "/usr/lib/tmpfiles.d")
 _FIELD = r"(?:\"[^\"]*\"|'[^']*'|\S)+"
 #: Type, path, four fields more, and the argument, which goes to the end of its line.
 _LINE = re.compile(rf"\s*(?P<kind>[a-zA-Z]\S*)\s+(?P<path>{_FIELD})(?:\s+{_FIELD}){{0,4}}(?P<rest>.*)")
@@ -41,7 +41,8 @@ class Line(NamedTuple):
 
 def collect(host: Host) -> list[Line]:
     """Return the lines of all files that a boot reads. Raises Unobservable."""
-    return [line for path in drop_ins(host, DIRECTORIES) for line in parse(text_of(host, path), path)]
+    paths = [path for path in drop_ins(host, DIRECTORIES) if host.exists(host.resolve(path))]
+    return [line for path in paths for line in parse(host.read(path), path)]
 
 
 def parse(text: str, path: str) -> Iterator[Line]:
