@@ -35,7 +35,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout, suppress
 from functools import partial
 from itertools import count
@@ -44,6 +44,7 @@ from typing import Any, NoReturn
 from . import catalog, truth_script
 from . import kill_state as state
 from .host import our_paths
+from .host.mountinfo import Mount
 from .host.our_paths import TRIAL
 from .host.seam import ChangeFailed, Host, Unobservable
 from .policy.assessment import assess
@@ -98,6 +99,17 @@ class MortalHost(Host):
 
     def remove_file(self, path: str, owner: int = 0) -> None:
         self._mortal(f"remove {path}", lambda: super(MortalHost, self).remove_file(path, owner))
+
+    def set_mount_options(self, mount: Mount, options: Sequence[str], *more: Any, **given: Any) -> None:
+        set_options = partial(super().set_mount_options, mount, options, *more, **given)
+        self._mortal(f"remount {','.join(options)} {mount.target}", set_options)
+
+    def set_mount_atime(self, mount: Mount, atime: str, *more: Any, **given: Any) -> None:
+        set_atime = partial(super().set_mount_atime, mount, atime, *more, **given)
+        self._mortal(f"remount {atime} {mount.target}", set_atime)
+
+    def make_mount_writable(self, mount: Mount, *more: Any, **given: Any) -> None:
+        self._mortal(f"remount rw {mount.target}", partial(super().make_mount_writable, mount, *more, **given))
 
 
 class CopiedHost(MortalHost):

@@ -46,7 +46,7 @@ def collect(host: Host) -> list[Line]:
 
 
 def parse(text: str, path: str) -> Iterator[Line]:
-    """Yield the lines of one file. `%%` stays: what other specifiers stand for is not known here."""
+    """Yield the lines of one file. `%%` stays: other specifiers are not expanded."""
     for number, raw in enumerate(text.split("\n"), 1):
         found = _LINE.match(raw)
         if not found:

@@ -97,7 +97,7 @@ def _template(name: str) -> str:
 def scopes(name: str) -> list[str]:
     """Return the names of the drop-in directories of a unit, without `.d`, the strongest first: systemd.unit(5).
 
-    Those of its own name, of its template, of a-b-c.mount a-b-.mount and a-.mount, and of its type.
+    Those of the name itself, of its template, of a-b-c.mount a-b-.mount and a-.mount, and of its type.
     """
     own = dict.fromkeys((name, _template(name)))
     found = [

@@ -132,7 +132,7 @@ def _fault(fault: dict[str, Any]) -> Setting:
     what = (
         f"the next boot {effect}"
         if state != UNKNOWN
-        else f"it is not known whether the next boot {can} {mounts}"
+        else f"it is unknown whether the next boot {can} {mounts}"
     )
     evidence = {"value": state, "source": fault["source"], "reason": fault["why"]}
     return Setting(

@@ -39,7 +39,7 @@ _ONE_CARRIER = (*EXT, "xfs")
 class Superblock(NamedTuple):
     """One mounted file system: all its mounts, and who sees it where this process does not.
 
-    `hidden_in` is None where it is mounted here as well. `waits`: it is not mounted until a process accesses its path; its
+    `hidden_in` is None if it is also mounted here. `waits`: it is not mounted until a process accesses its path; its
     options are those of the line or unit.
     """
 

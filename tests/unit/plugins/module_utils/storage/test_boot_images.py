@@ -243,7 +243,7 @@ def test_layers_are_those_at_and_below_the_root() -> None:
     [
         (BOOT, None, ""),
         (BOOT[:1], "drift_persisted", "the next boot stops: /boot/initrd.img-6.1"),
-        (BOOT[1:], "unknown", "it is not known whether the next boot can mount /: /boot/vmlinuz-6.1"),
+        (BOOT[1:], "unknown", "it is unknown whether the next boot can mount /: /boot/vmlinuz-6.1"),
     ],
 )
 def test_it_is_a_row_of_the_root(files: tuple[str, ...], verdict: str | None, why: str) -> None:
