@@ -215,6 +215,8 @@ def lab_stages(scratch: Path) -> Iterator[Stage]:
         # One test compares both versions.
         also = other if name == ORDER[0] else ""
         yield Stage("lab", name, own, command, environment=facts, live=True, also=also, needs="image")
+    boots = ("python", "-m", "oracles", "boot", "--short")
+    yield Stage("lab", "boot oracle, the short part", old, boots, live=True, needs="image")
     ends = ("pytest", "-v", "tests/lab")
     yield Stage("lab", "ends of machines", old, ends, needs="image")
     # Those that the unit tests skip where their tool is missing.
