@@ -34,6 +34,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.textfile impor
 from ansible_collections.durable.dbhost.plugins.module_utils.next_boot import (
     acts,
     commands,
+    generators,
     tmpfiles,
     udisks,
     unit_files,
@@ -132,6 +133,6 @@ def drive_of_udisks(text: str) -> None:
 def file_that_replaces_another(text: str) -> None:
     line = fstab.parse("UUID=01-ab /srv/x ext4 defaults 0 2\n")[0]
     for name in ("99-systemd.rules", "60-persistent-storage.rules"):
-        boot_blockers._makes(boot_blockers._without_comments(text), name, line)
+        boot_blockers._makes(generators._without_comments(text), name, line)
     assert set(device_names._plain_uuid(text)) <= set("0123456789abcdef")
     assert redact_devices.generator(text, Identities(text)) is not None

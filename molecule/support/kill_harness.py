@@ -109,7 +109,9 @@ class MortalHost(Host):
         self._mortal(f"remount {atime} {mount.target}", set_atime)
 
     def make_mount_writable(self, mount: Mount, *more: Any, **given: Any) -> None:
-        self._mortal(f"remount rw {mount.target}", partial(super().make_mount_writable, mount, *more, **given))
+        self._mortal(
+            f"remount rw {mount.target}", partial(super().make_mount_writable, mount, *more, **given)
+        )
 
 
 class CopiedHost(MortalHost):

@@ -34,7 +34,7 @@ ALIKE = {frozenset({"flush", "protected"})}
 #: Where the processor is emulated a way takes four minutes: these then, which touch every disk, mount and file.
 SHORT = ("strict", "flush", "disposable")
 #: Fewer deaths than this between all pairs, and than this between the short ones, and the harness has lost some.
-LEAST = 200
+LEAST = 190
 LEAST_SHORT = 60
 #: data= waits for a mount where these are left or reached.
 REMOUNTED = {"disposable"}

@@ -10,8 +10,8 @@ import re
 from typing import Any
 
 from ..host import json_text, udev
-from ..next_boot import udev_rules
-from ..storage import boot_blockers, drbd_84, ext4
+from ..next_boot import generators, udev_rules
+from ..storage import drbd_84, ext4
 from ..storage.cache_rules import HEADER as CACHE_HEADER
 from ..storage.caches import CONTROLS, DEFAULTS, DISABLED, ENABLED, PROGRAMS
 from ..storage.scheduler_rules import HEADER as SCHEDULER_HEADER
@@ -354,5 +354,5 @@ def modules(text: str, names: Identities) -> str:
 
 def generator(text: str, names: Identities) -> str:
     """Return of a generator of units whether it is a script, and the text in it by which it is assessed."""
-    parts = sorted({found.lower() for found in re.findall(boot_blockers.ACTS_ON, text)})
+    parts = sorted({found.lower() for found in re.findall(generators.ACTS_ON, text)})
     return f"{'#!/bin/sh' if text.startswith('#!') else HIDDEN}\n{' '.join(parts)}\n" if text else ""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..host import our_paths, udev
 from ..host.seam import Host, Unobservable
 from . import commands, udev_rules
-from .acts import Act, mentioned
+from .acts import ATIME, BARRIER, Act, mentioned
 from .files import script
 
 BY = "udev rule"
@@ -114,6 +114,26 @@ def around(
     return found
 
 
+def of_mounts(host: Host, rules: Rules) -> list[Act]:
+    """Return what rules of administrators do with the options of mounts, at events of any device. Raises Unobservable.
+
+    No device is compared: a rule that matches none of this boot's can match one of the next.
+    """
+    found: list[Act] = []
+    for rule in rules.rules:
+        for token in () if rule.is_packaged else filter(_is_program, rule.tokens):
+            step = udev_rules.Assignment(rule, token.key, token.name, token.op, token.value, False)
+            acts = filter(_is_remount, _of_program(host, step, token.value))
+            found += [act._replace(is_certain=False) for act in acts]
+    return found
+
+
+def _is_remount(act: Act) -> bool:
+    return (act.kind == "command" and act.words[0] == "mount") or (
+        act.kind == "script" and not {BARRIER, ATIME}.isdisjoint(mentioned(act.words[0]))
+    )
+
+
 def _neighbours(
     host: Host, name: str, properties: Mapping[str, str], address: str, number: str
 ) -> Iterator[udev_rules.Device]:
@@ -140,19 +160,23 @@ def _steps(
 ) -> Iterator[udev_rules.Assignment]:
     """Yield what rules assign, and programs that they run as a condition."""
     rules = tuple(rules)
-    waiting = {id(rule): rule for rule in rules if any(map(_is_program, rule.tokens))}
+    waiting = {id(rule): rule for rule in rules if any(map(_is_condition, rule.tokens))}
     for rule in waiting.values():
-        for token in filter(_is_program, rule.tokens):
-            others = tuple(each for each in rule.tokens if each.is_match and not _is_program(each))
+        for token in filter(_is_condition, rule.tokens):
+            others = tuple(each for each in rule.tokens if each.is_match and not _is_condition(each))
             if udev_rules.match(rule._replace(tokens=others), device) != udev_rules.NO:
                 value = udev_rules.expand(token.value, device)
                 yield udev_rules.Assignment(rule, token.key, token.name, token.op, value, False)
     yield from udev_rules.assignments(rules, device)
 
 
-def _is_program(token: udev_rules.Token) -> bool:
+def _is_condition(token: udev_rules.Token) -> bool:
     is_run = token.key == "PROGRAM" or (token.key == "IMPORT" and token.name == "program")
     return is_run and bool(mentioned(token.value))
+
+
+def _is_program(token: udev_rules.Token) -> bool:
+    return token.key in ("RUN", "PROGRAM", "IMPORT") and token.name in ("", "program")
 
 
 def _acts(host: Host, step: udev_rules.Assignment, device: udev_rules.Device) -> list[Act]:
@@ -170,8 +194,15 @@ def _acts(host: Host, step: udev_rules.Assignment, device: udev_rules.Device) ->
         return _unclear(step)
     if _HDPARM.match(step.value):
         return []
+    found = _of_program(host, step, step.value)
+    return found if step.is_certain else [act._replace(is_certain=False) for act in found]
+
+
+def _of_program(host: Host, step: udev_rules.Assignment, command: str) -> list[Act]:
+    """Return what a program does that a rule runs, and a script of an administrator."""
+    source = step.rule.source
     try:
-        words = shlex.split(step.value)
+        words = shlex.split(command)
     except ValueError:
         return _unclear(step)
     found = commands.of_words(words, source, BY)
@@ -182,7 +213,7 @@ def _acts(host: Host, step: udev_rules.Assignment, device: udev_rules.Device) ->
         act._replace(source=f"{act.source}, run by {source}", is_certain=False)
         for act in commands.of_script(inner, path, BY)
     ]
-    return found if step.is_certain else [act._replace(is_certain=False) for act in found]
+    return found
 
 
 def _unclear(step: udev_rules.Assignment) -> list[Act]:

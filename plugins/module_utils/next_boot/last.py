@@ -14,6 +14,7 @@ from . import (
     acts,
     effects,
     foreign_rules,
+    generators,
     hdparm_conf,
     remounts,
     scripts,
@@ -40,6 +41,7 @@ SOURCES: dict[str, _Reader] = {
     "rc.local, cron": lambda host, *_: scripts.collect(host),
     smartd.BY: lambda host, *_: smartd.collect(host),
     udisks.BY: lambda host, devices, _properties: udisks.collect(host, devices),
+    generators.BY: lambda host, *_: generators.collect(host),
 }
 #: Setting of a mount -> what of it a remount sets.
 _OF_MOUNTS = (BARRIER, ATIME)
@@ -109,7 +111,7 @@ class Last:
         for setting, (value, act) in found.items():
             seen = _observed(Value(value, act, True), False)
             persisted[setting], evidence[f"persisted.{setting}"] = seen.value, seen.as_dict()
-        unread = "; ".join(why for by, why in self.found.errors.items() if by in SOURCES)
+        unread = "; ".join(why for by, why in self.found.errors.items() if by != hdparm_conf.BY)
         is_remounted = bool(facts["targets"]) and facts["fstype"].startswith(remounts.REMOUNTED)
         for setting in _OF_MOUNTS if unread and is_remounted else ():
             if persisted.get(setting) in remounts.CERTAIN:
@@ -141,6 +143,7 @@ class Last:
         rules = attempt(
             foreign_rules.BY, lambda: foreign_rules.read(self.host), foreign_rules.Rules((), False)
         )
+        groups.append(attempt(foreign_rules.BY, lambda: foreign_rules.of_mounts(self.host, rules), []))
         hdparm = attempt(hdparm_conf.BY, lambda: hdparm_conf.collect(self.host), [])
         return Collected(rules, groups, hdparm, errors)
 

@@ -29,6 +29,8 @@ DIRECTORIES = (
 _NO_BOOT = re.compile(
     r"(?:shutdown|reboot|halt|poweroff|kexec|final|umount|rescue|emergency|exit|soft-reboot)\.target\."
 )
+#: Directories of udev rules of administrators.
+_RULES = ("/etc/udev/rules.d", "/usr/local/lib/udev/rules.d")
 _STARTS = (".wants", ".requires", ".upholds")
 _OURS = "durable-dbhost"
 _EXEC = re.compile(r"Exec(?:Start|StartPre|StartPost|Stop|StopPost|Condition)")
@@ -75,7 +77,7 @@ def _wanted(host: Host) -> set[str]:
 
 
 def _is_named(host: Host, name: str) -> bool:
-    """Tell whether another unit of an administrator asks for a service, or a timer is about it."""
+    """Tell whether another unit of an administrator asks for a service, a timer is about it, or a udev rule names it."""
     asks = re.compile(
         rf"(?m)^\s*(?:Wants|Requires|BindsTo|Upholds|Unit|OnSuccess)\s*=.*(?<![\w@-]){re.escape(name)}"
     )
@@ -85,7 +87,9 @@ def _is_named(host: Host, name: str) -> bool:
                 continue
             if host.resolve(path) != "/dev/null" and asks.search(_text(host, path)):
                 return True
-    return False
+    # ENV{SYSTEMD_WANTS}, and commands that start it.
+    rules = (path for directory in _RULES for path in existing(host, directory, ".rules"))
+    return any(name in _text(host, path) for path in rules)
 
 
 _KINDS = ("service", "target", "timer", "path", "socket")

@@ -18,7 +18,7 @@ from ..host import our_paths, processes
 from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN
 from ..host.seam import Host, Unobservable
-from ..next_boot import boot_entries, modprobe, udev_rules, unit_files
+from ..next_boot import boot_entries, generators, modprobe, udev_rules, unit_files
 from ..next_boot.udev_rules import Assignment, Rule
 from . import fstab, mount_units
 from .boot_faults import Devices, Fault, boot_lines, names_a_device
@@ -73,12 +73,6 @@ _NAMED_BY = {
     "PARTLABEL": ("ID_PART_ENTRY_NAME",),
 }
 _PERSISTENT = "60-persistent-storage.rules"
-#: Text of a generator that may change a mount, a disk or a database.
-ACTS_ON = re.compile(
-    r"mount|barrier|fstab|local-fs|\bdev/|hdparm|sdparm|nvme|write_cache|scheduler|read_ahead|mysql|maria|postgres|mssql"
-    r"|firebird|faircom|ctree|tuned|LD_PRELOAD",
-    re.I,
-)
 _BY_HAND = "boot while an administrator is at the console"
 
 
@@ -455,19 +449,12 @@ def _why_it_may_fail(host: Host, unit: str, path: str) -> str:
 
 
 def _generators(boot: Boot) -> Iterator[Fault]:
-    """Yield the programs of others that make units at each boot, if their text names what is managed here."""
+    """Yield the programs of others that make units at each boot, if they can change what is managed here."""
     for each in unit_files.generators(boot.host):
-        name = posixpath.basename(each.path)
-        if each.is_masked:
-            if name == "systemd-fstab-generator":
-                why = f"{each.path} masks {name}, and nothing makes units of {fstab.PATH}"
-                yield _of_host(each.path, "generator", "refused", why, f"remove {each.path}", "read_only")
-            continue
-        text = boot.host.read(each.path)
-        is_script = text.startswith("#!")
-        names = [line.target for line in boot.lines if len(line.target) > 1 and line.target in text]
-        if is_script and not names and not each.masks and not ACTS_ON.search(_without_comments(text)):
-            continue
+        if each.is_masked and posixpath.basename(each.path) == "systemd-fstab-generator":
+            why = f"{each.path} masks systemd-fstab-generator, and nothing makes units of {fstab.PATH}"
+            yield _of_host(each.path, "generator", "refused", why, f"remove {each.path}", "read_only")
+    for each in generators.acting(boot.host, (line.target for line in boot.lines if len(line.target) > 1)):
         what = f"in the place of {each.masks}" if each.masks else "of units"
         yield _of_host(
             each.path,
@@ -477,7 +464,3 @@ def _generators(boot: Boot) -> Iterator[Fault]:
             " makes at the next boot can change each mount, disk and server",
             f"remove {each.path}, or make units of what it writes (systemctl cat UNIT, /run/systemd/generator)",
         )
-
-
-def _without_comments(text: str) -> str:
-    return "\n".join(line for line in text.split("\n") if not line.lstrip().startswith("#"))

@@ -23,6 +23,8 @@ ADD = 'ACTION=="add|change", SUBSYSTEM=="block"'
 RC = "#!/bin/sh -e\n# at each boot\n"
 UNIT = "/etc/systemd/system/tune.service"
 WANTS = "/etc/systemd/system/multi-user.target.wants"
+RULES = "/etc/udev/rules.d/70-site.rules"
+GENERATOR = "/etc/systemd/system-generators/zz-site"
 
 
 def ready(state: str = "disabled", readahead: str = "512") -> BigHost:
@@ -550,6 +552,23 @@ class TestMounts:
                 "/srv/pgdata",
                 "unknown",
             ),
+            ({RULES: 'RUN+="/bin/mount -o remount,barrier=0 /srv/pgdata"\n'}, "/srv/pgdata", "unknown"),
+            (
+                {
+                    RULES: 'SUBSYSTEM=="net", RUN+="/usr/local/sbin/up /srv/pgdata"\n',
+                    "/usr/local/sbin/up": '#!/bin/sh\nsystemd-run --on-active=2 mount -o remount,barrier=0 "$1"\n',
+                },
+                "/srv/pgdata",
+                "unknown",
+            ),
+            (
+                {
+                    RULES: 'SUBSYSTEM=="net", TAG+="systemd", ENV{SYSTEMD_WANTS}+="tune.service"\n',
+                    UNIT: "[Service]\nExecStart=/bin/mount -o remount,barrier=0 /srv/pgdata\n",
+                },
+                "/srv/pgdata",
+                "off",
+            ),
         ],
     )
     def test_barriers_at_the_next_boot(self, files: dict[str, str], target: str, wanted: str) -> None:
@@ -571,6 +590,9 @@ class TestMounts:
             {"/etc/rc.local": f"{RC}mount -o barrier=0 /dev/sdz1 /srv/x\n"},
             {"/etc/rc.local": f"{RC}for m in /srv/a /srv/b; do mount -o remount,nobarrier $m; done\n"},
             unit("ExecStart=/bin/mount -o remount,ro /boot"),
+            {RULES: 'RUN+="/bin/mount -o remount,barrier=0 /srv/other"\n'},
+            {UNIT: "[Service]\nExecStart=/bin/mount -o remount,barrier=0 /srv/pgdata\n"},
+            {GENERATOR: "#!/bin/sh\n# barrier=0\nln -s /etc/issue $1/hello\n"},
         ],
     )
     def test_what_leaves_them_changes_nothing(self, files: dict[str, str]) -> None:
@@ -584,6 +606,16 @@ class TestMounts:
         (mount,) = [each for each in collect(host, NOW)["mounts"] if each["target"] == "/srv/pgdata"]
         assert (mount["persisted"]["barrier"], mount["persisted"]["atime"]) == ("unknown", "unknown")
         assert "/etc/crontab: Input/output error" in mount["evidence"]["persisted.barrier"]["reason"]
+
+    @pytest.mark.parametrize("text", ["#!/bin/sh\necho barrier=0 > $1/x\n", "\udc7fELF\0"])
+    def test_what_a_generator_makes_is_unknown(self, text: str) -> None:
+        host = ready()
+        plant(host, {GENERATOR: text})
+        host.modes[GENERATOR] = 0o755
+        (mount,) = [each for each in collect(host, NOW)["mounts"] if each["target"] == "/srv/pgdata"]
+        assert (mount["persisted"]["barrier"], mount["persisted"]["atime"]) == ("unknown", "unknown")
+        assert f"{GENERATOR} is a generator" in mount["evidence"]["persisted.barrier"]["reason"]
+        assert (seen(host, "sda")["cache"], seen(host, "sda")["scheduler"]) == ("unknown", "unknown")
 
     def test_tuned_and_a_remount_that_disagree_are_unknown(self) -> None:
         host = SmallHost()

@@ -1,0 +1,48 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""systemd.generator(7): programs of administrators that make units at each boot."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from ..host.seam import Host, Unobservable
+from . import unit_files
+from .acts import Act
+from .unit_files import Generator
+
+BY = "generator"
+#: What a generator names if its units can change a mount, disk or server. The text of one is not interpreted.
+ACTS_ON = re.compile(
+    r"mount|barrier|fstab|local-fs|\bdev/|hdparm|sdparm|nvme|write_cache|scheduler|read_ahead|mysql|maria|postgres|mssql"
+    r"|firebird|faircom|ctree|tuned|LD_PRELOAD",
+    re.I,
+)
+
+
+def acting(host: Host, targets: Iterable[str] = ()) -> Iterator[Generator]:
+    """Yield those whose units can change what is managed here; `targets`: mount points. Raises Unobservable.
+
+    A program, and a script in the place of a packaged one, can change anything.
+    """
+    targets = tuple(targets)
+    for each in unit_files.generators(host):
+        if each.is_masked:
+            continue
+        text = host.read(each.path)
+        is_named = ACTS_ON.search(_without_comments(text)) or any(target in text for target in targets)
+        if not text.startswith("#!") or each.masks or is_named:
+            yield each
+
+
+def collect(host: Host) -> list[Act]:
+    """Return nothing: what a generator's units set is unknown. Raises Unobservable for one that can set something."""
+    for each in acting(host):
+        raise Unobservable(f"{each.path} is a generator, and its units can set anything: remove it")
+    return []
+
+
+def _without_comments(text: str) -> str:
+    return "\n".join(line for line in text.split("\n") if not line.lstrip().startswith("#"))
