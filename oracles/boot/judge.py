@@ -84,7 +84,7 @@ def compare(said: Mapping[str, Any], boot: Boot, planted: Sequence[Planted], nor
         values = [each._replace(kind=DISAGREED) if each.kind == SPEED else each for each in values]
     found += values
     found += _losses(boot.truth, planted, normal, new)
-    return [*found, *_effects(boot.truth, planted, normal.truth)]
+    return [*found, *_effects(boot.truth, planted, normal)]
 
 
 def after(said: Mapping[str, Any], planted: Sequence[Planted]) -> list[Finding]:
@@ -101,11 +101,21 @@ def is_sound(truth: Mapping[str, Any], normal: Mapping[str, Any]) -> bool:
     return not [*_lost_mounts(truth, normal), *_lost_engines(truth, normal)]
 
 
-def _effects(
-    truth: Mapping[str, Any], planted: Sequence[Planted], normal: Mapping[str, Any]
-) -> Iterator[Finding]:
-    """Yield the items that did another thing than their entry says."""
-    changed = _changes(truth, normal)
+def _effects(truth: Mapping[str, Any], planted: Sequence[Planted], normal: Normal) -> Iterator[Finding]:
+    """Yield the items that did another thing than their entry says.
+
+    An item for what is not managed is harmless to what is.
+    """
+    managed = " ".join(row["target"] for row in normal.said["settings"]).split()
+    own = {
+        name: {
+            target: was
+            for target, was in normal.truth[name].items()
+            if any(target == each or (name == "disks" and target in each) for each in managed)
+        }
+        for name in ("disks", "mounts")
+    }
+    changed = _changes(truth, {**normal.truth, **own})
     for item in planted:
         areas = AREAS if item.saboteur.area == HOST or item.saboteur.alone else (item.saboteur.area,)
         texts = [text for area in areas for text in changed.get(area, ())]

@@ -107,7 +107,12 @@ class Chain:
             self._is_sound = False
             return [judge.Finding(DISAGREED, f"it cannot be planted or assessed: {error}")]
         self._undo = [item.undo for item in planted if item.undo]
-        areas = {item.saboteur.area for item in planted if not item.saboteur.harmless}
+        # A harmless drop-in starts the server in another way, too: the next round begins with the usual one.
+        areas = {
+            item.saboteur.area
+            for item in planted
+            if not item.saboteur.harmless or any("/systemd/" in path for path in item.paths)
+        }
         self._restart = [unit for area, unit in _UNITS.items() if area in areas or HOST in areas]
         boot = self._boot(any(item.saboteur.late for item in planted))
         self._is_sound = boot.truth is not None and judge.is_sound(boot.truth, self.normal.truth)

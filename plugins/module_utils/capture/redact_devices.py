@@ -330,7 +330,8 @@ def _rule(line: str, names: Identities) -> str:
     kept = []
     for found in udev_rules.TOKEN.finditer(line):
         name = f"{{{names.text(found['name'])}}}" if found["name"] else ""
-        value = HIDDEN if found["key"] in _OF_PROGRAMS else names.text(found["value"])
+        # No name of a program: a replay looks for none.
+        value = f"({HIDDEN})" if found["key"] in _OF_PROGRAMS else names.text(found["value"])
         kept.append(f'{found["key"]}{name}{found["op"]}{found["prefix"]}"{value}"')
     return ", ".join(kept) + (", \\" if line.rstrip().endswith("\\") else "")
 

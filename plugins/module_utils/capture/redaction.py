@@ -170,7 +170,7 @@ _DIRECTORIES = (
     (rf"{_PLACES}/systemd/system-generators|{_VENDORS}|/(?:boot|efi|boot/efi)/EFI/Linux", r".*"),
     (rf"{_SYSTEMD}/.*\.(?:mount|target)\.requires", r".*"),
     (rf"{_SYSTEMD}/.*\.(?:wants|requires)", r".*\.mount|.*durable-dbhost.*"),
-    (rf"{_THEIRS}|{_GENERATED}(?:/.*)?|{_SYSTEMD}/.*\.(?:service\.d|upholds)", r"(?!)"),
+    (rf"{_THEIRS}|/etc/rc[S2-5]\.d|{_GENERATED}(?:/.*)?|{_SYSTEMD}/.*\.(?:service\.d|upholds)", r"(?!)"),
     (rf"(?:{our_paths.VOLATILE}|{our_paths.KEPT})(?:/.*)?", r".*"),
 )
 

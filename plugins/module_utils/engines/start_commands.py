@@ -23,16 +23,10 @@ _CRONTAB, _CRON_D = "/etc/crontab", "/etc/cron.d"
 _CRON_OF_USERS = ("/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron")
 #: What a unit runs but its reload, and the server itself.
 _EXEC = re.compile(r"Exec(?:Condition|StartPre|Start|StartPost|Stop|StopPost)")
-_PATH = re.compile(r"(?<![\w$}/.:])/[\w.@%+:,/-]*[\w]")
 #: Unit types of which a command after the start runs once the server is ready.
 _READY = ("notify", "notify-reload", "forking")
-_INTERPRETERS = r"sh|bash|dash|ksh|zsh|perl|python[\d.]*"
-_ENDINGS = (".sh", ".bash", ".inc", ".sql", ".psql")
-_ELF = "\x7fELF"
 #: How reading a directory or a pipe is refused.
 _NO_FILE = "not a regular file"
-#: Files that one command names, and which its scripts name, that are read.
-_MOST = 16
 #: Texts longer than that are no command.
 _LONGEST = 4096
 
@@ -111,8 +105,8 @@ class Commands:
     def _followed(self, text: Text) -> list[Text]:
         """Return a command with the lines of the scripts that it names. Raises Unobservable."""
         read: set[str] = set()
-        found, waiting = [text], [(path, text, 0) for path in _paths(text.text)]
-        while waiting and len(read) < _MOST:
+        found, waiting = [text], [(path, text, 0) for path in shell_lines.paths(text.text)]
+        while waiting and len(read) < shell_lines.MOST:
             path, at, depth = waiting.pop(0)
             if path in read:
                 continue
@@ -120,7 +114,7 @@ class Commands:
             lines = list(_of_script(self._script(path, at), path, at.by, at.source))
             found += lines
             if depth == 0:
-                waiting += [(inner, line, 1) for line in lines for inner in _paths(line.text)]
+                waiting += [(inner, line, 1) for line in lines for inner in shell_lines.paths(line.text)]
         return found
 
     def _script(self, path: str, at: Text) -> str:
@@ -135,7 +129,7 @@ class Commands:
                 if _NO_FILE in str(error):
                     return ""
                 raise
-            if begin is None or not _is_script(begin.text, path, at.text):
+            if begin is None or not shell_lines.is_script(begin.text, path, at.text):
                 return ""
             text = bounded_read.read(self.host, path) or ""
         if len(text) > LIMIT:
@@ -145,24 +139,11 @@ class Commands:
         return text
 
 
-def _is_script(begin: str, path: str, command: str) -> bool:
-    """Tell whether a command executes what is in a file, by how the file begins, its name, or how it is named."""
-    if begin.startswith(_ELF) or "\0" in begin:
-        return False
-    by = rf"(?:^|[\s;&|('\"@:+!=/-])(?:\.|source|-f|--file|{_INTERPRETERS})[\s=]*|<\s*"
-    runs = rf"(?:{by})['\"]?{re.escape(path)}"
-    return begin.startswith("#!") or path.endswith(_ENDINGS) or bool(re.search(runs, command))
-
-
 def _of_script(text: str, path: str, by: str, runs: str = "") -> Iterator[Text]:
     """Yield the lines of a script, without comments; continued lines are one."""
     for row, line in shell_lines.lines(text):
         source = f"{path} line {row}"
         yield Text(line[:_LONGEST], f"{source}, run by {runs}" if runs else source, by)
-
-
-def _paths(command: str) -> list[str]:
-    return list(dict.fromkeys(_PATH.findall(command)))[:_MOST]
 
 
 def _files(host: Host, directory: str) -> Iterable[str]:

@@ -1,12 +1,19 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The lines of shell scripts."""
+"""The lines of shell scripts, and the scripts that a command runs. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+
+_PATH = re.compile(r"(?<![\w$}/.:])/[\w.@%+:,/-]*[\w]")
+_INTERPRETERS = r"sh|bash|dash|ksh|zsh|perl|python[\d.]*"
+_ENDINGS = (".sh", ".bash", ".inc", ".sql", ".psql")
+_ELF = "\x7fELF"
+#: Paths in one command that count.
+MOST = 16
 
 
 def lines(text: str) -> Iterator[tuple[int, str]]:
@@ -22,3 +29,17 @@ def lines(text: str) -> Iterator[tuple[int, str]]:
         joined = ""
         if line:
             yield first, line
+
+
+def paths(command: str) -> list[str]:
+    """Return the paths that a command names, the first ones."""
+    return list(dict.fromkeys(_PATH.findall(command)))[:MOST]
+
+
+def is_script(begin: str, path: str, command: str) -> bool:
+    """Tell whether a command executes what is in a file, by how the file begins, its name, or how it is named."""
+    if begin.startswith(_ELF) or "\0" in begin:
+        return False
+    by = rf"(?:^|[\s;&|('\"@:+!=/-])(?:\.|source|-f|--file|{_INTERPRETERS})[\s=]*|<\s*"
+    runs = rf"(?:{by})['\"]?{re.escape(path)}"
+    return begin.startswith("#!") or path.endswith(_ENDINGS) or bool(re.search(runs, command))

@@ -28,6 +28,18 @@ _MENTIONS = (
     (re.compile(r"\bremount\b"), (BARRIER, DATA_MODE, ATIME)),
     (re.compile(r"\bnobarrier\b|\bbarrier=\S"), (BARRIER,)),
 )
+_ECHO = r"(?:echo|printf)\s+(?:-n\s+)?['\"]?(%s)['\"]?\s*(?:>|\|\s*tee\s)\s*\S*"
+_MODES = f"{WRITE_BACK}|{WRITE_THROUGH}"
+#: Setting -> a statement whose value is literal, whatever names the device.
+_STATED = {
+    CACHE: re.compile(
+        rf"\bhdparm\s+-[qI ]*W\s?([01])\s|\bsdparm\s(?:[^;|&]*\s)?--(clear|set)[= ]WCE(?![\w=,])|{_ECHO % _MODES}cache_type"
+    ),
+    MODE: re.compile(rf"{_ECHO % _MODES}(?:cache_type|write_cache)"),
+    SCHEDULER: re.compile(rf"{_ECHO % '[a-z-]+'}scheduler"),
+    READAHEAD: re.compile(rf"{_ECHO % '[0-9]{1,9}'}read_ahead_kb"),
+}
+_NEVER = re.compile(r"(?!)")
 _DEVICE = re.compile(r"/dev/[^\s;'\"|&()<>,`]+|/sys/(?:class/|dev/)?block/[^\s;'\"|&()<>,`]+")
 #: Devices that are no disks.
 _NO_DISKS = re.compile(r"/dev/(?:null|zero|std\w+|fd(?:/.*)?|tty.*|console|u?random|kmsg|log|shm.*)")
@@ -115,6 +127,16 @@ def mentioned(text: str) -> tuple[str, ...]:
     """Return the settings that a text which is not understood can set."""
     found = (setting for pattern, settings in _MENTIONS if pattern.search(text) for setting in settings)
     return tuple(dict.fromkeys(found))
+
+
+def stated(line: str, setting: str) -> str | None:
+    """Return the value that a line which is not understood sets, if it is literal; None if not."""
+    found = _STATED.get(setting, _NEVER).search(line)
+    word = next((word for word in found.groups() if word), "") if found else ""
+    if setting == CACHE:
+        is_on = word in ("1", "set", WRITE_BACK)
+        return {True: "enabled", False: "disabled"}[is_on] if word else None
+    return word or None
 
 
 def is_about(text: str, device: Device) -> bool:

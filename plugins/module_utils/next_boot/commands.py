@@ -20,6 +20,7 @@ _WRAPPERS = frozenset(
     "env nohup nice ionice sudo exec command setsid time timeout systemd-run stdbuf chroot".split()
 )
 _SHELLS = frozenset("sh bash dash ksh zsh".split())
+_PRINTS = frozenset("echo printf logger wall".split())
 #: Words that begin and end what is done on a condition only.
 _BEGIN = re.compile(r"^(?:if|for|while|until|case|select)\b")
 _END = re.compile(r"^(?:fi|done|esac)\b")
@@ -83,6 +84,9 @@ def of_line(line: str, source: str, by: str, whole: str = "") -> list[Act]:
         words = shlex.split(_REDIRECTION.sub(" ", line).rstrip("& "), comments=True)
     except ValueError:
         return _unclear(line, whole or line, source, by)
+    if ">" in words and words[0] in _PRINTS:
+        # To a file below a directory that was named before.
+        return _unclear(line, whole or line, source, by)
     return of_words(words, source, by, whole or line)
 
 
@@ -92,25 +96,22 @@ def of_words(words: list[str], source: str, by: str, whole: str = "") -> list[Ac
     if not words:
         return []
     name = words[0].rpartition("/")[2]
-    if name in _SHELLS:
+    if is_shell(words):
         letters = [word for word in words[1:] if word.startswith("-")]
         rest = [word for word in words[1:] if not word.startswith("-")]
         if any("c" in word for word in letters) and rest:
             return [act._replace(source=source) for act in of_script(rest[0], source, by, 0)]
         return []
-    if name in ("hdparm", "sdparm", "nvme", "blockdev", "mount"):
+    if name in ("hdparm", "sdparm", "nvme", "blockdev", "mount", "umount"):
         return [Act(by, source, "command", (name, *words[1:]))]
-    return []
+    # What is only printed sets nothing.
+    line = " ".join(words)
+    return [] if name in _PRINTS else _unclear(line, whole or line, source, by)
 
 
-def script_of(words: list[str]) -> str:
-    """Return the path of the script that a command runs, if it runs one by its path."""
-    words = _unwrapped(words)
-    name = words[0].rpartition("/")[2] if words else ""
-    if name in _SHELLS or re.match(r"python|perl", name):
-        words = [word for word in words[1:] if not word.startswith("-")]
-        return words[0] if words and words[0].startswith("/") else ""
-    return words[0] if words and words[0].startswith("/") else ""
+def is_shell(words: list[str]) -> bool:
+    """Tell whether a command starts a shell."""
+    return bool(words) and words[0].rpartition("/")[2] in _SHELLS
 
 
 def _written(path: str, value: str, source: str, by: str) -> list[Act]:

@@ -68,7 +68,10 @@ def after(state: State, act: Act, device: Device, is_late: bool) -> State:
         return _after_command(state, act, device, is_late)
     if act.kind == "script" and acts.is_about(act.words[0], device):
         for setting in acts.mentioned(act.words[-1]):
-            state = state.but(setting, UNKNOWN, act, is_late) if setting in _OF_DISKS else state
+            # A statement of the same value changes nothing, for any device.
+            same = setting in _OF_DISKS and acts.stated(act.words[-1], setting) == state.of(setting).value
+            if setting in _OF_DISKS and not same:
+                state = state.but(setting, UNKNOWN, act, is_late)
     return state
 
 

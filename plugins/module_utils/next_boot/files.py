@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ..host import bounds
+from ..host import bounds, shell_lines
 from ..host.seam import Host, Unobservable
 
 #: Directories in which only packages have files.
@@ -19,6 +19,7 @@ PACKAGED = (
     "/sbin/",
     "/usr/libexec/",
 )
+_KERNEL = ("/dev/", "/proc/", "/sys/")
 
 
 def existing(host: Host, directory: str, ending: str = "") -> list[str]:
@@ -38,12 +39,16 @@ def text_of(host: Host, path: str) -> str:
     return host.read(path)
 
 
-def script(host: Host, path: str) -> str:
-    """Return the text of a script of an administrator's, '' for a program and for what a package brings."""
-    if not path.startswith("/") or host.resolve(path).startswith(PACKAGED):
+def script(host: Host, path: str, command: str, packaged: bool = False) -> str:
+    """Return the text of a script that a command runs, '' for a program and for what cannot be read.
+
+    `packaged`: also one in a directory of packages.
+    """
+    real = host.resolve(path)
+    if real.startswith(_KERNEL) or (real.startswith(PACKAGED) and not packaged):
         return ""
     try:
         text = text_of(host, path)
     except Unobservable:
         return ""
-    return text if text.startswith("#!") else ""
+    return text if text and shell_lines.is_script(text, path, command) else ""

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ..host import our_paths, udev
 from ..host.seam import Host, Unobservable
-from . import commands, udev_rules
-from .acts import ATIME, BARRIER, Act, mentioned
-from .files import script
+from . import programs, udev_rules
+from .acts import Act, mentioned
 
 BY = "udev rule"
 _OURS = frozenset(
@@ -33,6 +31,12 @@ _CONDITIONS = ("DEVTYPE", "ID_BUS")
 _HDPARM = re.compile(r"/(?:usr/)?lib/udev/hdparm\b")
 
 
+#: A rule's own device, as its programs are given it.
+_OWN_DEVICE = re.compile(
+    r"%[a-zA-Z]|\$(?:name|devnode|kernel|number|devpath|id|root|sys|links|tempnode|env\{)"
+)
+
+
 class Rules(NamedTuple):
     """The rules that can matter, and whether one of them applies hdparm.conf."""
 
@@ -45,7 +49,7 @@ class Found(NamedTuple):
 
     `before` and `after` our file; `runs_before` and `runs_after`: commands, which run after all rules. `around`: for
     partitions and other devices of the disk. `lost`: the file and line by which our rules match the disk no more.
-    `deaf`: the line by which our own commands are not run.
+    `deaf`: the line by which our own commands are not run. `reached`: the lines that are about the disk.
     """
 
     before: list[Act]
@@ -54,6 +58,7 @@ class Found(NamedTuple):
     runs_after: list[Act]
     lost: str = ""
     deaf: str = ""
+    reached: tuple[str, ...] = ()
 
 
 def read(host: Host) -> Rules:
@@ -80,6 +85,7 @@ def of_disk(
     ours = _asked(known)
     for step in _steps(host, rules.rules, device):
         rule, key = step.rule, step.key
+        found = found._replace(reached=(*found.reached, rule.source))
         is_before = posixpath.basename(rule.path) < _OUR_NAME
         if key == "ENV" and is_before and not rule.is_packaged and step.name in (*ours, *_CONDITIONS):
             value = properties.get(step.name, "") if step.name in _CONDITIONS else ours[step.name]
@@ -114,24 +120,27 @@ def around(
     return found
 
 
-def of_mounts(host: Host, rules: Rules) -> list[Act]:
-    """Return what rules of administrators do with the options of mounts, at events of any device. Raises Unobservable.
+def of_others(host: Host, rules: Rules) -> list[tuple[udev_rules.Rule, list[Act]]]:
+    """Return what rules of administrators do with mounts and disks at events of any device, by rule.
 
-    No device is compared: a rule that matches none of this boot's can match one of the next.
+    No device is compared: a rule that matches none of this boot's can match one of the next. What a rule does with its own
+    device is left out. Raises Unobservable.
     """
-    found: list[Act] = []
+    found = []
     for rule in rules.rules:
-        for token in () if rule.is_packaged else filter(_is_program, rule.tokens):
+        acts: list[Act] = []
+        for token in () if rule.is_packaged else rule.tokens:
+            is_other = token.key == "ATTR" and not token.is_match and token.name.startswith("[")
+            if not is_other and not (_is_program(token) and not _OWN_DEVICE.search(token.value)):
+                continue
             step = udev_rules.Assignment(rule, token.key, token.name, token.op, token.value, False)
-            acts = filter(_is_remount, _of_program(host, step, token.value))
-            found += [act._replace(is_certain=False) for act in acts]
+            acts += (
+                _of_program(host, step, token.value)
+                if not is_other
+                else _acts(host, step, udev_rules.Device(host, "/", {}))
+            )
+        found.append((rule, [act._replace(is_certain=False) for act in acts]))
     return found
-
-
-def _is_remount(act: Act) -> bool:
-    return (act.kind == "command" and act.words[0] == "mount") or (
-        act.kind == "script" and not {BARRIER, ATIME}.isdisjoint(mentioned(act.words[0]))
-    )
 
 
 def _neighbours(
@@ -183,9 +192,13 @@ def _acts(host: Host, step: udev_rules.Assignment, device: udev_rules.Device) ->
     """Return what one assignment sets."""
     source = step.rule.source
     if step.key == "ATTR" and _ATTRIBUTE.search(step.name):
-        path = posixpath.normpath(f"{device.path}/{step.name}")
-        if step.name.startswith("["):
+        other = re.match(r"\[(?P<subsystem>\w+)/(?P<name>[^\]/]+)\]/?(?P<attribute>.+)", step.name)
+        if other:
+            path = f"/sys/class/{other['subsystem']}/{other['name']}/{other['attribute']}"
+        elif step.name.startswith("["):
             return []
+        else:
+            path = posixpath.normpath(f"{device.path}/{step.name}")
         value = step.value if step.value is not None else "$"
         return [Act(BY, source, "write", (path, value), step.is_certain and step.value is not None)]
     if step.key not in ("RUN", "PROGRAM", "IMPORT") or step.name == "builtin":
@@ -199,21 +212,12 @@ def _acts(host: Host, step: udev_rules.Assignment, device: udev_rules.Device) ->
 
 
 def _of_program(host: Host, step: udev_rules.Assignment, command: str) -> list[Act]:
-    """Return what a program does that a rule runs, and a script of an administrator."""
-    source = step.rule.source
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        return _unclear(step)
-    found = commands.of_words(words, source, BY)
-    path = commands.script_of(words)
-    inner = script(host, path)
-    found += [
-        # Of a script that is given the disk no line names it.
-        act._replace(source=f"{act.source}, run by {source}", is_certain=False)
-        for act in commands.of_script(inner, path, BY)
-    ]
-    return found
+    """Return what a program does that a rule runs, with the scripts that it runs."""
+    is_packaged = step.rule.is_packaged
+    # A program without a directory is udev's own.
+    if re.match(r"[\w.-]+(?:\s|$)", command) and not is_packaged:
+        command = f"/usr/lib/udev/{command}"
+    return programs.of_words(host, command, step.rule.source, BY, packaged=not is_packaged)
 
 
 def _unclear(step: udev_rules.Assignment) -> list[Act]:

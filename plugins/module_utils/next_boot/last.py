@@ -28,6 +28,7 @@ from . import (
 from .acts import ATIME, BARRIER, WRITE_BACK, Act, Device
 from .early import after_udev, agreed
 from .effects import UNSET, State, Value
+from .udev_rules import Rule
 
 #: What sets a value if no other component does.
 US, KERNEL = "durable.dbhost", "kernel"
@@ -51,9 +52,13 @@ _FIX_UNKNOWN = "remove {source}, or replace it by one command that names the dev
 
 
 class Collected(NamedTuple):
-    """What other components do at the next boot; `errors`: {component: why its files could not be read}."""
+    """What other components do at the next boot; `others`: rules, and what they do with any mount and disk.
+
+    `errors`: {component: why its files could not be read}.
+    """
 
     rules: foreign_rules.Rules
+    others: list[tuple[Rule, list[Act]]]
     groups: list[list[Act]]
     hdparm: list[Act]
     errors: dict[str, str]
@@ -107,7 +112,10 @@ class Last:
     def mount(self, facts: dict[str, Any], disks: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
         """Return the facts of a mount with what other components make of its options."""
         persisted, evidence = dict(facts["persisted"]), dict(facts["evidence"])
-        found = remounts.changes(self.found.groups, facts, self._of_source(facts["source"]), disks)
+        by_rules = [act for _rule, acts in self.found.others for act in acts]
+        found = remounts.changes(
+            [*self.found.groups, by_rules], facts, self._of_source(facts["source"]), disks
+        )
         for setting, (value, act) in found.items():
             seen = _observed(Value(value, act, True), False)
             persisted[setting], evidence[f"persisted.{setting}"] = seen.value, seen.as_dict()
@@ -143,25 +151,28 @@ class Last:
         rules = attempt(
             foreign_rules.BY, lambda: foreign_rules.read(self.host), foreign_rules.Rules((), False)
         )
-        groups.append(attempt(foreign_rules.BY, lambda: foreign_rules.of_mounts(self.host, rules), []))
+        others = attempt(foreign_rules.BY, lambda: foreign_rules.of_others(self.host, rules), [])
         hdparm = attempt(hdparm_conf.BY, lambda: hdparm_conf.collect(self.host), [])
-        return Collected(rules, groups, hdparm, errors)
+        return Collected(rules, others, groups, hdparm, errors)
 
     def _state(self, name: str, known: str | None, control: str | None, own: Mapping[str, str]) -> State:
         """Return what the next boot makes of a disk; `own`: what our rules set."""
         device, properties = self.devices[name], self.properties.get(name, {})
         state = State()
-        ends = []
+        ends: list[State] = []
+        reached: set[str] = set()
         for action in ("add", "change"):
             found = foreign_rules.of_disk(self.host, self.found.rules, name, properties, action, known)
             if action == "add" and self.found.rules.applies_hdparm_conf:
                 found.runs_before.extend(self.found.hdparm)
+            reached.update(found.reached)
             state = after_udev(state, found, device, own, control)
             ends.append(state)
         state = agreed(*ends)
         around = foreign_rules.around(
             self.host, self.found.rules, name, properties, device.address, device.number
         )
+        around += [act for rule, acts in self.found.others if rule.source not in reached for act in acts]
         groups = [*self.found.groups, *([around] if around else [])]
         return effects.last(state, groups, device)
 

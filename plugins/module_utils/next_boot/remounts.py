@@ -11,7 +11,7 @@ from typing import Any
 
 from ..host.observation import UNKNOWN
 from . import acts
-from .acts import ATIME, BARRIER, WRITE_BACK, Act, Device
+from .acts import ATIME, BARRIER, DATA_MODE, WRITE_BACK, Act, Device
 
 #: File systems whose options are compared, and the values that are a statement about the next boot.
 REMOUNTED = ("ext", "btrfs", "xfs")
@@ -52,27 +52,33 @@ def _effects(
     if act.kind == "barriers":
         return _of_tuned(act, facts, disks) if fstype.startswith("ext") else {}
     if act.kind == "options":
-        return dict.fromkeys(_said(act.words[1:], fstype), UNKNOWN) if act.words[0] in targets else {}
-    if act.kind == "command" and act.words[0] == "mount":
-        return _of_remount(act, targets, fstype, device)
+        flags = [_data(act.words[1:]), *_said(act.words[1:], fstype)]
+        return dict.fromkeys(filter(None, flags), UNKNOWN) if act.words[0] in targets else {}
+    if act.kind == "command" and act.words[0] in ("mount", "umount"):
+        return _of_mount(act, targets, fstype, device)
     if act.kind == "script" and acts.is_about_mount(act.words[0], targets, [device] if device else []):
         known = {ATIME} if fstype == "xfs" else {BARRIER, ATIME}
         return {setting: UNKNOWN for setting in acts.mentioned(act.words[-1]) if setting in known}
     return {}
 
 
-def _of_remount(act: Act, targets: list[str], fstype: str, device: Device | None) -> dict[str, str]:
+def _of_mount(act: Act, targets: list[str], fstype: str, device: Device | None) -> dict[str, str]:
     options, places = remounted(act.words[1:])
     is_named = any((place.rstrip("/") or "/") in targets for place in places)
     is_named = is_named or (device is not None and any(map(device.is_named, places)))
-    is_remount = "remount" in ",".join(options).split(",")
-    return _said(options, fstype) if is_named and is_remount else {}
+    if not is_named:
+        return {}
+    if "remount" in ",".join(options).split(","):
+        return _said(options, fstype)
+    # With one name mount(8) takes all else of fstab. With two it can mount another file system, or with other options.
+    is_of_fstab = act.words[0] == "mount" and len(places) == 1 and not options
+    return {} if is_of_fstab else dict.fromkeys((BARRIER, ATIME), UNKNOWN)
 
 
 def _of_tuned(act: Act, facts: dict[str, Any], disks: Mapping[str, dict[str, Any]]) -> dict[str, str]:
     """Return what `disable_barriers` of TuneD does with a mount: without `force` it leaves those over SCSI disks whose
     kernel cache mode is write back."""
-    if act.words[0] == "force":
+    if act.words[0] == "force" or not act.is_certain:
         return {BARRIER: "off"}
     modes = set()
     for name in facts["disks_seen"]:
@@ -100,6 +106,11 @@ def remounted(words: tuple[str, ...]) -> tuple[list[str], list[str]]:
         elif not word.startswith("-"):
             places.append(word)
     return options, places
+
+
+def _data(options: Iterable[str]) -> str:
+    """Return the setting that `data=` sets at a mount, '' if no option is that: a remount refuses it."""
+    return DATA_MODE if any(re.search(r"(?:^|,)data=", text) for text in options) else ""
 
 
 def _said(options: Any, fstype: str) -> dict[str, str]:

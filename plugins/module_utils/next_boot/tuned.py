@@ -36,6 +36,8 @@ _UNIT = "tuned.service"
 _DIRECTORIES = ("/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned")
 _KEYS = ("elevator", "readahead")
 _YES = ("1", "true", "True")
+#: Values of disable_barriers with which barriers stay.
+_NO = ("", "0", "false", "no", "n", "off")
 _COMMA = re.compile(r"\s*[,;]\s*")
 #: "4096", "8192 s" (sectors), and after a sign only where that is more, or less, than what is there.
 _READAHEAD = re.compile(r"([<>]?)\s*(\d{1,9})\s*(s?)", re.ASCII)
@@ -73,10 +75,10 @@ def collect(host: Host, disks: Mapping[str, Mapping[str, str]]) -> list[Act]:
         _names, units, sources = _loaded(host)
     except configparser.Error as error:
         raise Unobservable(str(error)) from error
-    found: list[Act] = []
-    for name, unit in units.items():
-        found += _acts_of(host, name, unit, sources, disks)
-    return found
+    # What started one that nothing starts at boot may do so again: D-Bus, or an administrator.
+    is_wanted = any(_is_wanted(host, directory) for directory in _UNITS)
+    acts = [act for name, unit in units.items() for act in _acts_of(host, name, unit, sources, disks)]
+    return [act._replace(is_certain=act.is_certain and is_wanted) for act in acts]
 
 
 def _acts(host: Host) -> bool:
@@ -122,12 +124,8 @@ def _acts_of(
                 found.append(Act(BY, source, "write", (path, _plain(key, value)), certain))
         elif kind == "sysfs" and key.startswith("/sys/"):
             found.append(Act(BY, source, "write", (key, value), certain))
-        elif (
-            kind == "mounts"
-            and key == "disable_barriers"
-            and value.lower() in ("1", "true", "yes", "y", "on", "force")
-        ):
-            found.append(Act(BY, source, "barriers", (value.lower(),)))
+        elif kind == "mounts" and key == "disable_barriers" and value.lower() not in _NO:
+            found.append(Act(BY, source, "barriers", (value.lower(),), certain))
         elif kind == "bootloader" and key.startswith("cmdline") and "rootflags=" in value:
             flags = value.partition("rootflags=")[2].split()[:1]
             found.append(Act(BY, source, "options", ("/", *flags), False))

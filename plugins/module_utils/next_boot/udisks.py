@@ -33,9 +33,13 @@ def parse(text: str, path: str, devices: list[Device]) -> list[Act]:
     stem = posixpath.basename(path)[: -len(".conf")]
     found = []
     for row, line in enumerate(text.split("\n"), 1):
-        state = re.fullmatch(r"\s*WriteCacheEnabled\s*=\s*(true|false)\s*", line)
+        state = re.fullmatch(r"\s*WriteCacheEnabled\s*=\s*(true|false|1|0)\s*", line)
         for device in devices if state else ():
             if device.serial and stem.endswith(device.serial):
-                command = ("hdparm", f"-W{1 if state and state[1] == 'true' else 0}", f"/dev/{device.name}")
+                command = (
+                    "hdparm",
+                    f"-W{1 if state and state[1] in ('true', '1') else 0}",
+                    f"/dev/{device.name}",
+                )
                 found.append(Act(BY, f"{path} line {row}", "command", command))
     return found

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-import shlex
 from collections.abc import Iterable
 
 from ..host import system_conf
 from ..host.seam import Host, Unobservable
-from . import commands
-from .acts import Act, mentioned
-from .files import existing, script, text_of
+from . import programs, unit_files
+from .acts import Act
+from .files import existing, text_of
 
 BY = "systemd unit"
 #: The strongest first.
@@ -31,6 +30,8 @@ _NO_BOOT = re.compile(
 )
 #: Directories of udev rules of administrators.
 _RULES = ("/etc/udev/rules.d", "/usr/local/lib/udev/rules.d")
+#: The name of the drop-ins that apply to each service.
+_EACH = "service"
 _STARTS = (".wants", ".requires", ".upholds")
 _OURS = "durable-dbhost"
 _EXEC = re.compile(r"Exec(?:Start|StartPre|StartPost|Stop|StopPost|Condition)")
@@ -44,7 +45,9 @@ def collect(host: Host) -> list[Act]:
         if name.startswith(_OURS) or host.resolve(paths[0]) == "/dev/null":
             continue
         acts = _of_unit(host, name, paths)
-        if acts and starts_any(host, (name,)):
+        if name == _EACH:
+            found += [act._replace(is_certain=False) for act in acts]
+        elif acts and starts_any(host, (name,)):
             found += acts
     return found
 
@@ -104,7 +107,7 @@ def _files(host: Host) -> dict[str, list[str]]:
             name = posixpath.basename(path)
             if name.endswith(".service"):
                 units.setdefault(name, path)
-            elif name.endswith(".service.d"):
+            elif name.endswith(".service.d") or name == "service.d":
                 for each in existing(host, path, ".conf"):
                     drop_ins.setdefault(name[: -len(".d")], {}).setdefault(posixpath.basename(each), each)
     names = {*units, *drop_ins}
@@ -130,30 +133,13 @@ def _of_unit(host: Host, name: str, paths: list[str]) -> list[Act]:
                 found[line.key] = []  # An empty line takes back those before it.
             # A stop runs as the host goes down.
             elif is_oneshot or not line.key.startswith("ExecStop"):
-                found.setdefault(line.key, []).extend(_of_command(host, line.value, line.source))
+                is_packaged = path.startswith(unit_files.PACKAGED)
+                command = line.value.lstrip("@-:+!|").replace("$$", "$")
+                acts = programs.of_words(host, command, line.source, BY, packaged=not is_packaged)
+                found.setdefault(line.key, []).extend(acts)
     acts = [act for each in found.values() for act in each]
     is_certain = not is_conditional and "%" not in "".join(act.text for act in acts)
     return acts if is_certain else [act._replace(is_certain=False) for act in acts]
-
-
-def _of_command(host: Host, command: str, source: str) -> list[Act]:
-    """Return what one command line does: no shell reads it."""
-    try:
-        words = shlex.split(command.lstrip("@-:+!|"))
-    except ValueError:
-        return [Act(BY, source, "script", (command, command), False)] if mentioned(command) else []
-    if any("$" in word for word in words) and mentioned(command) and not _is_shell(words):
-        return [Act(BY, source, "script", (command, command), False)]
-    found = commands.of_words([word.replace("$$", "$") for word in words], source, BY)
-    path = commands.script_of(words)
-    inner = script(host, path)
-    return found + [
-        act._replace(source=f"{act.source}, run by {source}") for act in commands.of_script(inner, path, BY)
-    ]
-
-
-def _is_shell(words: list[str]) -> bool:
-    return words[0].rpartition("/")[2] in ("sh", "bash", "dash", "ksh", "zsh")
 
 
 def _text(host: Host, path: str) -> str:

@@ -552,6 +552,9 @@ class TestMounts:
                 "/srv/pgdata",
                 "unknown",
             ),
+            ({"/etc/rc.local": f"{RC}umount /srv/pgdata\n"}, "/srv/pgdata", "unknown"),
+            (unit("ExecStart=/bin/mount /dev/sdb1 /srv/pgdata"), "/srv/pgdata", "unknown"),
+            (unit("ExecStart=/bin/mount -o barrier=0 /srv/pgdata"), "/srv/pgdata", "unknown"),
             ({RULES: 'RUN+="/bin/mount -o remount,barrier=0 /srv/pgdata"\n'}, "/srv/pgdata", "unknown"),
             (
                 {
@@ -591,6 +594,7 @@ class TestMounts:
             {"/etc/rc.local": f"{RC}for m in /srv/a /srv/b; do mount -o remount,nobarrier $m; done\n"},
             unit("ExecStart=/bin/mount -o remount,ro /boot"),
             {RULES: 'RUN+="/bin/mount -o remount,barrier=0 /srv/other"\n'},
+            {"/etc/rc.local": f"{RC}mount /srv/pgdata\nmount /dev/sdz1 /srv/other\n"},
             {UNIT: "[Service]\nExecStart=/bin/mount -o remount,barrier=0 /srv/pgdata\n"},
             {GENERATOR: "#!/bin/sh\n# barrier=0\nln -s /etc/issue $1/hello\n"},
         ],
@@ -691,3 +695,110 @@ def test_a_host_with_a_hundred_disks_and_many_rules_is_read_once() -> None:
     collect(host, NOW)
     rules = [path for path in reads if path.startswith("/usr/lib/udev")]
     assert len(rules) <= 2 * 150
+
+
+TUNE = "#!/bin/sh\nhdparm -W1 /dev/sda\n"
+
+
+class TestScripts:
+    """A script counts however it is run, and one that it runs."""
+
+    @pytest.mark.parametrize(
+        "files",
+        [
+            {"/etc/rc.local": f"{RC}bash /root/t\n", "/root/t": "hdparm -W1 /dev/sda\n"},
+            {"/etc/rc.local": f"{RC}. /etc/tune\n", "/etc/tune": "hdparm -W1 /dev/sda\n"},
+            {"/etc/rc.local": f"{RC}test -x /root/t.sh && /root/t.sh\n", "/root/t.sh": TUNE},
+            {"/etc/rc.local": f"{RC}site-tune\n", "/usr/local/sbin/site-tune": TUNE},
+            {"/etc/rc.local": f"{RC}/usr/bin/site-tune\n", "/usr/bin/site-tune": TUNE},
+            {"/etc/cron.d/x": "@reboot root /bin/sh /root/t\n", "/root/t": "hdparm -W1 /dev/sda\n"},
+            {**unit("ExecStart=/bin/sh /root/t"), "/root/t": "hdparm -W1 /dev/sda\n"},
+            {
+                **unit("ExecStart=/root/a.sh"),
+                "/root/a.sh": "#!/bin/sh\n/root/b.sh\n",
+                "/root/b.sh": TUNE,
+            },
+            {RULES: 'SUBSYSTEM=="net", RUN+="site-tune"\n', "/usr/lib/udev/site-tune": TUNE},
+            {RULES: 'KERNEL=="sdz", RUN+="/sbin/hdparm -W1 /dev/sda"\n'},
+            {"/etc/rc2.d/S20site": "-> /etc/init.d/site", "/etc/init.d/site": TUNE},
+            {"/etc/rc.local": f"{RC}smartctl -s wcache,on /dev/sda\n"},
+            unit("ExecStart=/usr/sbin/smartctl --set=wcache,on /dev/sda"),
+            {"/etc/systemd/system/service.d/x.conf": "[Service]\nExecStartPre=/sbin/hdparm -W1 /dev/sda\n"},
+        ],
+    )
+    def test_the_cache_is_no_longer_said_to_stay_off(self, files: dict[str, str]) -> None:
+        host = ready()
+        assert seen(host, "sda")["cache"] == "disabled"
+        plant(host, files)
+        found = seen(host, "sda")
+        assert found["cache"] in ("unknown", "enabled")
+        assert found["evidence"]["write_cache.persisted"]["fix"]
+
+    @pytest.mark.parametrize(
+        "files",
+        [
+            {"/etc/rc2.d/S20site": "-> /etc/init.d/site", "/etc/init.d/site": TUNE, UNIT: "",
+                "/lib/systemd/system/site.service": "[Service]\nExecStart=/bin/true\n"},
+            {"/etc/rc2.d/K20site": "-> /etc/init.d/site", "/etc/init.d/site": TUNE},
+            {"/etc/rc.local": f"{RC}smartctl -s wcache,on /dev/sdz\n"},
+            {"/etc/rc.local": f"{RC}echo hdparm -W1 /dev/sda\n"},
+            {"/etc/rc.local": f"{RC}for d in /dev/sd?; do hdparm -W0 $d; done\n"},
+            {"/etc/rc.local": f"{RC}for d in sda sdc; do echo none > /sys/block/$d/queue/scheduler; done\n"},
+            {RULES: 'KERNEL=="sdz", RUN+="/sbin/hdparm -W1 $devnode"\n'},
+            {RULES: 'KERNEL=="sdz", RUN+="/sbin/hdparm -W1 /dev/sdz"\n'},
+        ],
+    )  # fmt: skip
+    def test_what_does_not_run_or_sets_the_same_changes_nothing(self, files: dict[str, str]) -> None:
+        host = ready()
+        plant(host, files)
+        found = seen(host, "sda")
+        assert (found["cache"], found["scheduler"]) == ("disabled", "none")
+
+    def test_a_write_to_a_relative_path_counts(self) -> None:
+        host = ready()
+        plant(host, {"/etc/rc.local": f"{RC}cd /sys/block/sda/queue\necho write through > write_cache\n"})
+        assert seen(host, "sda")["mode"] == "unknown"
+
+    def test_an_attribute_of_another_device_in_a_rule_counts(self) -> None:
+        host = ready()
+        plant(host, {RULES: 'SUBSYSTEM=="net", ATTR{[block/sda]queue/write_cache}="write through"\n'})
+        assert seen(host, "sda")["mode"] == "unknown"
+
+    @pytest.mark.parametrize(("word", "cache"), [("1", "enabled"), ("0", "disabled")])
+    def test_udisks_takes_numbers(self, word: str, cache: str) -> None:
+        host = ready()
+        host.files["/usr/libexec/udisks2/udisksd"] = "ELF"
+        plant(
+            host,
+            {"/etc/udisks2/QEMU-HARDDISK-QEMU_HARDDISK_SATA0001.conf": f"[ATA]\nWriteCacheEnabled={word}\n"},
+        )
+        assert seen(host, "sda")["cache"] == cache
+
+
+class TestTuned:
+    """A variable is left to TuneD, and options of the root file system come from its boot loader section too."""
+
+    def test_a_variable_may_take_barriers(self) -> None:
+        host = SmallHost()
+        plant(host, tuned("[variables]\nb=force\n[mounts]\ndisable_barriers=${b}\n"))
+        assert TestMounts().barrier(host)[0] == "unknown"
+
+    def test_one_that_only_runs_may_not_start_again(self) -> None:
+        host = SmallHost()
+        plant(host, tuned("[mounts]\ndisable_barriers=force\n"))
+        for path in [path for path in host.links if path.endswith("/tuned.service")]:
+            del host.links[path]
+        host.files["/run/tuned/tuned.pid"] = "700\n"
+        assert TestMounts().barrier(host)[0] == "unknown"
+
+    @pytest.mark.parametrize(
+        ("flags", "setting", "value"),
+        [("data=writeback", "data_mode", "unknown"), ("barrier=0", "barrier", "unknown")],
+    )
+    def test_flags_of_the_root_file_system(self, flags: str, setting: str, value: str) -> None:
+        host = SmallHost()
+        (before,) = [each for each in collect(host, NOW)["mounts"] if each["target"] == "/"]
+        plant(host, tuned(f"[bootloader]\ncmdline=quiet rootflags={flags}\n"))
+        (mount,) = [each for each in collect(host, NOW)["mounts"] if each["target"] == "/"]
+        assert mount["persisted"][setting] == value != before["persisted"][setting]
+        assert " line " in mount["evidence"][f"persisted.{setting}"]["source"]

@@ -25,9 +25,13 @@ MSSQL = "[main]\nsummary=Optimize for SQL Server\ninclude=throughput-performance
 THROUGHPUT = "[main]\nsummary=x\n[disk]\nreadahead=>128\nelevator=mq-deadline\n[vm]\nelevator=no disk\n"
 
 
+WANTED = "/etc/systemd/system/multi-user.target.wants/tuned.service"
+
+
 def host_with(active: str = "mssql", **profiles: str) -> SmallHost:
-    """Return a host where TuneD runs."""
+    """Return a host where TuneD runs, and starts at boot."""
     host = SmallHost()
+    host.links[WANTED] = "/usr/lib/systemd/system/tuned.service"
     host.files["/run/tuned/tuned.pid"] = "700\n"
     host.files["/etc/tuned/active_profile"] = f"{active}\n"
     for name, text in profiles.items():
@@ -51,7 +55,7 @@ def test_a_host_without_it() -> None:
 def test_it_acts_where_it_runs_or_will_at_the_next_boot(sign: str, acts: bool) -> None:
     """TuneD may override schedulers: it is detected, not fought."""
     host = host_with(mssql="[disk]\nelevator=none\n")
-    del host.files["/run/tuned/tuned.pid"]
+    del host.files["/run/tuned/tuned.pid"], host.links[WANTED]
     host.files[sign] = ""
     assert read(host) == ({"profile": "mssql", "sets": {"elevator": "none"}, "error": None} if acts else NONE)
 

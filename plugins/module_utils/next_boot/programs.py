@@ -1,0 +1,72 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Commands that run at boot, with the scripts that they run, and those which these run."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+
+from ..host import shell_lines
+from ..host.seam import Host
+from . import commands
+from .acts import Act, mentioned
+from .files import script
+
+#: Where a command that is named without a directory counts: an administrator's.
+_PATH = ("/usr/local/sbin", "/usr/local/bin")
+_DEPTH = 2
+_WORD = re.compile(r"[@:+!|-]*(?P<name>[\w.-]+)")
+
+
+def of_shell(host: Host, text: str, path: str, by: str, first: int = 1) -> list[Act]:
+    """Return what a text does that a shell reads; `first`: the number of its first line, 0 for a command at `path`."""
+    found = commands.of_script(text, path, by, first)
+    for row, line in shell_lines.lines(text):
+        source = f"{path} line {first + row - 1}" if first else path
+        found += _of_scripts(host, line, source, by, True, _DEPTH, set())
+    return found
+
+
+def of_words(host: Host, command: str, source: str, by: str, packaged: bool = True) -> list[Act]:
+    """Return what a command does that no shell reads. `packaged`: also scripts in directories of packages are read."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return [Act(by, source, "script", (command, command), False)] if mentioned(command) else []
+    if any("$" in word for word in words) and not commands.is_shell(words):
+        found = [Act(by, source, "script", (command, command), False)] if mentioned(command) else []
+    else:
+        found = commands.of_words(words, source, by)
+    return [*found, *_of_scripts(host, command, source, by, packaged, _DEPTH, set())]
+
+
+def _of_scripts(
+    host: Host, command: str, source: str, by: str, packaged: bool, depth: int, read: set[str]
+) -> list[Act]:
+    found: list[Act] = []
+    for path in _named(command):
+        if path in read or len(read) >= shell_lines.MOST:
+            continue
+        read.add(path)
+        text = script(host, path, command, packaged)
+        # On what a script is given, and on the rest of its text, its result depends.
+        acts = commands.of_script(text, path, by) if text else []
+        for row, line in shell_lines.lines(text) if depth > 1 else ():
+            acts += _of_scripts(host, line, f"{path} line {row}", by, packaged, depth - 1, read)
+        found += [
+            act._replace(source=f"{act.source}, run by {source}", is_certain=False)
+            if ", run by " not in act.source
+            else act
+            for act in acts
+        ]
+    return found
+
+
+def _named(command: str) -> list[str]:
+    """Return the paths that a command names, and those of a program that it names without a directory."""
+    word = _WORD.match(command.strip())
+    bare = [posixpath.join(directory, word["name"]) for directory in _PATH] if word else []
+    return [*shell_lines.paths(command), *(path for path in bare if "/" not in command.split()[0])]
