@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -176,6 +177,10 @@ def test_a_real_shell_runs_one_shutdown_in_each_line_that_counts(command: str, t
         script.chmod(0o755)
     line = re.sub("/(usr/)?s?bin/", f"{tmp_path}/", command)
     subprocess.run(["/bin/sh", "-c", line], env={"PATH": str(tmp_path)}, timeout=20, check=False)
+    # Of a command in the background the shell does not wait for the end.
+    deadline = time.monotonic() + 20
+    while not (tmp_path / "ran").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
     ran = (tmp_path / "ran").read_text(encoding="utf-8").splitlines()
     stops = [row for row in ran if row.split()[0] not in ("wall", "logger")]
     assert len(stops) == 1
