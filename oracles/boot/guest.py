@@ -112,6 +112,9 @@ def run(question: dict[str, Any]) -> dict[str, Any]:
     if changed:
         subprocess.run(["systemctl", "daemon-reload"], check=False)
         subprocess.run(["udevadm", "control", "--reload"], check=False)
+    if any("/udev/" in path for path in changed):
+        # Properties that a rule of the last round set are in udev's database until the next event.
+        subprocess.run(["udevadm", "trigger", "--subsystem-match=block", "--settle"], check=False)
     for unit in question["restart"]:
         subprocess.run(["systemctl", "restart", unit], check=False)
     spent["restore"] = time.monotonic() - started
