@@ -18,7 +18,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb imp
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.others import Change, Text
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import statements as pg
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.start_commands import Commands
-from ansible_collections.durable.dbhost.plugins.module_utils.host import system_conf, tmpfiles_d
+from ansible_collections.durable.dbhost.plugins.module_utils.host import our_paths, system_conf, tmpfiles_d
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Result, Unobservable
 
 from ..fakes.fake_firebird import FakeDatabase, FirebirdHost
@@ -384,6 +384,60 @@ def test_other_commands_at_a_boot_make_what_they_name_unknown(files: dict[str, s
     assert persisted(host, BINLOG) == ("1" if "/etc/rc.local" in files else word)
 
 
+RULE = "/etc/udev/rules.d/80-db.rules"
+STARTED = {OTHER: f"[Service]\nExecStart=/usr/bin/{ZERO}\n"}
+
+
+@pytest.mark.parametrize(
+    ("files", "word"),
+    [
+        ({RULE: f'ACTION=="add", SUBSYSTEM=="block", RUN+="/usr/bin/{ZERO}"\n'}, "unknown"),
+        ({RULE: f'# A\\\n\nKERNEL=="sd*", \\\n  RUN{{program}}+="/bin/sh -c \\"{ZERO}\\""\n'}, "unknown"),
+        ({RULE: f'PROGRAM=="/usr/bin/{ZERO}"\n'}, "unknown"),
+        ({RULE: f'IMPORT{{program}}="/usr/bin/{ZERO}"\n'}, "unknown"),
+        ({"/usr/local/lib/udev/rules.d/x.rules": f'RUN+="/usr/bin/{ZERO}"\n'}, "unknown"),
+        ({RULE: 'RUN+="/opt/tune.sh %k"\n', "/opt/tune.sh": f"#!/bin/sh\n{ZERO}\n"}, "unknown"),
+        ({RULE: 'RUN+="tune-db"\n', "/usr/lib/udev/tune-db": f"#!/bin/sh\n{ZERO}\n"}, "unknown"),
+        ({RULE: "RUN+=\"/usr/bin/mariadb -e 'SET GLOBAL sync_binlog=1'\"\n"}, "1"),
+        ({RULE: f'RUN{{builtin}}+="kmod load {ZERO}"\n'}, "1"),
+        ({RULE: f'#RUN+="/usr/bin/{ZERO}"\n'}, "1"),
+        ({RULE: f'ENV{{X}}="/usr/bin/{ZERO}"\n'}, "1"),
+        ({"/usr/lib/udev/rules.d/80-db.rules": f'RUN+="/usr/bin/{ZERO}"\n'}, "1"),
+        # Our own.
+        ({our_paths.CACHE_RULES: f'RUN+="/usr/bin/{ZERO}"\n'}, "1"),
+        # Units that a rule starts.
+        ({**STARTED, RULE: 'TAG+="systemd", ENV{SYSTEMD_WANTS}+="a.target tune-db.service"\n'}, "unknown"),
+        ({**STARTED, RULE: 'ENV{SYSTEMD_WANTS}="tune-$env{ID_X}.service"\n'}, "unknown"),
+        ({**STARTED, RULE: 'RUN+="/bin/systemctl --no-block start tune-db"\n'}, "unknown"),
+        (
+            {
+                "/etc/systemd/system/tune@.service": f"[Service]\nExecStart=/usr/bin/{ZERO}\n",
+                RULE: 'ENV{SYSTEMD_WANTS}+="tune@%k.service"\n',
+            },
+            "unknown",
+        ),
+        ({**STARTED, RULE: 'ENV{SYSTEMD_WANTS}+="other.service", RUN+="/bin/systemctl start x"\n'}, "1"),
+        ({**STARTED, RULE: 'ENV{SYSTEMD_WANTS}=="tune-db.service", RUN+="/bin/true"\n'}, "1"),
+    ],
+)
+def test_udev_rules_of_administrators_run_commands_and_start_units(files: dict[str, str], word: str) -> None:
+    host = maria()
+    host.files.update(files)
+    found = setting(host, BINLOG)
+    assert found["persisted"] == word
+    if word == "unknown" and OTHER not in files and "/etc/systemd/system/tune@.service" not in files:
+        assert "(udev rule)" in found["from"]
+        assert next(path for path in files if path.endswith(".rules")) in found["from"]
+
+
+def test_a_rule_that_is_masked_runs_nothing() -> None:
+    host = maria()
+    host.files["/usr/local/lib/udev/rules.d/80-db.rules"] = f'RUN+="/usr/bin/{ZERO}"\n'
+    assert persisted(host, BINLOG) == "unknown"
+    host.files[RULE] = ""
+    assert persisted(host, BINLOG) == "1"
+
+
 def test_only_regular_files_are_opened_on_a_real_host(tmp_path: Path) -> None:
     """A pipe has whoever reads it wait, a link may lead to nothing, and a masked unit to /dev/null."""
     os.mkfifo(tmp_path / "fifo")
@@ -490,6 +544,17 @@ PG_OVERRIDE = f"/etc/systemd/system/{PG_UNIT}.d/x.conf"
         ),
         ({PG_OVERRIDE: f"[Service]\nExecStartPre=/bin/cp {ETC}/postgresql.conf /srv/backup.conf\n"}, "on"),
         ({PG_OVERRIDE: f"[Service]\nExecStartPre=/bin/chown postgres: {ETC}/postgresql.conf\n"}, "on"),
+        (
+            {"/etc/udev/rules.d/x.rules": "\nRUN+=\"/usr/bin/psql -c 'ALTER SYSTEM SET fsync=off'\"\n"},
+            "unknown",
+        ),
+        (
+            {
+                "/etc/udev/rules.d/x.rules": f'\nRUN+="/bin/cp /srv/x.conf {ETC}/conf.d/"\n',
+                "/srv/x.conf": "a",
+            },
+            "unknown",
+        ),
         (
             {
                 "/etc/systemd/system/postgresql@.service.d/y.conf": "[Service]\n"
