@@ -16,7 +16,7 @@ from ..host.seam import Host, Unobservable
 from ..host.system_conf import Line, text_of
 from ..host.textfile import LIMIT
 from ..host.units import Unit
-from . import udev_commands
+from . import sysv_scripts, udev_commands
 from .others import Text
 
 _RC_LOCAL = ("/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/boot.local", "/etc/init.d/after.local")
@@ -92,10 +92,12 @@ class Commands:
         return self._elsewhere
 
     def _at_boot(self) -> Iterator[Text]:
-        for path in _RC_LOCAL:
-            if self.host.exists(path) and self.host.mode(path) & 0o111:
-                for text in _of_script(text_of(self.host, path), path, "rc.local"):
-                    yield from self._followed(text)
+        there = (path for path in _RC_LOCAL if self.host.exists(path))
+        scripts = [(path, "rc.local") for path in there if self.host.mode(path) & 0o111]
+        scripts += [(path, sysv_scripts.BY) for path in sysv_scripts.paths(self.host)]
+        for path, by in scripts:
+            for text in _of_script(text_of(self.host, path), path, by):
+                yield from self._followed(text)
         tables = [_CRONTAB, *_files(self.host, _CRON_D)]
         for path in (*tables, *(path for base in _CRON_OF_USERS for path in _files(self.host, base))):
             for number, raw in enumerate(self._table(path).split("\n"), 1):

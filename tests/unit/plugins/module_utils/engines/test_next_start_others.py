@@ -384,6 +384,69 @@ def test_other_commands_at_a_boot_make_what_they_name_unknown(files: dict[str, s
     assert persisted(host, BINLOG) == ("1" if "/etc/rc.local" in files else word)
 
 
+SYSV = "/etc/init.d/tune-db"
+
+
+@pytest.mark.parametrize(
+    ("files", "links", "word"),
+    [
+        ({}, {"/etc/rc2.d/S20tune-db": SYSV}, "unknown"),
+        ({}, {"/etc/rcS.d/S05tune-db": SYSV}, "unknown"),
+        ({}, {"/etc/rc.d/rc3.d/S99tune-db": SYSV}, "unknown"),
+        # What the generator has made of it in this boot is no native unit.
+        (
+            {"/run/systemd/generator.late/tune-db.service": "[Service]\n"},
+            {"/etc/rc5.d/S20tune-db": SYSV},
+            "unknown",
+        ),
+        ({}, {}, "1"),
+        (
+            {},
+            {"/etc/rc2.d/K20tune-db": SYSV, "/etc/rc0.d/S20tune-db": SYSV, "/etc/rc6.d/S20tune-db": SYSV},
+            "1",
+        ),
+        ({}, {"/etc/rc2.d/S20gone": "/etc/init.d/gone", "/etc/rc2.d/README": "/x"}, "1"),
+        ({"/lib/systemd/system/tune-db.service": ""}, {"/etc/rc2.d/S20tune-db": SYSV}, "1"),
+        (
+            {"/lib/systemd/system/tuner.service": "[Service]\n"},
+            {
+                "/etc/rc2.d/S20tune-db": SYSV,
+                "/etc/systemd/system/tune-db.service": "/lib/systemd/system/tuner.service",
+            },
+            "1",
+        ),
+        (
+            {"/dev/null": ""},
+            {"/etc/rc2.d/S20tune-db": SYSV, "/etc/systemd/system/tune-db.service": "/dev/null"},
+            "1",
+        ),
+    ],
+)
+def test_scripts_of_a_run_level_count_unless_a_unit_has_their_name(
+    files: dict[str, str], links: dict[str, str], word: str
+) -> None:
+    host = maria()
+    host.files.update({SYSV: f"#!/bin/sh\n# SysV\n{ZERO}\n", **files})
+    host.modes[SYSV] = 0o755
+    host.links.update(links)
+    found = setting(host, BINLOG)
+    assert found["persisted"] == word
+    if word == "unknown":
+        assert found["from"] == f"{SYSV} line 3 (SysV script)"
+    host.modes[SYSV] = 0o644
+    assert persisted(host, BINLOG) == "1"
+
+
+def test_scripts_with_an_ending_have_a_unit_without_it_and_what_they_run_is_read() -> None:
+    host = maria()
+    host.files.update({f"{SYSV}.sh": "#!/bin/sh\n. /opt/inc\n", "/opt/inc": f"{ZERO}\n"})
+    host.modes[f"{SYSV}.sh"] = 0o755
+    host.links["/etc/rc4.d/S20tune-db.sh"] = f"{SYSV}.sh"
+    assert setting(host, BINLOG)["from"].startswith("/opt/inc line 1, run by ")
+    host.files["/usr/lib/systemd/system/tune-db.service"] = "[Service]\n"
+    assert persisted(host, BINLOG) == "1"
+
+
 RULE = "/etc/udev/rules.d/80-db.rules"
 STARTED = {OTHER: f"[Service]\nExecStart=/usr/bin/{ZERO}\n"}
 
