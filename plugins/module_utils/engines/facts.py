@@ -318,7 +318,8 @@ def blank(found: Instance, unit: str | None) -> dict[str, Any]:
 def _add_observed(facts: dict[str, Any], observed: Observed) -> None:
     # What a run would refuse, a check does not promise.
     facts["settings"] = {
-        name: {**row, "held": row["held"] or observed.refused} for name, row in observed.settings.items()
+        name: {**row, "held": row["held"] or observed.refused, "by": others.by(row)}
+        for name, row in observed.settings.items()
     }
     facts["pending_restart"] = list(observed.pending_restart)
     facts["overrides"] = list(observed.overrides)

@@ -111,9 +111,28 @@ def test_the_line_of_an_init_file_is_named_with_its_fix() -> None:
     found = setting(with_init_file("SELECT 1;\n\nSET GLOBAL sync_binlog=0;\n"), BINLOG)
     assert found["from"] == "/etc/mysql/init.sql line 3 (init_file)"
     assert found["held"] == "remove sync_binlog from /etc/mysql/init.sql line 3, then run again"
+    assert (found["by"], found["fix"]) == ("init_file", found["held"])
     found = setting(with_init_file("SET GLOBAL sync_binlog=@x;\n"), BINLOG)
     assert "/etc/mysql/init.sql line 1 (init_file) may set sync_binlog" in found["reason"]
     assert found["held"] == "remove sync_binlog from /etc/mysql/init.sql line 1, then run again"
+    assert (found["by"], found["fix"]) == ("init_file", found["held"])
+
+
+def test_the_component_that_sets_a_setting_last_is_named() -> None:
+    host = maria()
+    found = told(host)["settings"]
+    assert (found[BINLOG]["by"], "fix" in found[BINLOG]) == ("durable.dbhost", False)
+    assert {found[name]["by"] for name in found if name not in (BINLOG, LOG)} == {"server"}
+    host.files["/etc/mysql/mariadb.conf.d/zzz.cnf"] = f"[mysqld]\n{LOG} = 2\n"
+    assert setting(host, LOG)["by"] == "server"
+    host.files[OVERRIDE] = f"[Service]\nExecStartPost=/usr/bin/{ZERO}\n"
+    assert setting(host, BINLOG)["by"] == "ExecStartPost of mariadb.service"
+    # Nobody knows what sets what cannot be read.
+    host.files["/opt/start.sh"] = "#!/bin/sh\n"
+    host.files[OVERRIDE] += "ExecStartPost=/opt/start.sh\n"
+    host.unreadable["/opt/start.sh"] = "Input/output error"
+    found = told(host)["settings"]
+    assert (found[BINLOG]["by"], found[LOG]["by"]) == (None, None)
 
 
 def test_an_init_file_that_cannot_be_read_makes_what_it_may_set_unknown() -> None:
