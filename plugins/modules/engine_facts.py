@@ -319,11 +319,13 @@ ansible_facts:
                   returned: always
             settings:
               description:
-                - Its settings by name, each with C(running), C(persisted), C(source), C(reason), C(from), C(held) and
-                  C(permission).
+                - Its settings by name, each with C(running), C(persisted), C(source), C(reason), C(from), C(held),
+                  C(permission) and C(by).
                 - C(persisted) is the value after the next start, which a command of a unit, an C(init_file), a script at boot or
                   C(tmpfiles.d) may set last.
                 - C(from) is the file and line that wins at the next start, of another component too.
+                - C(by) is the component that sets it last, V(durable.dbhost), V(server) for the server's own files and defaults,
+                  or another one; null if that is unknown. For another one C(fix) says what to remove.
                 - C(reason) says why a word is V(unknown).
                 - C(held) is null, or how to take away what beats every file that a run writes; C(permission) is the word of
                   C(durable_allow) with which a run takes it away itself, or null.

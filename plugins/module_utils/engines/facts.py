@@ -9,7 +9,7 @@ import os
 from typing import Any
 
 from .. import catalog
-from ..host import named_by, tmpfiles_d, units
+from ..host import boot_environment, named_by, tmpfiles_d, units
 from ..host.observation import UNKNOWN, Observation, unknown
 from ..host.paths import of_databases
 from ..host.process_context import Place, Places, cgroup_of, resolve, unit_of
@@ -117,9 +117,13 @@ class Facts:
         engine = ENGINES[found.engine].observer
         main = found.processes[0] if found.processes else None
         is_contained = isinstance(place, Place) and place.namespace == "container"
-        if not unit or is_contained or not (unit.program or main is None):
+        if not unit or is_contained:
             return found, None
         try:
+            # These are variables of all services, also of what starts a server in its stead.
+            boot_environment.read(self.host)
+            if not (unit.program or main is None):
+                return found, None
             if main is None:
                 self.begins[unit.name] = next_start.of_unit(self.host, engine, unit)
                 return found._replace(begins=self.begins[unit.name]), None
@@ -314,7 +318,8 @@ def blank(found: Instance, unit: str | None) -> dict[str, Any]:
 def _add_observed(facts: dict[str, Any], observed: Observed) -> None:
     # What a run would refuse, a check does not promise.
     facts["settings"] = {
-        name: {**row, "held": row["held"] or observed.refused} for name, row in observed.settings.items()
+        name: {**row, "held": row["held"] or observed.refused, "by": others.by(row)}
+        for name, row in observed.settings.items()
     }
     facts["pending_restart"] = list(observed.pending_restart)
     facts["overrides"] = list(observed.overrides)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from ..host import bounded_read, named_by, system_conf, unit_lines, units
+from ..host import boot_environment, bounded_read, named_by, system_conf, unit_lines, units
 from ..host.observation import Observation, unknown
 from ..host.processes import breaks_fsync
 from ..host.seam import Host, Unobservable
@@ -49,7 +49,9 @@ def _of_unit(host: Host, unit: units.Unit) -> list[tuple[str, str]]:
     try:
         said = units.variables(host, unit, {_VARIABLE}).get(_VARIABLE, "")
     except Unobservable:
-        return []  # Then all that the server reads next is unknown, with that reason.
+        # What the server's settings are next is unknown then, with that reason. An engine without settings has this alone.
+        boot_environment.read(host)
+        return []
     found = [library for library in re.split(r"[:\s]+", said) if _breaks(host, "", library)]
     return [(library, _source(host, unit)) for library in found]
 
@@ -70,5 +72,5 @@ def _source(host: Host, unit: units.Unit) -> str:
     for line in reversed(lines):
         if line.key == "Environment" and _VARIABLE in line.value:
             return line.source
-    configured = system_conf.default_environment(host).get(_VARIABLE)
+    configured = boot_environment.read(host).get(_VARIABLE)
     return configured[1] if configured else f"environment of {unit.name}"

@@ -16,6 +16,11 @@ from typing import NamedTuple
 from ..host.observation import UNKNOWN
 from .instance import Observed
 
+#: What sets a setting if no other component does: a file of ours, or one of the server's own and its defaults.
+US, SERVER = "durable.dbhost", "server"
+#: What the names of our files have in them.
+_OURS = "durable-dbhost"
+
 Settings = dict[str, dict[str, "str | None"]]
 
 
@@ -73,6 +78,8 @@ def apply(settings: Settings, changes: Sequence[Change]) -> Settings:
                 "persisted": change.value,
                 "from": f"{change.source} ({change.by})",
                 "held": change.fix,
+                "by": change.by,
+                "fix": change.fix,
                 "permission": None,
             }
         elif row["persisted"] != UNKNOWN:
@@ -87,9 +94,20 @@ def apply(settings: Settings, changes: Sequence[Change]) -> Settings:
                 "reason": "; ".join(reasons),
                 "from": f"{change.source} ({change.by})",
                 "held": change.fix,
+                "by": change.by,
+                "fix": change.fix,
                 "permission": None,
             }
     return found
+
+
+def by(row: dict[str, str | None]) -> str | None:
+    """Return what sets a setting last at the next start, None if that is unknown."""
+    if row.get("by"):
+        return row["by"]
+    if row["persisted"] == UNKNOWN:
+        return None
+    return US if _OURS in (row["from"] or "") else SERVER
 
 
 def changed(observed: Observed, changes: Sequence[Change]) -> Observed:

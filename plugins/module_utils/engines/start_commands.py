@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commands that run with the next start of a server, or at a boot: of its unit, of other units, rc.local and cron.
+"""Commands that run with the next start of a server, or at a boot: of its unit, of other units, scripts, cron and udev rules.
 
 Scripts that they name are read, and those that a script names, no further. Each text has its file and line.
 """
@@ -16,6 +16,7 @@ from ..host.seam import Host, Unobservable
 from ..host.system_conf import Line, text_of
 from ..host.textfile import LIMIT
 from ..host.units import Unit
+from . import sysv_scripts, udev_commands
 from .others import Text
 
 _RC_LOCAL = ("/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/boot.local", "/etc/init.d/after.local")
@@ -76,17 +77,21 @@ class Commands:
 
     def _others(self) -> list[Text]:
         if self._elsewhere is None:
+            rules = udev_commands.read(self.host)
             found: list[Text] = []
-            for name in unit_lines.of_administrators(self.host):
+            for name in unit_lines.of_administrators(self.host, rules.units):
                 found += self._of_unit((name,), is_server=False)
-            self._elsewhere = [*found, *self._at_boot()]
+            of_rules = (each for text in rules.texts for each in self._followed(text))
+            self._elsewhere = [*found, *self._at_boot(), *of_rules]
         return self._elsewhere
 
     def _at_boot(self) -> Iterator[Text]:
-        for path in _RC_LOCAL:
-            if self.host.exists(path) and self.host.mode(path) & 0o111:
-                for text in _of_script(text_of(self.host, path), path, "rc.local"):
-                    yield from self._followed(text)
+        there = (path for path in _RC_LOCAL if self.host.exists(path))
+        scripts = [(path, "rc.local") for path in there if self.host.mode(path) & 0o111]
+        scripts += [(path, sysv_scripts.BY) for path in sysv_scripts.paths(self.host)]
+        for path, by in scripts:
+            for text in _of_script(text_of(self.host, path), path, by):
+                yield from self._followed(text)
         tables = [_CRONTAB, *_files(self.host, _CRON_D)]
         for path in (*tables, *(path for base in _CRON_OF_USERS for path in _files(self.host, base))):
             for number, raw in enumerate(self._table(path).split("\n"), 1):

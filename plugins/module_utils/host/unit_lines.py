@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from collections.abc import Iterable
 
@@ -47,9 +48,12 @@ def lines(host: Host, names: Iterable[str]) -> list[Line]:
     return found
 
 
-def of_administrators(host: Host) -> list[str]:
-    """Return the services that an administrator wrote or changed, and that a boot can start. Raises Unobservable."""
-    wanted, texts, own = set(_wanted(host)), [], []
+def of_administrators(host: Host, started: Iterable[str] = ()) -> list[str]:
+    """Return the services that an administrator wrote or changed, and that a boot can start. Raises Unobservable.
+
+    `started`: units that something else than a unit starts, with `*` for a part that is unknown.
+    """
+    wanted, texts, own = {*_wanted(host), *started}, [], []
     for base in _ADMINISTRATORS:
         for entry in host.names(base) if host.exists(base) else ():
             path = f"{base}/{entry}"
@@ -74,7 +78,7 @@ def of_administrators(host: Host) -> list[str]:
 def _is_wanted(name: str, wanted: set[str]) -> bool:
     stem = _template(name).rpartition(".")[0]
     asked = {f"{stem}.{kind}" for kind in _KINDS}
-    return any(_template(each) in asked for each in wanted)
+    return any(fnmatch.fnmatchcase(unit, _template(each)) for each in wanted for unit in asked)
 
 
 def _wanted(host: Host) -> Iterable[str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from . import bounded_read, named_by, read_budget, system_conf
+from . import boot_environment, bounded_read, named_by, read_budget
 from .observation import Observation, unknown
 from .processes import breaks_fsync
 from .seam import Host, Unobservable
@@ -331,10 +331,11 @@ def variables(host: Host, unit: Unit, names: set[str]) -> dict[str, str]:
 def _of_manager(host: Host, unit: Unit, names: set[str]) -> dict[str, str]:
     """Return these of the variables that systemd hands on to all, now and from the next boot on. Raises Unobservable.
 
-    systemd reads system.conf at a boot and a re-exec. What its files set now, and systemd does not, comes then.
+    systemd reads system.conf, and runs environment generators, at a boot and a re-exec. What they set now, and systemd does
+    not, comes then.
     """
     found = _assigned(unit, unit.manager or "")
-    for name, (value, source) in system_conf.default_environment(host).items():
+    for name, (value, source) in boot_environment.read(host).items():
         if name not in names or found.get(name) == value:
             continue
         if name != _PRELOAD:

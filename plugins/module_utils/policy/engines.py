@@ -223,6 +223,7 @@ def _row(
     stays = persisted if kept and persisted != UNKNOWN else None
     kept_as = stays or runs_as or rule.value
     source = {"value": running, "source": seen["source"], "reason": seen["reason"]}
+    last = {key: seen[key] for key in ("by", "fix") if seen.get(key)}
     return Setting(
         layer=instance["engine"],
         target=instance["name"],
@@ -234,7 +235,10 @@ def _row(
         persisted=persisted,
         verdict=verdict,
         phase=phase,
-        evidence={"running": source, "persisted": {**source, "value": persisted, "source": seen.get("from")}},
+        evidence={
+            "running": source,
+            "persisted": {**source, "value": persisted, "source": seen.get("from"), **last},
+        },
         why=why_of(verdict, name, running, persisted, rule, seen),
         remedy=_remedy(instance, verdict, phase, held),
     )

@@ -18,7 +18,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb imp
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.others import Change, Text
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import statements as pg
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.start_commands import Commands
-from ansible_collections.durable.dbhost.plugins.module_utils.host import system_conf, tmpfiles_d
+from ansible_collections.durable.dbhost.plugins.module_utils.host import our_paths, system_conf, tmpfiles_d
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Result, Unobservable
 
 from ..fakes.fake_firebird import FakeDatabase, FirebirdHost
@@ -111,9 +111,28 @@ def test_the_line_of_an_init_file_is_named_with_its_fix() -> None:
     found = setting(with_init_file("SELECT 1;\n\nSET GLOBAL sync_binlog=0;\n"), BINLOG)
     assert found["from"] == "/etc/mysql/init.sql line 3 (init_file)"
     assert found["held"] == "remove sync_binlog from /etc/mysql/init.sql line 3, then run again"
+    assert (found["by"], found["fix"]) == ("init_file", found["held"])
     found = setting(with_init_file("SET GLOBAL sync_binlog=@x;\n"), BINLOG)
     assert "/etc/mysql/init.sql line 1 (init_file) may set sync_binlog" in found["reason"]
     assert found["held"] == "remove sync_binlog from /etc/mysql/init.sql line 1, then run again"
+    assert (found["by"], found["fix"]) == ("init_file", found["held"])
+
+
+def test_the_component_that_sets_a_setting_last_is_named() -> None:
+    host = maria()
+    found = told(host)["settings"]
+    assert (found[BINLOG]["by"], "fix" in found[BINLOG]) == ("durable.dbhost", False)
+    assert {found[name]["by"] for name in found if name not in (BINLOG, LOG)} == {"server"}
+    host.files["/etc/mysql/mariadb.conf.d/zzz.cnf"] = f"[mysqld]\n{LOG} = 2\n"
+    assert setting(host, LOG)["by"] == "server"
+    host.files[OVERRIDE] = f"[Service]\nExecStartPost=/usr/bin/{ZERO}\n"
+    assert setting(host, BINLOG)["by"] == "ExecStartPost of mariadb.service"
+    # Nobody knows what sets what cannot be read.
+    host.files["/opt/start.sh"] = "#!/bin/sh\n"
+    host.files[OVERRIDE] += "ExecStartPost=/opt/start.sh\n"
+    host.unreadable["/opt/start.sh"] = "Input/output error"
+    found = told(host)["settings"]
+    assert (found[BINLOG]["by"], found[LOG]["by"]) == (None, None)
 
 
 def test_an_init_file_that_cannot_be_read_makes_what_it_may_set_unknown() -> None:
@@ -384,6 +403,123 @@ def test_other_commands_at_a_boot_make_what_they_name_unknown(files: dict[str, s
     assert persisted(host, BINLOG) == ("1" if "/etc/rc.local" in files else word)
 
 
+SYSV = "/etc/init.d/tune-db"
+
+
+@pytest.mark.parametrize(
+    ("files", "links", "word"),
+    [
+        ({}, {"/etc/rc2.d/S20tune-db": SYSV}, "unknown"),
+        ({}, {"/etc/rcS.d/S05tune-db": SYSV}, "unknown"),
+        ({}, {"/etc/rc.d/rc3.d/S99tune-db": SYSV}, "unknown"),
+        # What the generator has made of it in this boot is no native unit.
+        (
+            {"/run/systemd/generator.late/tune-db.service": "[Service]\n"},
+            {"/etc/rc5.d/S20tune-db": SYSV},
+            "unknown",
+        ),
+        ({}, {}, "1"),
+        (
+            {},
+            {"/etc/rc2.d/K20tune-db": SYSV, "/etc/rc0.d/S20tune-db": SYSV, "/etc/rc6.d/S20tune-db": SYSV},
+            "1",
+        ),
+        ({}, {"/etc/rc2.d/S20gone": "/etc/init.d/gone", "/etc/rc2.d/README": "/x"}, "1"),
+        ({"/lib/systemd/system/tune-db.service": ""}, {"/etc/rc2.d/S20tune-db": SYSV}, "1"),
+        (
+            {"/lib/systemd/system/tuner.service": "[Service]\n"},
+            {
+                "/etc/rc2.d/S20tune-db": SYSV,
+                "/etc/systemd/system/tune-db.service": "/lib/systemd/system/tuner.service",
+            },
+            "1",
+        ),
+        (
+            {"/dev/null": ""},
+            {"/etc/rc2.d/S20tune-db": SYSV, "/etc/systemd/system/tune-db.service": "/dev/null"},
+            "1",
+        ),
+    ],
+)
+def test_scripts_of_a_run_level_count_unless_a_unit_has_their_name(
+    files: dict[str, str], links: dict[str, str], word: str
+) -> None:
+    host = maria()
+    host.files.update({SYSV: f"#!/bin/sh\n# SysV\n{ZERO}\n", **files})
+    host.modes[SYSV] = 0o755
+    host.links.update(links)
+    found = setting(host, BINLOG)
+    assert found["persisted"] == word
+    if word == "unknown":
+        assert found["from"] == f"{SYSV} line 3 (SysV script)"
+    host.modes[SYSV] = 0o644
+    assert persisted(host, BINLOG) == "1"
+
+
+def test_scripts_with_an_ending_have_a_unit_without_it_and_what_they_run_is_read() -> None:
+    host = maria()
+    host.files.update({f"{SYSV}.sh": "#!/bin/sh\n. /opt/inc\n", "/opt/inc": f"{ZERO}\n"})
+    host.modes[f"{SYSV}.sh"] = 0o755
+    host.links["/etc/rc4.d/S20tune-db.sh"] = f"{SYSV}.sh"
+    assert setting(host, BINLOG)["from"].startswith("/opt/inc line 1, run by ")
+    host.files["/usr/lib/systemd/system/tune-db.service"] = "[Service]\n"
+    assert persisted(host, BINLOG) == "1"
+
+
+RULE = "/etc/udev/rules.d/80-db.rules"
+STARTED = {OTHER: f"[Service]\nExecStart=/usr/bin/{ZERO}\n"}
+
+
+@pytest.mark.parametrize(
+    ("files", "word"),
+    [
+        ({RULE: f'ACTION=="add", SUBSYSTEM=="block", RUN+="/usr/bin/{ZERO}"\n'}, "unknown"),
+        ({RULE: f'# A\\\n\nKERNEL=="sd*", \\\n  RUN{{program}}+="/bin/sh -c \\"{ZERO}\\""\n'}, "unknown"),
+        ({RULE: f'PROGRAM=="/usr/bin/{ZERO}"\n'}, "unknown"),
+        ({RULE: f'IMPORT{{program}}="/usr/bin/{ZERO}"\n'}, "unknown"),
+        ({"/usr/local/lib/udev/rules.d/x.rules": f'RUN+="/usr/bin/{ZERO}"\n'}, "unknown"),
+        ({RULE: 'RUN+="/opt/tune.sh %k"\n', "/opt/tune.sh": f"#!/bin/sh\n{ZERO}\n"}, "unknown"),
+        ({RULE: 'RUN+="tune-db"\n', "/usr/lib/udev/tune-db": f"#!/bin/sh\n{ZERO}\n"}, "unknown"),
+        ({RULE: "RUN+=\"/usr/bin/mariadb -e 'SET GLOBAL sync_binlog=1'\"\n"}, "1"),
+        ({RULE: f'RUN{{builtin}}+="kmod load {ZERO}"\n'}, "1"),
+        ({RULE: f'#RUN+="/usr/bin/{ZERO}"\n'}, "1"),
+        ({RULE: f'ENV{{X}}="/usr/bin/{ZERO}"\n'}, "1"),
+        ({"/usr/lib/udev/rules.d/80-db.rules": f'RUN+="/usr/bin/{ZERO}"\n'}, "1"),
+        # Our own.
+        ({our_paths.CACHE_RULES: f'RUN+="/usr/bin/{ZERO}"\n'}, "1"),
+        # Units that a rule starts.
+        ({**STARTED, RULE: 'TAG+="systemd", ENV{SYSTEMD_WANTS}+="a.target tune-db.service"\n'}, "unknown"),
+        ({**STARTED, RULE: 'ENV{SYSTEMD_WANTS}="tune-$env{ID_X}.service"\n'}, "unknown"),
+        ({**STARTED, RULE: 'RUN+="/bin/systemctl --no-block start tune-db"\n'}, "unknown"),
+        (
+            {
+                "/etc/systemd/system/tune@.service": f"[Service]\nExecStart=/usr/bin/{ZERO}\n",
+                RULE: 'ENV{SYSTEMD_WANTS}+="tune@%k.service"\n',
+            },
+            "unknown",
+        ),
+        ({**STARTED, RULE: 'ENV{SYSTEMD_WANTS}+="other.service", RUN+="/bin/systemctl start x"\n'}, "1"),
+        ({**STARTED, RULE: 'ENV{SYSTEMD_WANTS}=="tune-db.service", RUN+="/bin/true"\n'}, "1"),
+    ],
+)
+def test_udev_rules_of_administrators_run_commands_and_start_units(files: dict[str, str], word: str) -> None:
+    host = maria()
+    host.files.update(files)
+    found = setting(host, BINLOG)
+    assert found["persisted"] == word
+    if word == "unknown" and OTHER not in files and "/etc/systemd/system/tune@.service" not in files:
+        assert "(udev rule)" in found["from"]
+        assert next(path for path in files if path.endswith(".rules")) in found["from"]
+
+
+def test_a_rule_that_is_masked_runs_nothing() -> None:
+    host = maria()
+    host.files["/usr/local/lib/udev/rules.d/80-db.rules"] = f'RUN+="/usr/bin/{ZERO}"\n'
+    assert persisted(host, BINLOG) == "unknown"
+    host.files[RULE] = ""
+    assert persisted(host, BINLOG) == "1"
+
+
 def test_only_regular_files_are_opened_on_a_real_host(tmp_path: Path) -> None:
     """A pipe has whoever reads it wait, a link may lead to nothing, and a masked unit to /dev/null."""
     os.mkfifo(tmp_path / "fifo")
@@ -490,6 +626,17 @@ PG_OVERRIDE = f"/etc/systemd/system/{PG_UNIT}.d/x.conf"
         ),
         ({PG_OVERRIDE: f"[Service]\nExecStartPre=/bin/cp {ETC}/postgresql.conf /srv/backup.conf\n"}, "on"),
         ({PG_OVERRIDE: f"[Service]\nExecStartPre=/bin/chown postgres: {ETC}/postgresql.conf\n"}, "on"),
+        (
+            {"/etc/udev/rules.d/x.rules": "\nRUN+=\"/usr/bin/psql -c 'ALTER SYSTEM SET fsync=off'\"\n"},
+            "unknown",
+        ),
+        (
+            {
+                "/etc/udev/rules.d/x.rules": f'\nRUN+="/bin/cp /srv/x.conf {ETC}/conf.d/"\n',
+                "/srv/x.conf": "a",
+            },
+            "unknown",
+        ),
         (
             {
                 "/etc/systemd/system/postgresql@.service.d/y.conf": "[Service]\n"

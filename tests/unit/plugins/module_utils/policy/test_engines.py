@@ -1195,11 +1195,19 @@ def test_what_another_component_sets_is_red_with_its_file_and_line_and_not_ours_
         "remove sync_binlog from /etc/mysql/init.sql line 3",
     )
     found = instance("mariadb", persisted={"sync_binlog": "0"})
-    found["settings"]["sync_binlog"].update({"from": place, "held": fix, "permission": None})
+    found["settings"]["sync_binlog"].update(
+        {"from": place, "held": fix, "permission": None, "by": "init_file", "fix": fix}
+    )
     (row,) = [row for row in judged(found)["settings"] if row["setting"] == "sync_binlog"]
     assert (row["verdict"], row["phase"], row["remedy"]) == ("drift_persisted", None, fix)
     assert place in row["why"]
-    assert row["evidence"]["persisted"]["source"] == place
+    last = {"value": "0", "source": place, "reason": None, "by": "init_file", "fix": fix}
+    assert row["evidence"]["persisted"] == last
+    assert {"by", "fix"}.isdisjoint(row["evidence"]["running"])
+    found["settings"]["sync_binlog"].update({"by": None})
+    del found["settings"]["sync_binlog"]["fix"]
+    (row,) = [row for row in judged(found)["settings"] if row["setting"] == "sync_binlog"]
+    assert {"by", "fix"}.isdisjoint(row["evidence"]["persisted"])
     unclear = instance("mariadb", persisted={"sync_binlog": "unknown"})
     unclear["settings"]["sync_binlog"].update({"from": place, "held": fix, "permission": None})
     assessed = judged(unclear)

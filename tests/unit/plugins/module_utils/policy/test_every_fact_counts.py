@@ -291,6 +291,7 @@ ENGINES_NO_BEARING = {
     "*.evidence.recovery*": "for the rehearsed shutdown",
     "*.files.*.example": "for people",
     "*.settings.*.from": "for people",
+    "*.settings.*.by": "for people",
     "*.settings.*.held": "for the remedy of one that is not right",
     "*.settings.*.permission": "whether a run mends one that is not right",
 }
