@@ -15,6 +15,7 @@ from ..host.paths import of_databases
 from ..host.process_context import Place, Places, cgroup_of, resolve, unit_of
 from ..host.processes import Process, Processes
 from ..host.seam import Host, Unobservable
+from ..next_boot import generators
 from . import config_writes, next_preloads, next_start, others
 from .contract import ENGINES
 from .instance import Instance, Observed
@@ -122,6 +123,7 @@ class Facts:
         try:
             # These are variables of all services, also of what starts a server in its stead.
             boot_environment.read(self.host)
+            generators.collect(self.host)
             if not (unit.program or main is None):
                 return found, None
             if main is None:

@@ -70,8 +70,8 @@ def of_administrators(host: Host, started: Iterable[str] = ()) -> list[str]:
             for each in line.value.split()
             if each != name
         }
-    # A drop-in of a packaged unit counts whether or not that unit starts: its links may be anywhere.
-    changed = {name for name in own if name not in dict(texts)}
+    # A drop-in of a packaged unit counts whether or not that unit starts: its links may be anywhere. A template starts nothing.
+    changed = {name for name in own if name not in dict(texts) and "@." not in name}
     return [name for name in dict.fromkeys(own) if name in changed or _is_wanted(name, wanted)]
 
 

@@ -208,3 +208,25 @@ def test_a_real_program_is_not_understood(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "program").chmod(0o755)
     with pytest.raises(Unobservable, match="an environment generator"):
         boot_environment.read(Host())
+
+
+@pytest.mark.parametrize("engine", [maria, FakePostgresql])
+def test_a_generator_of_units_can_start_a_server_in_any_way(engine: Any) -> None:
+    name = "mariadb" if engine is maria else "postgresql"
+    path = "/etc/systemd/system-generators/site"
+    harmless = told(with_generator(engine(), "#!/bin/sh\necho hello > $1/x\n", path), name)
+    assert {row["persisted"] for row in harmless["settings"].values()} != {"unknown"}
+    after = told(with_generator(engine(), "#!/bin/sh\nmkdir $1/postgresql@15-main.service.d\n", path), name)
+    assert {row["persisted"] for row in after["settings"].values()} <= {"unknown"}
+    assert all(path in row["reason"] for row in after["settings"].values() if row["reason"])
+
+
+def test_a_drop_in_of_a_template_that_nothing_starts_changes_nothing() -> None:
+    host = maria()
+    before = told(host)
+    for unit, counts in (("other@.service", False), ("other.service", True)):
+        host.files[f"/etc/systemd/system/{unit}.d/site.conf"] = (
+            "[Service]\nExecStartPost=/usr/bin/mariadb -e 'SET GLOBAL sync_binlog=0'\n"
+        )
+        changed = told(host)["settings"]["sync_binlog"] != before["settings"]["sync_binlog"]
+        assert changed == counts
