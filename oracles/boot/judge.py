@@ -236,7 +236,8 @@ def _false_alarms(said: Mapping[str, Any], planted: Sequence[Planted], normal: N
         was = before.get(_key(row))
         area = _AREA_OF.get(row["layer"], "mount")
         if was is None:
-            is_changed = row["verdict"] != "ok"
+            # A mount of the round before is still there.
+            is_changed = row["verdict"] not in ("ok", "drift_running")
         else:
             # What is running is left of the round before.
             is_changed = row["persisted"] != was["persisted"] or (
