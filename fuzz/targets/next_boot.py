@@ -24,6 +24,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb imp
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import observe as postgresql
 from ansible_collections.durable.dbhost.plugins.module_utils.host import (
+    boot_environment,
     observation,
     shell_lines,
     system_conf,
@@ -65,6 +66,18 @@ def file_of_systemd(text: str) -> None:
     for line in system_conf.parse(text, "/x"):
         assert (line.key, line.value) in unit_files.settings(text, line.section)
         list(system_conf.assigned(line))
+
+
+@of_text(
+    Unobservable,
+    seeds=[
+        "#!/bin/sh\n# c\necho A=b\necho \"C=d e\"\nprintf 'F=g\\n'\n",
+        "#!/bin/sh\ncat /etc/x\n",
+        "\x7fELF",
+    ],
+)
+def generator_of_variables(text: str) -> None:
+    assert all(name for name, _value, _source in boot_environment._printed(text, "/x"))
 
 
 @of_text(
