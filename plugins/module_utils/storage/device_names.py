@@ -57,6 +57,7 @@ def faults(
     if not properties:
         return []
     here, devices = {mount.target: mount for mount in mounted}, Devices(host, properties)
+    lines = list(lines)
     found: list[Fault] = []
     for line in lines:
         if line.target != "/" and line.target in here and devices.is_named_by(line):
@@ -64,7 +65,54 @@ def faults(
     if "/" in here:
         for line, has_initramfs in _roots(host, here["/"]):
             found += _of_line(host, line, here["/"], devices, has_initramfs)
+    found += _without_line(host, lines, here.values(), devices)
     return [fault._replace(effect="optional") for fault in found]
+
+
+def _without_line(
+    host: Host, lines: list[Entry], mounted: Iterable[Mount], devices: Devices
+) -> Iterator[Fault]:
+    """Yield the mounts that no line is about and that a line by UUID would not bring back: other devices have it."""
+    groups: dict[str, list[Mount]] = {}
+    for mount in mounted:
+        groups.setdefault(mount.device, []).append(mount)
+    for group in groups.values():
+        targets = [mount.target for mount in group]
+        is_on_device = "/" not in targets and group[0].source.startswith("/dev/")
+        name = _mounted(group[0], devices) if is_on_device else None
+        uuid = devices.properties[name].get(TAGGED["UUID"], "") if name else ""
+        found = _with_tag(host, devices, "UUID", uuid) if uuid else []
+        if name is None or len(found) < 2:
+            continue
+        here = [line for line in lines if line.target in targets]
+        if any(_tag_of(line.spec) == ("UUID", uuid) or devices.find(line.spec) == name for line in here):
+            continue  # What is wrong with the line's name was said.
+        others = [each for each in found if each != name]
+        stable, target = _stable(host, devices, name), targets[0]
+        add = f"add a line for {target} to {fstab.PATH}, by"
+        remedy = (
+            f"{add} {stable}, a name of {name} alone"
+            if stable
+            else f"{_apart(others, name, devices)}; then {add} UUID"
+        )
+        why = f"no line of {fstab.PATH} mounts it, and {' and '.join(found)} have UUID={uuid}: a line by that would mount either"
+        entry = Entry(-1, "", target, group[0].fstype, ("defaults",), fstab.PATH)
+        yield Fault(
+            entry,
+            COPIES,
+            "refused",
+            why,
+            f"{remedy}; where a cluster manager mounts it, set the options there",
+        )
+
+
+def _apart(others: list[str], name: str, devices: Devices) -> str:
+    """Return what has no other device share the UUID of one."""
+    command = _NEW_UUID.get(devices.holds(others[0]))
+    if command is None:
+        return f"detach {', '.join(others)}, or keep it from being a copy of {name}"
+    commands = ", ".join(f"{command} /dev/{each}" for each in others)
+    return f"unmount {' and '.join(others)} and give {'it' if len(others) == 1 else 'each'} another UUID ({commands})"
 
 
 def _roots(host: Host, root: Mount) -> list[tuple[Entry, bool]]:
@@ -237,11 +285,10 @@ def _copies(host: Host, line: Entry, name: str, devices: Devices) -> Iterator[Fa
         f"{' and '.join(found)} both have {tag}={value}, by which {line.source} mounts {line.target}: the next boot mounts"
         " either"
     )
-    kind = devices.holds(others[0])
     if stable:
         remedy = f"write {stable}, a name of {name} alone, in place of {spec} in {line.source}"
-    elif tag == "UUID" and kind in _NEW_UUID and name in found:
-        remedy = f"unmount {others[0]} and give it another UUID ({_NEW_UUID[kind]} /dev/{others[0]})"
+    elif tag == "UUID" and name in found:
+        remedy = _apart(others, name, devices)
     else:
         remedy = f"detach {', '.join(others)}, or keep it from being a copy of {name}"
     yield Fault(line, COPIES, UNKNOWN, why, remedy)
@@ -300,7 +347,11 @@ def _below(host: Host, name: str, devices: Devices) -> set[str]:
     found: set[str] = set()
     left = [name, _whole(name, devices)]
     while left:
-        path = f"/sys/class/block/{left.pop()}/slaves"
+        upper = left.pop()
+        kind = _NUMBERED.fullmatch(upper)
+        if kind and any(kind.groupdict().values()):
+            continue  # A disk: nothing is below it.
+        path = f"/sys/class/block/{upper}/slaves"
         try:
             names = host.names(path) if host.exists(path) else []
         except Unobservable:
