@@ -530,7 +530,7 @@ def _mount_remedy(
 
 
 def _new_line(mount: dict[str, Any], boot: Boot) -> str:
-    """Return what has a line of fstab mount this file system and no copy of it, '' where there is no copy."""
+    """Return what has a line of fstab mount this file system and no copy of it, '' without a copy."""
     found = boot.of_mount(mount, "copies") if mount["persisted"]["atime"] == UNSET else []
     return str(found[0]["remedy"]) if found else ""
 
