@@ -37,7 +37,7 @@ class Blocked(NamedTuple):
 def blocked(host: Host, command_line: str = "", place: str = "") -> list[Blocked]:
     """Return the modules that are not loaded for a device: `blacklist` and `install` lines. Raises Unobservable.
 
-    `command_line` is the kernel's of the next boot, and `place` where that is written.
+    `command_line` is the kernel's of the next boot, and `place` its file and line.
     """
     found = [each for path in files(host) for each in parse(host.read(path), path)]
     for word, said in _ON_COMMAND_LINE.findall(command_line):

@@ -393,7 +393,7 @@ def _start(boot: Boot) -> Iterator[Fault]:
             "start",
             "refused",
             f"{source} has the next boot start {what}: no database is started",
-            f"take systemd.unit=, init= and words for repairs out of {_IN_ENTRIES}"
+            f"take systemd.unit=, init= and options for repairs out of {_IN_ENTRIES}"
             if named
             else "systemctl set-default multi-user.target",
         )

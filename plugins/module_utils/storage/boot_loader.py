@@ -88,7 +88,7 @@ def roots(host: Host) -> list[tuple[str, str]]:
 
 def command_lines(host: Host) -> list[tuple[str, str]]:
     """Return the kernel's command lines of which the next boot's is one, each with its place; without a boot loader this
-    boot's. Raises Unobservable if one is not known whole.
+    boot's. Raises Unobservable if a part of one is unknown.
     """
     found = boot_entries.find(host)
     entries = found.entries or found.others

@@ -139,9 +139,9 @@ def _dropped_at_boot(host: Host) -> str:
         for row, line in modprobe.lines(host.read(path)):
             if not line.lstrip().startswith("#") and _DROPS.search(line):
                 return f"{path} line {row}"
-    dropping, others = [], []
-    for line, place in boot_loader.command_lines(host):
-        (dropping if _DROPS.search(line) else others).append(place)
+    lines = boot_loader.command_lines(host)
+    dropping = [place for line, place in lines if _DROPS.search(line)]
+    others = [place for _line, place in lines if place not in dropping]
     if dropping and others:
         raise Unobservable(
             f"{dropping[0]} has ZFS flush no disk, {others[0]} does not, and which of them boots next is unknown. Fix: take"

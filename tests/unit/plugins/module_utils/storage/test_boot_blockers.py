@@ -377,7 +377,7 @@ class TestStart:
             assert each["source"] == "/boot/grub/grub.cfg line 2"
             assert each["why"].startswith("/boot/grub/grub.cfg line 2 has the next boot start ")
             assert each["remedy"].startswith(
-                "take systemd.unit=, init= and words for repairs out of the boot"
+                "take systemd.unit=, init= and options for repairs out of the boot"
             )
 
     def test_the_place_of_an_entry_of_the_specification_is_its_line_of_options(self) -> None:

@@ -266,6 +266,14 @@ def test_a_second_mount_of_one_that_has_a_line_needs_none() -> None:
     assert [row["target"] for row in named(host, (PG, "/srv/again"))] == [PG]
 
 
+def test_a_temporary_name_is_replaced_by_a_uuid_that_the_copy_loses_first() -> None:
+    """The fix was to give the mounted device another file system."""
+    (row,) = named(copied("/dev/sda1"))
+    assert row["remedy"] == (
+        "unmount sdc1 and give it another UUID (tune2fs -U random /dev/sdc1); then name sda1 by UUID=pg in /etc/fstab line 3"
+    )
+
+
 def test_each_copy_needs_another_uuid() -> None:
     host = without_line()
     host.add_partition("sdc", "sdc2", "8:34")
