@@ -118,6 +118,14 @@ def test_a_temporary_name_is_replaced_by_a_uuid_that_the_copy_loses_first() -> N
     )
 
 
+def test_a_line_about_another_device_opens_nothing_below() -> None:
+    host = encrypted("other /dev/sdb none luks\n")
+    (found,) = faults(host)
+    assert (found["fault"], found["state"]) == ("container", "refused")
+    host.files["/etc/crypttab"] = f"other /dev/sdb none luks\n{LABEL} UUID=luks none luks\n"
+    assert faults(host) == []
+
+
 def test_another_container_or_a_file_system_with_the_uuid_is_no_copy() -> None:
     host = copy(encrypted(f"{LABEL} UUID=luks none luks\n"), **{**LUKS, "ID_FS_UUID": "else"})
     assert faults(host) == []

@@ -199,6 +199,8 @@ def test_entries_that_differ_are_unknown_if_each_may_be_next() -> None:
     assert "/boot/grub2/grub.cfg line 2 has ZFS flush no disk" in why
     host.files["/boot/grub/grub.cfg"] = host.read("/boot/grub/grub.cfg").replace("quiet", DROPS)
     assert persisted(host)[0] == "off"
+    host.files["/boot/grub2/grub.cfg"] = host.read("/boot/grub2/grub.cfg").replace(DROPS, "single")
+    assert persisted(host)[0] == "off"
     for path in menus:
         host.files[path] = host.read(path).replace(DROPS, "single")
     assert persisted(host)[0] == "on"
