@@ -131,7 +131,7 @@ PLANTED = {
     "of overlay": (
         with_line("overlay /srv/over overlay lowerdir=/etc,noatmie 0 0"),
         "options",
-        "not known whether the next boot can mount /srv/over",
+        "it is unknown whether the next boot can mount /srv/over",
     ),
     "a missing UUID of ours": (
         with_pg(f"{NOBODY} /srv/pgdata ext4 defaults 0 2"),
@@ -177,12 +177,12 @@ PLANTED = {
     "another type, of the root": (
         SOUND.replace("/ ext4", "/ btrfs"),
         "type",
-        "not known whether the next boot can mount /: ",
+        "it is unknown whether the next boot can mount /: ",
     ),
     "a missing path of the root": (
         SOUND.replace(ROOT, "/dev/sdz1"),
         "source",
-        "not known whether the next boot can mount /: /dev/sdz1",
+        "it is unknown whether the next boot can mount /: /dev/sdz1",
     ),
     "a missing UUID of the root": (SOUND.replace(ROOT, "UUID=gone"), "source", LEAVES),
     "an older type": (with_fb(f"{FB} /srv/fbdata ext3 defaults 0 2"), "type", "holds ext4, not ext3"),
