@@ -116,7 +116,7 @@ OPTIONS: dict[str, Defect] = {
     "letters in capitals": Defect(edit("/srv/foreign", options="NOATIME"), "options", "NOATIME"),
     "of tmpfs": Defect(edit("/srv/tmpfs", options="siz=16M"), "options", "mean size=16M?"),
     "of overlay": Defect(
-        add("overlay /srv/new overlay lowerdir=/etc:/usr,noatmie 0 0"), "options", "not known"
+        add("overlay /srv/new overlay lowerdir=/etc:/usr,noatmie 0 0"), "options", "whether overlay takes"
     ),
     "two that contradict each other": Defect(
         edit("/srv/foreign", options="data=ordered,journal_async_commit"), "options", "journal_async_commit"

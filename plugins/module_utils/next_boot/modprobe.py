@@ -7,35 +7,41 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..host.seam import Host, Unobservable
 
 #: Directories that outlive a boot, the strongest first.
 DIRECTORIES = ("/etc/modprobe.d", "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")
-_ON_COMMAND_LINE = re.compile(r"(?:^|\s)(?:module_blacklist|modprobe\.blacklist|rd\.driver\.blacklist)=(\S+)")
+_ON_COMMAND_LINE = re.compile(
+    r"(?:^|\s)((?:module_blacklist|modprobe\.blacklist|rd\.driver\.blacklist)=(\S+))"
+)
 #: Programs that load nothing.
 _NOTHING = re.compile(r"(?:/usr)?(?:/bin/)?(?:true|false|:)(?:\s|$)")
 
 
 class Blocked(NamedTuple):
-    """A module, the file and line that name it, the line's text, and whether it is certain that it is not loaded."""
+    """A module, the file and line that name it, the line's text, and whether it is certain that it is not loaded.
+
+    `is_word`: the text is a word of the kernel's command line.
+    """
 
     module: str
     source: str
     text: str
     is_certain: bool
+    is_word: bool = False
 
 
-def blocked(host: Host, command_line: str = "") -> list[Blocked]:
+def blocked(host: Host, command_line: str = "", place: str = "") -> list[Blocked]:
     """Return the modules that are not loaded for a device: `blacklist` and `install` lines. Raises Unobservable.
 
-    `command_line` is the kernel's of the next boot.
+    `command_line` is the kernel's of the next boot, and `place` its file and line.
     """
     found = [each for path in files(host) for each in parse(host.read(path), path)]
-    for said in _ON_COMMAND_LINE.findall(command_line):
-        found += [Blocked(normal(name), "the kernel's command line", said, True) for name in said.split(",")]
+    for word, said in _ON_COMMAND_LINE.findall(command_line):
+        found += [Blocked(normal(name), place, word, True, is_word=True) for name in said.split(",")]
     return found
 
 
@@ -49,11 +55,18 @@ def files(host: Host) -> list[str]:
     return [found[name] for name in sorted(found) if host.resolve(found[name]) != "/dev/null"]
 
 
+def lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file with their numbers, from 1; one that a backslash continues has that of its first part."""
+    row = 1
+    for line in re.split(r"(?<!\\)\n", text):
+        yield row, line.replace("\\\n", "  ")
+        row += line.count("\n") + 1
+
+
 def parse(text: str, path: str) -> list[Blocked]:
     """Return the modules that a file keeps from being loaded."""
     found = []
-    joined = re.sub(r"\\\n", "  ", text)
-    for row, line in enumerate(joined.split("\n"), 1):
+    for row, line in lines(text):
         words = line.split(None, 2)
         source = f"{path} line {row}"
         if words[:1] == ["blacklist"] and len(words) > 1:

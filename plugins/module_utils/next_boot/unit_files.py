@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..host import system_conf, unit_lines
@@ -31,6 +32,14 @@ GENERATORS = (
 #: Without these units a unit does not start.
 NEEDS = ("Requires", "Requisite", "BindsTo")
 _EXECUTABLE = 0o111
+
+
+class Requirement(NamedTuple):
+    """A unit that another one requires: the file that says so, and its place (that file, of a drop-in with the line)."""
+
+    unit: str
+    path: str
+    source: str
 
 
 class Generator(NamedTuple):
@@ -62,11 +71,6 @@ def is_mask(host: Host, path: str) -> bool:
     return host.exists(real) and not host.read(path)
 
 
-def settings(text: str, section: str) -> list[tuple[str, str]]:
-    """Return the settings of one section of a unit or drop-in, in order."""
-    return [(line.key, line.value) for line in system_conf.parse(text, "") if line.section == section]
-
-
 def drop_ins(host: Host, name: str) -> list[str]:
     """Return the drop-ins of a unit in the order in which systemd reads them, without those that are masked.
 
@@ -76,29 +80,38 @@ def drop_ins(host: Host, name: str) -> list[str]:
     return system_conf.drop_ins(host, directories)
 
 
-def required_by(host: Host, name: str) -> list[tuple[str, str]]:
-    """Return the units that a unit requires by links and drop-ins, each with the path that says so. Raises Unobservable."""
-    found: dict[str, str] = {}
+def _of_drop_ins(host: Host, name: str) -> Iterator[tuple[str, system_conf.Line]]:
+    """Yield what the drop-ins of a unit set in its section [Unit], each with its path. Raises Unobservable."""
+    for path in drop_ins(host, name):
+        for line in system_conf.parse(host.read(path), path):
+            if line.section == "Unit":
+                yield path, line
+
+
+def required_by(host: Host, name: str) -> list[Requirement]:
+    """Return the units that a unit requires by links and drop-ins. Raises Unobservable."""
+    found: dict[str, Requirement] = {}
     for directory in (f"{base}/{name}.requires" for base in DIRECTORIES):
         for each in host.names(directory) if host.exists(directory) else ():
             if _is_link(host, f"{directory}/{each}"):
-                found.setdefault(each, f"{directory}/{each}")
-    for path in drop_ins(host, name):
-        for key, value in settings(host.read(path), "Unit"):
-            if key in NEEDS:
-                found.update({each: path for each in value.split() if each not in found})
-    return list(found.items())
+                path = f"{directory}/{each}"
+                found.setdefault(each, Requirement(each, path, path))
+    for path, line in _of_drop_ins(host, name):
+        key, value = line.key, line.value
+        if key in NEEDS:
+            for each in value.split():
+                found.setdefault(each, Requirement(each, path, line.source))
+    return list(found.values())
 
 
 def conditions(host: Host, name: str) -> list[tuple[str, str]]:
-    """Return the conditions that drop-ins give a unit, each with its path: if one fails, the unit does not start.
+    """Return the conditions that drop-ins give a unit, each with file and line: if one fails, the unit does not start.
 
     Raises Unobservable.
     """
     return [
-        (f"{key}={value}", path)
-        for path in drop_ins(host, name)
-        for key, value in settings(host.read(path), "Unit")
+        (f"{key}={value}", source)
+        for _path, (_section, key, value, source) in _of_drop_ins(host, name)
         if key.startswith(("Condition", "Assert")) and value
     ]
 

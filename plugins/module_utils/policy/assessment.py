@@ -327,7 +327,7 @@ def _common(
         own = [disk for disk in disks if disk["profile"] == profile]
         needed += requirements.of_neighbours(profile, case.storage["mounts"], mounts, own)
     for mount in filter(_has_to_last, mounts):
-        rows = settings.of_mount(mount, mount["profile"], case.storage["kernel"])
+        rows = settings.of_mount(mount, mount["profile"], settings.Boot.of(case.storage))
         needed += requirements.of_barriers(rows)
     return [*needed, *(need for _mount, need in torn)]
 
@@ -368,10 +368,10 @@ def _rows(
 def _own_rows(
     case: Case, mounts: list[dict[str, Any]], guarded: Guarded, disks: list[dict[str, Any]]
 ) -> Iterator[Setting]:
-    storage, words = case.storage, case.words
+    storage, words, boot = case.storage, case.words, settings.Boot.of(case.storage)
     yield from (row._replace(profile=guarded.profile) for row in guarded.rows)
     for mount in mounts:
-        for row in settings.of_mount(mount, mount["profile"], storage["kernel"]):
+        for row in settings.of_mount(mount, mount["profile"], boot):
             yield guarded.seen(row, mount)._replace(profile=mount["profile"].name)
     yield from settings.of_boot(storage["boot_faults"], mounts, storage["mounts"], storage["kernel"])
     yield from unit_mounts.rows(case.engines["engines"], storage)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..host.observation import UNKNOWN
 from ..profiles import VALUES, Profile, rank
@@ -35,16 +35,32 @@ from .kept import left
 UNSET = "unset"
 
 
-def of_mount(mount: dict[str, Any], profile: Profile, release: str) -> list[Setting]:
-    """Return the rows of one managed file system; `release` is the kernel's."""
-    rows = [_barrier(mount, profile, release)]
+class Boot(NamedTuple):
+    """What is known of kernel and boot: the kernel's release, and the facts of what keeps mounts from the next boot."""
+
+    release: str
+    faults: tuple[dict[str, Any], ...] = ()
+
+    @classmethod
+    def of(cls, storage: dict[str, Any]) -> Boot:
+        """Return that of the facts of a host."""
+        return cls(storage["kernel"], tuple(storage["boot_faults"]))
+
+    def of_mount(self, mount: dict[str, Any], fault: str) -> list[dict[str, Any]]:
+        """Return the faults of one kind that are about a mount."""
+        return [each for each in self.faults if each["fault"] == fault and each["target"] in mount["targets"]]
+
+
+def of_mount(mount: dict[str, Any], profile: Profile, boot: Boot) -> list[Setting]:
+    """Return the rows of one managed file system."""
+    rows = [_barrier(mount, profile, boot)]
     if nfs.is_nfs(mount["fstype"]):
         # Access times are its server's.
-        return [*rows, _recovery(mount, release)]
+        return [*rows, _recovery(mount, boot)]
     if mount["fstype"] not in mount_settings.NO_DATA_MODE:
-        rows.append(_data_mode(mount, profile, release))
+        rows.append(_data_mode(mount, profile, boot))
     if profile.atime != "keep" and mount["fstype"] != "raw":
-        rows.append(_atime(mount, profile, release))
+        rows.append(_atime(mount, profile, boot))
     return rows
 
 
@@ -319,7 +335,7 @@ def _layer_remedy(layer: flush_passthrough.FlushLayer, verdict: str, names: str,
     )
 
 
-def _barrier(mount: dict[str, Any], profile: Profile, release: str) -> Setting:
+def _barrier(mount: dict[str, Any], profile: Profile, boot: Boot) -> Setting:
     can_be_off = "barrier" in mount_settings.SETTINGS_OF.get(mount["fstype"], ()) or mount["barrier"] == "off"
     wanted = profile.wanted("barrier") if can_be_off else "on"
     why = {
@@ -327,16 +343,16 @@ def _barrier(mount: dict[str, Any], profile: Profile, release: str) -> Setting:
         "on": f"{mount['target']} flushes the disk at each commit",
         "refused": f"the next boot cannot mount {mount['target']}: its options are not known to XFS",
     }
-    return left(_mount_row(mount, "barrier", wanted, why, release), profile)
+    return left(_mount_row(mount, "barrier", wanted, why, boot), profile)
 
 
-def _data_mode(mount: dict[str, Any], profile: Profile, release: str) -> Setting:
+def _data_mode(mount: dict[str, Any], profile: Profile, boot: Boot) -> Setting:
     why = {
         "writeback": f"after a crash, files on {mount['target']} may show old blocks' content",
         "none": f"{mount['target']} has no journal: nothing is known to bring it back after a crash",
         "refused": f"{mount['target']} stays read-only",
     }
-    row = _mount_row(mount, "data_mode", profile.wanted("data_mode"), why, release, live=False)
+    row = _mount_row(mount, "data_mode", profile.wanted("data_mode"), why, boot, live=False)
     is_refused = row.persisted == "refused"
     row = row if is_refused else left(row, profile)
     named = mount_settings.fold(mount["options_boot"] or ()).get("data_mode")
@@ -348,7 +364,7 @@ def _data_mode(mount: dict[str, Any], profile: Profile, release: str) -> Setting
         )
         return row._replace(phase=None, remedy=remedy)
     mode = profile.data_mode if row.phase and not is_refused else row.persisted
-    kernel, conflict = _conflict(mount, mode, release)
+    kernel, conflict = _conflict(mount, mode, boot.release)
     if conflict:
         return _conflicting(row, mount, kernel, conflict)
     if "none" in (row.running, row.persisted):
@@ -388,14 +404,14 @@ def _conflicting(row: Setting, mount: dict[str, Any], kernel: str, options: list
     return row._replace(verdict="drift_persisted", why=why, remedy=remedy)
 
 
-def _recovery(mount: dict[str, Any], release: str) -> Setting:
+def _recovery(mount: dict[str, Any], boot: Boot) -> Setting:
     gives_up = f"{mount['target']} gives writes up when its server does not answer in time: data can be lost"
-    return _mount_row(mount, "recovery", nfs.HARD, {"soft": gives_up, "softerr": gives_up}, release)
+    return _mount_row(mount, "recovery", nfs.HARD, {"soft": gives_up, "softerr": gives_up}, boot)
 
 
-def _atime(mount: dict[str, Any], profile: Profile, release: str) -> Setting:
+def _atime(mount: dict[str, Any], profile: Profile, boot: Boot) -> Setting:
     why = {"relatime": f"reading a file on {mount['target']} can write to the disk"}
-    return _mount_row(mount, "atime", profile.atime, why, release, klass="performance")
+    return _mount_row(mount, "atime", profile.atime, why, boot, klass="performance")
 
 
 def _mount_row(
@@ -403,7 +419,7 @@ def _mount_row(
     setting: str,
     wanted: str,
     why: dict[str, str],
-    release: str,
+    boot: Boot,
     live: bool = True,
     klass: str = "safety",
 ) -> Setting:
@@ -440,26 +456,34 @@ def _mount_row(
         phase=phase,
         evidence=evidence,
         why=reason(verdict, setting, (running, persisted), why, evidence),
-        remedy=_mount_remedy(mount, setting, verdict, phase, persisted),
+        remedy=_mount_remedy(mount, setting, verdict, phase, persisted, _new_line(mount, boot)),
     )
-    stuck = _refused_still(mount, setting, wanted, release) if phase and verdict == "drift_persisted" else []
+    stuck = _refused_still(mount, setting, wanted, boot) if phase and verdict == "drift_persisted" else []
     if stuck:
         said = f"correct or take out {', '.join(stuck)} in {_place(mount)}"
         return row._replace(phase=None, remedy=said)
     return row
 
 
-def _refused_still(mount: dict[str, Any], setting: str, wanted: str, release: str) -> list[str]:
-    """Return the options that the kernel would refuse in what a run would write for a setting."""
+def _refused_still(mount: dict[str, Any], setting: str, wanted: str, boot: Boot) -> list[str]:
+    """Return the options that the kernel would refuse in what a run would write for a setting.
+
+    Of those that are there now the faults say so: the kernel itself was queried. The table decides on others, and on those
+    for which the faults say that it is unknown.
+    """
     fstype = mount["fstype"]
     kept = mount_settings.drop(tuple(mount["options_boot"] or ()), mount_settings.REFUSED_BY.get(fstype, ()))
     words = {setting: wanted} if setting in mount_settings.SETTINGS_OF[fstype] else {}
     options = mount_settings.replace(kept, words, fstype)
-    return [
+    found = boot.of_mount(mount, "options")
+    refused = {word for fault in found if fault["state"] != UNKNOWN for word in fault["options"]}
+    unsure = {word for fault in found if fault["state"] == UNKNOWN for word in fault["options"]}
+    by_table = {
         option
-        for option in known_options.refused_by(fstype, options, release)
-        if option not in mount["options_running"]
-    ]
+        for option in known_options.refused_by(fstype, options, boot.release)
+        if option not in mount["options_running"] and (option not in kept or option in unsure)
+    }
+    return [option for option in options if option in refused | by_table]
 
 
 def _place(mount: dict[str, Any]) -> str:
@@ -481,7 +505,7 @@ _BY_HAND = {
 
 
 def _mount_remedy(
-    mount: dict[str, Any], setting: str, verdict: str, phase: str | None, persisted: str
+    mount: dict[str, Any], setting: str, verdict: str, phase: str | None, persisted: str, new_line: str
 ) -> str:
     if verdict == "ok":
         return ""
@@ -502,13 +526,21 @@ def _mount_remedy(
         )
     if mount["fstype"] not in mount_settings.SETTINGS_OF:
         return "move the data to ext4 or XFS on a block device of its own: no rule here vouches for this"
-    return _boot_remedy(mount, verdict, persisted)
+    return _boot_remedy(mount, verdict, persisted, new_line)
 
 
-def _boot_remedy(mount: dict[str, Any], verdict: str, persisted: str) -> str:
+def _new_line(mount: dict[str, Any], boot: Boot) -> str:
+    """Return what has a line of fstab mount this file system and no copy of it, '' without a copy."""
+    found = boot.of_mount(mount, "copies") if mount["persisted"]["atime"] == UNSET else []
+    return str(found[0]["remedy"]) if found else ""
+
+
+def _boot_remedy(mount: dict[str, Any], verdict: str, persisted: str, new_line: str) -> str:
     """Return what has a mount come with its options at the next boot."""
     if persisted == UNSET and _mask(mount):
         return f"systemctl unmask '{posixpath.basename(_mask(mount))}'"
+    if persisted == UNSET and new_line:
+        return new_line
     if persisted == UNSET or verdict == "drift_persisted":
         return (
             f"add a line for {mount['target']} to /etc/fstab, by UUID; where a cluster manager mounts"

@@ -73,6 +73,9 @@ _NAMED_BY = {
     "PARTLABEL": ("ID_PART_ENTRY_NAME",),
 }
 _PERSISTENT = "60-persistent-storage.rules"
+_IN_ENTRIES = (
+    "the boot loader's entry (grubby --remove-args; /etc/default/grub and update-grub; /etc/kernel/cmdline)"
+)
 _BY_HAND = "boot while an administrator is at the console"
 
 
@@ -324,7 +327,7 @@ def _makes(text: str, name: str, line: Entry) -> bool:
 
 def _drivers(boot: Boot) -> Iterator[Fault]:
     """Yield modules that drive disks of mounts, or are their file systems, and that the next boot does not load."""
-    blocked = modprobe.blocked(boot.host, _command_line(boot.host))
+    blocked = modprobe.blocked(boot.host, *_command_line(boot.host))
     if not blocked:
         return
     needed: dict[str, tuple[Entry, str]] = {}
@@ -350,27 +353,34 @@ def _drivers(boot: Boot) -> Iterator[Fault]:
                 "driver",
                 "refused" if is_sure else UNKNOWN,
                 f"{each.source}: {each.text}. The module {each.module} is {what}, which {line.source} needs",
-                "remove that line, and make the initramfs again if it was made meanwhile",
+                f"take {each.text} out of {_IN_ENTRIES}"
+                if each.is_word
+                else "remove that line, and make the initramfs again if it was made meanwhile",
             )
 
 
-def _command_line(host: Host) -> str:
-    """Return the kernel's command line of the next boot, if it is known; else that of this one. Raises Unobservable."""
+def _command_line(host: Host) -> tuple[str, str]:
+    """Return the kernel's command line of the next boot and its place, if it is known; else those of this boot.
+
+    Raises Unobservable.
+    """
     found = boot_entries.find(host)
-    lines = {entry.line for entry in found.entries}
-    return lines.pop() if len(lines) == 1 and found.is_decided else host.read("/proc/cmdline")
+    lines = {entry.line: entry.at for entry in found.entries}
+    if len(lines) == 1 and found.is_decided:
+        return lines.popitem()
+    return host.read("/proc/cmdline"), "the kernel's command line of this boot (/proc/cmdline)"
 
 
 def _start(boot: Boot) -> Iterator[Fault]:
     """Yield that the next boot starts a target for repairs, or none."""
-    line = _command_line(boot.host)
+    line, place = _command_line(boot.host)
     target, source = unit_files.default_target(boot.host)
     said = [_MODES[word] for word in line.split() if word in _MODES]
     named = [*_UNIT.findall(line), *said]
     if _SHELL.search(line):
-        named, source, target = ["a shell"], "the kernel's command line", "a shell"
+        named, source, target = ["a shell"], place, "a shell"
     elif named:
-        target, source = named[-1], "the kernel's command line"
+        target, source = named[-1], place
     if not target:
         return
     is_gone = target.endswith(".target") and not unit_files.find(boot.host, target)
@@ -383,8 +393,9 @@ def _start(boot: Boot) -> Iterator[Fault]:
             "start",
             "refused",
             f"{source} has the next boot start {what}: no database is started",
-            "systemctl set-default multi-user.target, and remove systemd.unit= and options for repairs from the entry of"
-            " the boot loader",
+            f"take systemd.unit=, init= and options for repairs out of {_IN_ENTRIES}"
+            if named
+            else "systemctl set-default multi-user.target",
         )
 
 
@@ -396,24 +407,24 @@ def _required(boot: Boot) -> Iterator[Fault]:
             names[mount_units.unit_name(line.target)] = line.target
     of_lines = {line.target: line for line in boot.lines}
     for name, target in names.items():
-        for unit, path in unit_files.required_by(boot.host, name):
+        for unit, path, source in unit_files.required_by(boot.host, name):
             why = _why_it_may_fail(boot.host, unit, path) if _is_foreign(boot.host, unit) else ""
             if why:
-                said = f"{path} has {name} wait for {unit}, and {why}"
+                said = f"{source} has {name} wait for {unit}, and {why}"
                 yield _of_unit(
                     of_lines.get(target),
-                    path,
+                    source,
                     said,
-                    f"remove {path}, or have {unit} wanted instead (WantedBy=)",
+                    f"remove {source}, or have {unit} wanted instead (WantedBy=)",
                 )
-        for condition, path in unit_files.conditions(boot.host, name):
-            said = f"{path} starts {name} only if {condition} holds"
-            yield _of_unit(of_lines.get(target), path, said, f"remove {condition} from {path}")
+        for condition, source in unit_files.conditions(boot.host, name):
+            said = f"{source} starts {name} only if {condition} holds"
+            yield _of_unit(of_lines.get(target), source, said, f"remove {condition} from {source}")
 
 
-def _of_unit(line: Entry | None, path: str, why: str, remedy: str) -> Fault:
+def _of_unit(line: Entry | None, source: str, why: str, remedy: str) -> Fault:
     if line is None:
-        return _of_host(path, "requires", UNKNOWN, why, remedy, "undecided")
+        return _of_host(source, "requires", UNKNOWN, why, remedy, "undecided")
     return Fault(line, "requires", UNKNOWN, why, remedy, effect="undecided")
 
 

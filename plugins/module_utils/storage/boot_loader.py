@@ -13,7 +13,17 @@ from ..next_boot import boot_entries
 from ..next_boot.boot_entries import ENTRIES, REPAIR, Entry
 from .shown_options import as_written
 
-__all__ = ["ENTRIES", "REPAIR", "Entry", "Rootflags", "entries", "of_the_next", "of_this_boot", "roots"]
+__all__ = [
+    "ENTRIES",
+    "REPAIR",
+    "Entry",
+    "Rootflags",
+    "command_lines",
+    "entries",
+    "of_the_next",
+    "of_this_boot",
+    "roots",
+]
 _ROOTFLAGS = re.compile(r"(?:^|\s)rootflags=(\S+)")
 _ROOT = re.compile(r"(?:^|\s)root=UUID=(\S+)")
 _NAMED_ROOT = re.compile(r"(?:^|\s)root=(\S+)")
@@ -47,10 +57,7 @@ def of_the_next(host: Host) -> Rootflags:
         ours = [entry for entry in ours if not entry.is_repair]
     lost = next((entry for entry in ours if entry.lost), None)
     if lost:
-        raise Unobservable(
-            f"{lost.at}: nothing sets ${lost.lost}, which has the kernel's command line. Fix: mount the EFI system"
-            " partition if GRUB's files are on it, or make the boot loader's configuration again (grub2-mkconfig)"
-        )
+        raise Unobservable(_lacks(lost))
     flags = {_flags(entry.line): entry for entry in reversed(ours)}
     if len(flags) > 1:
         raise Unobservable(_differ([(entry.at, said) for said, entry in flags.items()]))
@@ -79,6 +86,21 @@ def roots(host: Host) -> list[tuple[str, str]]:
     return [(each.at, (_NAMED_ROOT.findall(each.line) or [""])[-1]) for each in entries if not each.lost]
 
 
+def command_lines(host: Host) -> list[tuple[str, str]]:
+    """Return the kernel's command lines of which the next boot's is one, each with its place; without a boot loader this
+    boot's. Raises Unobservable if a part of one is unknown.
+    """
+    found = boot_entries.find(host)
+    entries = found.entries or found.others
+    may_be = [each for each in entries if (found.entries and found.is_decided) or not each.is_repair]
+    lost = next((entry for entry in may_be if entry.lost), None)
+    if lost:
+        raise Unobservable(_lacks(lost))
+    if not may_be:
+        return [(host.read("/proc/cmdline"), "the kernel's command line of this boot (/proc/cmdline)")]
+    return [(each.line, each.at) for each in may_be]
+
+
 def entries(host: Host) -> list[Entry]:
     """Return the entries that start a system: those that may be next first. Raises Unobservable."""
     found = boot_entries.find(host)
@@ -103,6 +125,13 @@ def _differ(found: list[tuple[str, tuple[str, ...]]]) -> str:
     return (
         f"{said}. Which of these the next boot has is unknown. Fix: give them the same rootflags= (grubby, /etc/default/grub,"
         " /etc/kernel/cmdline)"
+    )
+
+
+def _lacks(entry: Entry) -> str:
+    return (
+        f"{entry.at}: nothing sets ${entry.lost}, which has the kernel's command line. Fix: mount the EFI system"
+        " partition if GRUB's files are on it, or make the boot loader's configuration again (grub2-mkconfig)"
     )
 
 

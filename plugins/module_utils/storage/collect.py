@@ -20,7 +20,7 @@ from ..host.our_paths import LEASE
 from ..host.seam import Host, Unobservable
 from ..next_boot import tuned
 from ..next_boot.last import Last
-from . import crypttab, flush_passthrough, fua, nfs, platforms
+from . import crypttab, device_names, flush_passthrough, fua, nfs, platforms
 from .blockstack import Blocks
 from .boot_faults import Devices
 from .disks import Disks
@@ -65,7 +65,7 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
     read += map(mounts.collect, _raw(mounts, resolved.values()))
     early = {name for layer in flush_passthrough.early(read) for name in layer.disks}
     found = [disks.with_power_on(disk) if disk["name"] in early else disk for disk in found]
-    last = Last(host, disks.properties, found)
+    last, devices = Last(host, disks.properties, found), Devices(host, disks.properties)
     found = [last.disk(disk) for disk in found] + nfs.exports(read)
     by_name = {disk["name"]: disk for disk in found}
     distribution = os_release.read(host) if fua.asks_for_distribution(kernel) else ""
@@ -90,7 +90,8 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
         "fstab_error": mounts.fstab_error,
         "boot_faults": [
             *mounts.faults(disks.properties),
-            *crypttab.faults(host, read, Devices(host, disks.properties)),
+            *crypttab.faults(host, read, devices),
+            *device_names.of_volumes(host, read, devices),
         ],
         # Where it is there, the UPS has to be asked whatever the profile is now.
         "leased": "yes" if host.exists(LEASE) else "no",

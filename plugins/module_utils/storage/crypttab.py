@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether the next boot opens what is encrypted below a mount: by a line of crypttab(5), or by the kernel's command line.
 
+The name in such a line has to lead to the same container at each boot, as that in a line of fstab has to (device_names.py).
+
 An array of md needs no line of mdadm.conf: udev assembles what it finds, under another number at worst.
 """
 
@@ -15,6 +17,7 @@ from typing import Any, NamedTuple
 from ..host.observation import UNKNOWN
 from ..host.seam import Host, Unobservable
 from ..rows import MEND
+from . import device_names
 from .boot_faults import Devices
 
 PATH = "/etc/crypttab"
@@ -22,6 +25,8 @@ PATH = "/etc/crypttab"
 _BY_KERNEL = re.compile(
     r"(?:^|\s)(?:(?:rd\.)?luks\.(?:uuid|name)=(?:luks-)?|cryptdevice=(?:UUID=)?)([^\s=:]+)"
 )
+
+_KERNEL = "the kernel's command line"
 
 
 class Entry(NamedTuple):
@@ -66,11 +71,22 @@ def _of_layer(
 ) -> Iterator[dict[str, Any]]:
     container = layer["below"][0] if layer["below"] else ""
     uuid = devices.properties.get(container, {}).get("ID_FS_UUID", "")
-    opened = [(entry, devices.find(entry.spec)) for entry in entries]
-    if early & {uuid, container, layer["label"]} - {""} or container in [name for _entry, name in opened]:
-        return
-    named = next((entry for entry, _name in opened if entry.name == layer["label"]), None)
     where = _where(mount, layer)
+    opened = [(entry, devices.find(entry.spec)) for entry in entries]
+    named = next((entry for entry, _name in opened if entry.name == layer["label"]), None)
+    # With a copy, the link of its UUID may lead to that.
+    if named and uuid and device_names.tag_of(named.spec) == ("UUID", uuid):
+        opened = [(named, container)]
+    ours = next((entry for entry, name in opened if name == container), None)
+    found = early & {uuid, container, layer["label"]} - {""}
+    if found or ours:
+        source = _KERNEL if ours is None or found else f"{PATH} line {ours.row + 1}"
+        spec = ours.spec if ours and not found else f"UUID={uuid}" if uuid in found else ""
+        for fault, why, remedy in device_names.of_container(
+            devices.host, devices, container, (spec, source, where)
+        ):
+            yield {**_fault(mount, source, UNKNOWN, why, remedy), "boot": "optional", "fault": fault}
+        return
     by_uuid = f"UUID={uuid}" if uuid else "the device"
     if named:
         source = f"{PATH} line {named.row + 1}"

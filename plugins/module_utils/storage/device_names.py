@@ -12,6 +12,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN
@@ -43,7 +44,12 @@ _NEW_UUID = {
     **dict.fromkeys(("ext2", "ext3", "ext4"), "tune2fs -U random"),
     "xfs": "xfs_admin -U generate",
     "btrfs": "btrfstune -u",
+    "crypto_LUKS": "cryptsetup luksUUID --uuid $(uuidgen)",
+    "LVM2_member": "vgimportclone",
 }
+_PV = "LVM2_member"
+#: What lies in these is mounted, and not they themselves.
+_CONTAINERS = ("crypto_LUKS", _PV)
 
 
 def faults(
@@ -57,6 +63,7 @@ def faults(
     if not properties:
         return []
     here, devices = {mount.target: mount for mount in mounted}, Devices(host, properties)
+    lines = list(lines)
     found: list[Fault] = []
     for line in lines:
         if line.target != "/" and line.target in here and devices.is_named_by(line):
@@ -64,7 +71,114 @@ def faults(
     if "/" in here:
         for line, has_initramfs in _roots(host, here["/"]):
             found += _of_line(host, line, here["/"], devices, has_initramfs)
+    found += _without_line(host, lines, here.values(), devices)
     return [fault._replace(effect="optional") for fault in found]
+
+
+def of_container(
+    host: Host, devices: Devices, name: str, line: tuple[str, str, str]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield what is wrong with the name by which a LUKS container is opened at boot: which fault, why, and the fix.
+
+    `line`: the name, the file and line that have it, and what is opened by it.
+    """
+    spec, source, where = line
+    stable, kind = _stable(host, devices, name), devices.holds(name)
+    why = _why_temporary(host, spec, name, devices) if spec else ""
+    if why:
+        remedy = (
+            f"write {stable} in place of {spec} in {source}"
+            if stable
+            else _by_own_uuid(host, name, devices, source) or f"name {name} by a UUID in {source}"
+        )
+        yield TEMPORARY, f"{source} opens {where}, by {spec}, {why}", remedy
+    tag, value = tag_of(spec)
+    found = _with_tag(host, devices, tag, value, kind) if tag else []
+    if len(found) > 1:
+        why = f"{' and '.join(found)} both have {tag}={value}, by which {source} opens {where}: the next boot opens either"
+        remedy = (
+            f"write {stable}, a name of {name} alone, in place of {spec} in {source}"
+            if stable
+            else _apart([each for each in found if each != name], name, devices)
+        )
+        yield COPIES, why, remedy
+
+
+def of_volumes(host: Host, mounts: Iterable[Mapping[str, Any]], devices: Devices) -> list[dict[str, Any]]:
+    """Return the copies of LVM's physical volumes below mounts (facts), as Fault.as_dict has them."""
+    found = {}
+    for mount in (each for each in mounts if each["boots"]):
+        names = {name for layer in mount["stack"] for name in layer["below"] if devices.holds(name) == _PV}
+        for name in sorted(names):
+            uuid = devices.properties[name].get(TAGGED["UUID"], "")
+            same = _with_tag(host, devices, "UUID", uuid, _PV) if uuid else []
+            if len(same) > 1:
+                entry = Entry(-1, "", mount["target"], mount["fstype"], ("defaults",), f"/dev/{name}")
+                why = (
+                    f"{' and '.join(same)} are physical volumes with the UUID {uuid}, in which {mount['target']} lies: LVM"
+                    " activates either, or none"
+                )
+                remedy = _apart([each for each in same if each != name], name, devices)
+                fault = Fault(entry, COPIES, UNKNOWN, why, remedy, effect="optional")
+                found[mount["target"], uuid] = fault.as_dict()
+    return list(found.values())
+
+
+def _without_line(
+    host: Host, lines: list[Entry], mounted: Iterable[Mount], devices: Devices
+) -> Iterator[Fault]:
+    """Yield the mounts that no line is about and that a line by UUID would not bring back: other devices have it."""
+    groups: dict[str, list[Mount]] = {}
+    for mount in mounted:
+        groups.setdefault(mount.device, []).append(mount)
+    for group in groups.values():
+        targets = [mount.target for mount in group]
+        is_on_device = "/" not in targets and group[0].source.startswith("/dev/")
+        name = _mounted(group[0], devices) if is_on_device else None
+        uuid = devices.properties[name].get(TAGGED["UUID"], "") if name else ""
+        found = _with_tag(host, devices, "UUID", uuid) if uuid else []
+        if name is None or len(found) < 2:
+            continue
+        here = [line for line in lines if line.target in targets]
+        if any(tag_of(line.spec) == ("UUID", uuid) or devices.find(line.spec) == name for line in here):
+            continue  # What is wrong with the line's name was said.
+        others = [each for each in found if each != name]
+        stable, target = _stable(host, devices, name), targets[0]
+        add = f"add a line for {target} to {fstab.PATH}, by"
+        remedy = (
+            f"{add} {stable}, a name of {name} alone"
+            if stable
+            else f"{_apart(others, name, devices)}; then {add} UUID"
+        )
+        why = f"no line of {fstab.PATH} mounts it, and {' and '.join(found)} have UUID={uuid}: a line by that would mount either"
+        entry = Entry(-1, "", target, group[0].fstype, ("defaults",), fstab.PATH)
+        yield Fault(
+            entry,
+            COPIES,
+            "refused",
+            why,
+            f"{remedy}; where a cluster manager mounts it, set the options there",
+        )
+
+
+def _by_own_uuid(host: Host, name: str, devices: Devices, source: str) -> str:
+    """Return how a line comes to name a device by its UUID that others have too, '' if none has."""
+    uuid = devices.properties.get(name, {}).get(TAGGED["UUID"], "")
+    found = _with_tag(host, devices, "UUID", uuid, devices.holds(name)) if uuid else []
+    others = [each for each in found if each != name]
+    return f"{_apart(others, name, devices)}; then name {name} by UUID={uuid} in {source}" if others else ""
+
+
+def _apart(others: list[str], name: str, devices: Devices) -> str:
+    """Return what has no other device share the UUID of one."""
+    kind = devices.holds(others[0])
+    command = _NEW_UUID.get(kind)
+    if command is None:
+        return f"detach {', '.join(others)}, or keep it from being a copy of {name}"
+    commands = ", ".join(f"{command} /dev/{each}" for each in others)
+    verb = "close" if kind in _CONTAINERS else "unmount"
+    each_of = "it" if len(others) == 1 else "each"
+    return f"{verb} {' and '.join(others)} and give {each_of} another UUID ({commands})"
 
 
 def _roots(host: Host, root: Mount) -> list[tuple[Entry, bool]]:
@@ -99,7 +213,8 @@ def _of_line(host: Host, line: Entry, mount: Mount, devices: Devices, is_renamed
         remedy = (
             f"write {stable} in place of {spec} in {line.source}"
             if stable
-            else f"give {name} a file system with a UUID, and name it by that in {line.source}"
+            else _by_own_uuid(host, name, devices, line.source)
+            or f"give {name} a file system with a UUID, and name it by that in {line.source}"
         )
         if line.target == "/":
             remedy = (
@@ -211,7 +326,7 @@ def _stable(host: Host, devices: Devices, name: str, by_uuid: bool = True) -> st
     for tag in tags:
         value = said.get(TAGGED[tag], "")
         leads_here = bool(_PLAIN.fullmatch(value)) and devices.find(f"{tag}={value}") == name
-        if leads_here and len(_with_tag(host, devices, tag, value)) < 2:
+        if leads_here and len(_with_tag(host, devices, tag, value, devices.holds(name))) < 2:
             return f"{tag}={value}"
     links = said.get("DEVLINKS", "").split() if by_uuid else []
     for kind in _OWN_LINKS:
@@ -226,7 +341,7 @@ def _stable(host: Host, devices: Devices, name: str, by_uuid: bool = True) -> st
 
 def _copies(host: Host, line: Entry, name: str, devices: Devices) -> Iterator[Fault]:
     """Yield that several devices have the tag by which a line mounts one of them."""
-    tag, value = _tag_of(line.spec)
+    tag, value = tag_of(line.spec)
     found = _with_tag(host, devices, tag, value) if tag else []
     if len(found) < 2:
         return
@@ -237,17 +352,16 @@ def _copies(host: Host, line: Entry, name: str, devices: Devices) -> Iterator[Fa
         f"{' and '.join(found)} both have {tag}={value}, by which {line.source} mounts {line.target}: the next boot mounts"
         " either"
     )
-    kind = devices.holds(others[0])
     if stable:
         remedy = f"write {stable}, a name of {name} alone, in place of {spec} in {line.source}"
-    elif tag == "UUID" and kind in _NEW_UUID and name in found:
-        remedy = f"unmount {others[0]} and give it another UUID ({_NEW_UUID[kind]} /dev/{others[0]})"
+    elif tag == "UUID" and name in found:
+        remedy = _apart(others, name, devices)
     else:
         remedy = f"detach {', '.join(others)}, or keep it from being a copy of {name}"
     yield Fault(line, COPIES, UNKNOWN, why, remedy)
 
 
-def _tag_of(spec: str) -> tuple[str, str]:
+def tag_of(spec: str) -> tuple[str, str]:
     """Return the tag and the value by which a line names a device, also as the path of udev's link; ('', '') for none."""
     tag, equals, value = fstab.unquoted(spec).partition("=")
     if equals and tag in TAGGED:
@@ -259,12 +373,15 @@ def _tag_of(spec: str) -> tuple[str, str]:
     return by_link, re.sub(r"\\x([0-9a-f]{2})", lambda match: chr(int(match[1], 16)), name)
 
 
-def _with_tag(host: Host, devices: Devices, tag: str, value: str) -> list[str]:
-    """Return the devices with a value of a tag, of which the next boot may mount any: each stack counts once."""
+def _with_tag(host: Host, devices: Devices, tag: str, value: str, kind: str = "") -> list[str]:
+    """Return the devices with a value of a tag, of which the next boot may mount any: each stack counts once.
+
+    `kind`: what the device that is meant holds; containers are opened in place of being mounted.
+    """
     found = {
         name: said
         for name, said in devices.properties.items()
-        if value and said.get(TAGGED[tag]) == value and _may_be_mounted(name, said, tag)
+        if value and said.get(TAGGED[tag]) == value and _may_be_mounted(name, said, tag, kind)
     }
     if len(found) < 2:
         return list(found)
@@ -276,13 +393,13 @@ def _with_tag(host: Host, devices: Devices, tag: str, value: str) -> list[str]:
     return [name for name in found if not {name, _whole(name, devices)} & below]
 
 
-def _may_be_mounted(name: str, said: Mapping[str, str], tag: str) -> bool:
+def _may_be_mounted(name: str, said: Mapping[str, str], tag: str, wanted: str) -> bool:
     if _PASSING.match(name) or said.get("DM_MULTIPATH_DEVICE_PATH") == "1":
         return False
     kind = said.get("ID_FS_TYPE", "")
     if tag in ("PARTUUID", "PARTLABEL"):
         return not kind.endswith("_member")
-    return any(kind in held for held in HOLDS.values())
+    return kind == wanted if wanted in _CONTAINERS else any(kind in held for held in HOLDS.values())
 
 
 def _whole(name: str, devices: Devices) -> str:
@@ -300,7 +417,11 @@ def _below(host: Host, name: str, devices: Devices) -> set[str]:
     found: set[str] = set()
     left = [name, _whole(name, devices)]
     while left:
-        path = f"/sys/class/block/{left.pop()}/slaves"
+        upper = left.pop()
+        kind = _NUMBERED.fullmatch(upper)
+        if kind and any(kind.groupdict().values()):
+            continue  # A disk: nothing is below it.
+        path = f"/sys/class/block/{upper}/slaves"
         try:
             names = host.names(path) if host.exists(path) else []
         except Unobservable:

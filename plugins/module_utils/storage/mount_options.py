@@ -251,7 +251,7 @@ def _plan_boot(
             return work
     ways = reader.boot(group)
     if not ways or ways[0].place == "rootflags":
-        raise ChangeFailed(f"{name}: no fstab line of its own to edit; add one, by UUID")
+        raise ChangeFailed(f"{name}: no line of fstab mounts it; add one, by a UUID that no other device has")
     changes = [
         Change(name, setting, "persisted", facts["persisted"][setting], value)
         for setting, value in stale.items()

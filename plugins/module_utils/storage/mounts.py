@@ -423,7 +423,8 @@ class Mounts:
         """Return what `boot` does of a superblock that is mounted here, and why that is not known."""
         targets = {mount.target for mount in superblock.mounts}
         for fault in self._of_names:
-            if fault.fault == device_names.COPIES and fault.line.target in targets:
+            is_either = fault.fault == device_names.COPIES and fault.state == UNKNOWN
+            if is_either and fault.line.target in targets:
                 return [], fault.why
         try:
             return [] if superblock.hidden_in else self.boot(superblock.mounts), None

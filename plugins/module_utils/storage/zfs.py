@@ -14,6 +14,7 @@ import re
 
 from ..host.observation import Observation, unknown
 from ..host.seam import Host, Unobservable
+from ..next_boot import modprobe
 from . import boot_loader
 
 #: `zfs get` and the properties, before a dataset's name.
@@ -25,7 +26,6 @@ PARAMETERS = "/sys/module/zfs/parameters"
 _DROPPING = ("zfs_nocacheflush", "zil_nocacheflush")
 _NAME = re.compile(r"[A-Za-z][\w.: -]*(/[\w.: -]+)*", re.A)
 _DROPS = re.compile(r"\bz(?:fs|il)_nocacheflush=(?!0\b)", re.A)
-_MODPROBE = ("/etc/modprobe.d", "/run/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")
 #: Of a pool's configuration: devices that hold no data of its own.
 _COPIES = ("cache", "spares")
 _LEAF = re.compile(r"\t( *)(\S+)(?:\s|$)")
@@ -134,13 +134,20 @@ def _of_sync(sync: str, source: str) -> Observation:
 
 
 def _dropped_at_boot(host: Host) -> str:
-    """Return the file that has the module drop flushes at the next boot, '' where none does. Raises Unobservable."""
-    files = [f"{place}/{name}" for place in _MODPROBE if host.exists(place) for name in host.names(place)]
-    for path in ("/proc/cmdline", *(path for path in files if path.endswith(".conf"))):
-        lines = (line for line in host.read(path).split("\n") if not line.lstrip().startswith("#"))
-        if any(map(_DROPS.search, lines)):
-            return path
-    return ""
+    """Return the file and line that have the module drop flushes at the next boot, '' if none does. Raises Unobservable."""
+    for path in modprobe.files(host):
+        for row, line in modprobe.lines(host.read(path)):
+            if not line.lstrip().startswith("#") and _DROPS.search(line):
+                return f"{path} line {row}"
+    lines = boot_loader.command_lines(host)
+    dropping = [place for line, place in lines if _DROPS.search(line)]
+    others = [place for _line, place in lines if place not in dropping]
+    if dropping and others:
+        raise Unobservable(
+            f"{dropping[0]} has ZFS flush no disk, {others[0]} does not, and which of them boots next is unknown. Fix: take"
+            " zfs_nocacheflush and zil_nocacheflush out of all entries of the boot loader"
+        )
+    return dropping[0] if dropping else ""
 
 
 def _properties(host: Host, dataset: str) -> dict[str, str]:

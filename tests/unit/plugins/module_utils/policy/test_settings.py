@@ -12,6 +12,7 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.plan import build, changes
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import (
+    Boot,
     Setting,
     of_disk,
     of_layers,
@@ -24,15 +25,23 @@ from ..fakes.runs import NOW, attested, enforce, look, shipped
 from ..fakes.small_host import BigHost, FakeDisk, FakeMount, SmallHost
 
 
-def row(kind: str, name: str, setting: str, profile: str = "strict", **changes: Any) -> Setting:
-    """Return one row for a disk or mount whose observed words were replaced by these."""
+def row(
+    kind: str,
+    name: str,
+    setting: str,
+    profile: str = "strict",
+    faults: tuple[dict[str, Any], ...] = (),
+    **changes: Any,
+) -> Setting:
+    """Return one row for a disk or mount whose observed words were replaced by these; `faults` are those of its boot."""
     found = collect(BigHost(), NOW)[kind]
     (facts,) = [entry for entry in found if name in (entry.get("name"), entry.get("target"))]
     for path, word in changes.items():
         group, _dot, key = path.rpartition("__")
         (facts[group] if group else facts)[key] = word
     chosen, _pinned = choose(profile, shipped(), {}, {})
-    rows = of_disk(facts, chosen) if kind == "disks" else of_mount(facts, chosen, "6.1.0-26-amd64")
+    boot = Boot("6.1.0-26-amd64", faults)
+    rows = of_disk(facts, chosen) if kind == "disks" else of_mount(facts, chosen, boot)
     return next(row for row in rows if row.setting == setting)
 
 
@@ -275,11 +284,48 @@ def test_what_the_kernel_would_refuse_is_not_planned(
     name: str, options: list[str], phase: str | None
 ) -> None:
     persisted = "refused" if name == "/srv/mssql" else "off"
-    found = row("mounts", name, "barrier", persisted__barrier=persisted, options_boot=options)
+    words = [word for word in options if word in ("noatmie", "inode46", "barrier=+0", "nobarrier")]
+    found = row(
+        "mounts",
+        name,
+        "barrier",
+        faults=(refusal(name, words),),
+        persisted__barrier=persisted,
+        options_boot=options,
+    )
     assert (found.verdict, found.phase) == ("drift_persisted", phase)
     line = {"/srv/pgdata": 3, "/srv/mssql": 4}[name]
     mend = f"correct or take out {options[-1]} in /etc/fstab line {line}"
     assert found.remedy == ("run harden-db" if phase else mend)
+
+
+def refusal(target: str, words: list[str], state: str = "refused") -> dict[str, Any]:
+    """Return the fact that the kernel refuses options of a line, or that it is unknown whether it does."""
+    return {"fault": "options", "target": target, "state": state, "options": words}
+
+
+@pytest.mark.parametrize(
+    ("word", "faults", "phase"),
+    [
+        # No table has it, and the kernel knows it.
+        ("fresh_option", (), "tighten"),
+        ("fresh_option", (refusal("/srv/maria", ["fresh_option"]),), "tighten"),
+        ("fresh_option", (refusal("/srv/pgdata", ["fresh_option"], "unknown"),), None),
+        # The table has it, and the kernel refuses it.
+        ("nodelalloc", (refusal("/srv/pgdata", ["nodelalloc"]),), None),
+        ("nodelalloc", (refusal("/srv/pgdata", ["nodelalloc"], "unknown"),), "tighten"),
+        ("nodelalloc", (), "tighten"),
+    ],
+)
+def test_the_kernel_s_answer_takes_precedence_over_the_table(
+    word: str, faults: tuple[dict[str, Any], ...], phase: str | None
+) -> None:
+    options = ["nobarrier", word]
+    found = row(
+        "mounts", "/srv/pgdata", "barrier", faults=faults, persisted__barrier="off", options_boot=options
+    )
+    assert found.phase == phase
+    assert (word in found.remedy) == (phase is None)
 
 
 def test_what_only_another_namespace_sees_is_not_changed_from_here() -> None:

@@ -294,6 +294,12 @@ class TestDrivers:
         assert found[:2] == ("driver", state)
         assert found[3] == target
 
+    def test_a_line_behind_one_that_is_continued_has_its_own_number(self) -> None:
+        machine = self.machine("options x \\\n a=1 \\\n b=2\ninstall ahci \\\n /bin/true\n")
+        assert one(machine)[4].startswith(
+            "/etc/modprobe.d/mine.conf line 4: install ahci /bin/true. The module"
+        )
+
     @pytest.mark.parametrize(
         "text",
         [
@@ -317,7 +323,19 @@ class TestDrivers:
     def test_the_kernel_s_command_line_names_modules_too(self) -> None:
         machine = self.machine()
         machine.files["/proc/cmdline"] = "root=UUID=root ro module_blacklist=floppy,ahci\n"
-        assert one(machine)[:2] == ("driver", "refused")
+        found = one(machine)
+        assert found[:2] == ("driver", "refused")
+        assert found[4].startswith(
+            "the kernel's command line of this boot (/proc/cmdline): module_blacklist=floppy,ahci. The module ahci"
+        )
+        machine.files["/boot/grub/grub.cfg"] = (
+            "menuentry 'a' {\n linux /v root=UUID=root ro modprobe.blacklist=ahci\n}\n"
+        )
+        machine.files["/v"] = "a kernel"
+        assert one(machine)[4].startswith("/boot/grub/grub.cfg line 2: modprobe.blacklist=ahci. The module")
+        assert faults(machine)[0]["remedy"].startswith(
+            "take modprobe.blacklist=ahci out of the boot loader's entry (grubby"
+        )
 
 
 class TestStart:
@@ -329,6 +347,7 @@ class TestStart:
         found = one(machine)
         assert found[:3] == ("start", "refused", "required")
         assert found[4].startswith(f"{UNITS}/default.target has the next boot start {target}.target")
+        assert faults(machine)[0]["remedy"] == "systemctl set-default multi-user.target"
 
     def test_a_default_target_that_is_masked_or_gone_is_named(self) -> None:
         machine = Machine()
@@ -352,7 +371,26 @@ class TestStart:
         machine = Machine()
         machine.files["/boot/grub/grub.cfg"] = f"menuentry 'a' {{\n linux /v root=UUID=root ro {words}\n}}\n"
         machine.files["/v"] = "a kernel"
-        assert [found["fault"] for found in faults(machine)] == (["start"] if is_named else [])
+        found = faults(machine)
+        assert [each["fault"] for each in found] == (["start"] if is_named else [])
+        for each in found:
+            assert each["source"] == "/boot/grub/grub.cfg line 2"
+            assert each["why"].startswith("/boot/grub/grub.cfg line 2 has the next boot start ")
+            assert each["remedy"].startswith(
+                "take systemd.unit=, init= and options for repairs out of the boot"
+            )
+
+    def test_the_place_of_an_entry_of_the_specification_is_its_line_of_options(self) -> None:
+        machine = Machine()
+        path = "/boot/loader/entries/a.conf"
+        machine.files[path] = "title a\nlinux /v\n# x\noptions root=UUID=root single\n"
+        machine.files["/boot/v"] = "a kernel"
+        assert [each["source"] for each in faults(machine)] == [f"{path} line 4"]
+
+    def test_without_a_boot_loader_it_is_that_of_this_boot(self) -> None:
+        machine = Machine()
+        machine.files["/proc/cmdline"] = "root=UUID=root ro single\n"
+        assert one(machine)[4].startswith("the kernel's command line of this boot (/proc/cmdline) has")
 
     def test_others_targets_are_not_named(self) -> None:
         machine = Machine()
@@ -415,14 +453,32 @@ class TestRequirements:
         machine = self.machine(said="failed exit-code 42")
         del machine.links[f"{UNITS}/local-fs.target.requires/mine.service"]
         assert faults(machine) == []
-        machine.files[f"{UNITS}/srv-pgdata.mount.d/mine.conf"] = f"[Unit]\n{key}=mine.service\n"
-        assert one(machine)[3] == "/srv/pgdata"
+        path = f"{UNITS}/srv-pgdata.mount.d/mine.conf"
+        machine.files[path] = f"# mine\n[Unit]\n{key}=\\\n  mine.service\n"
+        found = one(machine)
+        assert found[3] == "/srv/pgdata"
+        assert found[4].startswith(f"{path} line 3 has srv-pgdata.mount wait for mine.service, and systemd")
+        assert faults(machine)[0]["remedy"].startswith(f"remove {path} line 3, or have mine.service wanted")
+        machine.files[path] = f"[Unit]\n[X-Unit]\n{key}=mine.service\n"
+        assert faults(machine) == []
+
+    def test_a_drop_in_that_was_changed_since_is_named(self) -> None:
+        machine = self.machine()
+        del machine.links[f"{UNITS}/local-fs.target.requires/mine.service"]
+        path = f"{UNITS}/srv-pgdata.mount.d/mine.conf"
+        machine.files[path] = "[Unit]\nRequires=mine.service\n"
+        assert faults(machine) == []
+        machine.changed.add(path)
+        assert f"and {path} was changed after this boot" in one(machine)[4]
 
     def test_a_condition_of_a_mount_is_named(self) -> None:
         machine = Machine()
         machine.files[f"{UNITS}/srv-pgdata.mount.d/mine.conf"] = "[Unit]\nConditionPathExists=/x\n"
         found = one(machine)
-        assert found[:2] == ("requires", "unknown") and "only if ConditionPathExists=/x holds" in found[4]
+        path = f"{UNITS}/srv-pgdata.mount.d/mine.conf line 2"
+        assert found[:2] == ("requires", "unknown")
+        assert found[4] == f"{path} starts srv-pgdata.mount only if ConditionPathExists=/x holds"
+        assert faults(machine)[0]["remedy"] == f"remove ConditionPathExists=/x from {path}"
 
     def test_what_is_only_wanted_or_is_of_systemd_is_not_named(self) -> None:
         machine = Machine()

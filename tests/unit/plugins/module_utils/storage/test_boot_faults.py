@@ -131,7 +131,7 @@ PLANTED = {
     "of overlay": (
         with_line("overlay /srv/over overlay lowerdir=/etc,noatmie 0 0"),
         "options",
-        "not known whether the next boot can mount /srv/over",
+        "it is unknown whether the next boot can mount /srv/over",
     ),
     "a missing UUID of ours": (
         with_pg(f"{NOBODY} /srv/pgdata ext4 defaults 0 2"),
@@ -177,12 +177,12 @@ PLANTED = {
     "another type, of the root": (
         SOUND.replace("/ ext4", "/ btrfs"),
         "type",
-        "not known whether the next boot can mount /: ",
+        "it is unknown whether the next boot can mount /: ",
     ),
     "a missing path of the root": (
         SOUND.replace(ROOT, "/dev/sdz1"),
         "source",
-        "not known whether the next boot can mount /: /dev/sdz1",
+        "it is unknown whether the next boot can mount /: /dev/sdz1",
     ),
     "a missing UUID of the root": (SOUND.replace(ROOT, "UUID=gone"), "source", LEAVES),
     "an older type": (with_fb(f"{FB} /srv/fbdata ext3 defaults 0 2"), "type", "holds ext4, not ext3"),
@@ -452,7 +452,6 @@ def test_a_container_below_a_mount_that_nothing_opens_stops_the_boot(crypttab: s
         (STACKED, ""),
         (f"mssql UUID={CONTAINER} /root/key luks,noauto", ""),
         (f"  another\tUUID={CONTAINER}", ""),
-        (f"mssql /dev/{ARRAY} none", ""),
         (None, f" rd.luks.uuid={CONTAINER}"),
         (None, f" luks.uuid=luks-{CONTAINER}"),
         (None, f" rd.luks.name={CONTAINER}=mssql"),
@@ -461,6 +460,13 @@ def test_a_container_below_a_mount_that_nothing_opens_stops_the_boot(crypttab: s
 )
 def test_one_that_is_opened_is_not_named(crypttab: str | None, command_line: str) -> None:
     assert encrypted(crypttab, command_line) == []
+
+
+def test_one_that_is_opened_by_the_number_of_its_array_is_not_certain() -> None:
+    (found,) = encrypted(f"mssql /dev/{ARRAY} none")
+    assert (found["fault"], found["state"]) == ("name", "unknown")
+    assert "an array that has no ARRAY line" in found["why"]
+    assert found["remedy"].startswith(f"write UUID={CONTAINER} in place of /dev/{ARRAY} in /etc/crypttab")
 
 
 def test_a_crypttab_that_cannot_be_read_is_unknown() -> None:

@@ -276,11 +276,37 @@ def test_an_entry_of_systemd_boot_without_tries_is_last() -> None:
     assert loader("", **texts).options[-1] == "barrier=1"
 
 
-def test_what_systemd_boot_has_in_the_firmware_goes_before_its_file() -> None:
+def test_systemd_boot_sorts_by_sort_key_before_the_version() -> None:
+    texts = {
+        "a": entry(LINE, sort_key="debian", version="9"),
+        "b": entry(OTHER, sort_key="arch", version="1"),
+        "c": entry(LINE),
+    }
+    assert loader("", **texts).options[-1] == "nobarrier"
+
+
+def test_an_entry_that_starts_no_linux_is_none() -> None:
+    texts = {"a": entry(OTHER), "z": "title Another system\nefi /EFI/other.efi\n"}
+    assert loader("", **texts).options[-1] == "nobarrier"
+
+
+def test_where_a_unified_kernel_sorts_is_unknown() -> None:
+    files = {"/efi/loader/entries/z.conf": entry(LINE), "/efi/loader/loader.conf": "timeout 3\n"}
+    files["/efi/EFI/Linux/a.efi"] = "MZ"
+    with pytest.raises(Unobservable, match=r"\(of /efi/EFI/Linux/a.efi\)"):
+        of_the_next({**files, CMDLINE: OTHER})
+    files["/efi/loader/loader.conf"] = "default z.conf\n"
+    with pytest.raises(Unobservable, match=r"next kernel that is installed"):
+        of_the_next({**files, CMDLINE: OTHER})
+    assert of_the_next({**files, CMDLINE: LINE}).options[-1] == "barrier=1"
+
+
+@pytest.mark.parametrize("name", ["EntryOneShot", "EntryDefault"])
+def test_what_systemd_boot_has_in_the_firmware_goes_before_its_file(name: str) -> None:
     texts = {"a": entry(OTHER), "b": entry(LINE)}
     files = {f"/efi/loader/entries/{name}.conf": text for name, text in texts.items()}
     files["/efi/loader/loader.conf"] = "default b*\n"
-    variable = "/sys/firmware/efi/efivars/LoaderEntryDefault-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
+    variable = f"/sys/firmware/efi/efivars/Loader{name}-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
     said = b"\x07\0\0\0" + "a.conf\0".encode("utf-16-le")
     assert of_the_next({**files, variable: said.decode("latin-1")}).options[-1] == "nobarrier"
 

@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from ..fakes.runs import NOW, look
-from ..fakes.small_host import BigHost, FakeDisk, SmallHost, dm, md
+from ..fakes.small_host import BigHost, FakeDisk, FakeMount, SmallHost, dm, md
 
 PG = "/srv/pgdata"
 DATABASE = ("udevadm", "info", "--export-db")
@@ -206,6 +206,82 @@ def test_two_devices_with_one_uuid_are_unknown_whichever_the_link_leads_to(spec:
     (barrier,) = [each for each in rows if (each["target"], each["setting"]) == (PG, "barrier")]
     assert (barrier["persisted"], barrier["verdict"]) == ("unknown", "unknown")
     assert not any("add a line" in each["remedy"] for each in rows)
+
+
+def without_line(*lines: str, **properties: str) -> SmallHost:
+    """Return a host on which nothing mounts /srv/pgdata at boot, and sdc1 is a copy of it."""
+    host = copied(**properties)
+    kept = [line for line in host.read("/etc/fstab").splitlines() if PG not in line]
+    host.files["/etc/fstab"] = "".join(f"{line}\n" for line in (*kept, *lines))
+    return host
+
+
+def remedies(host: SmallHost) -> set[str]:
+    """Return what the report has an administrator do for a mount that no line is about."""
+    rows = look(host, "strict", mounts=[PG])["settings"]
+    return {row["remedy"] for row in rows if row["target"] == PG and row["verdict"] == "drift_persisted"}
+
+
+@pytest.mark.parametrize(
+    "line", ["", "UUID=ms /srv/other xfs noauto 0 0", "/dev/sdz1 /srv/pgdata ext4 defaults"]
+)
+def test_a_line_to_add_names_no_uuid_that_a_copy_has(line: str) -> None:
+    host = without_line(line)
+    host.links["/dev/disk/by-uuid/pg"] = "/dev/sdc1"
+    found = remedies(host)
+    assert not any(remedy.startswith("add a line") for remedy in found)
+    assert found >= {
+        "unmount sdc1 and give it another UUID (tune2fs -U random /dev/sdc1); then add a line for /srv/pgdata to /etc/fstab,"
+        " by UUID; where a cluster manager mounts it, set the options there"
+    }
+    (row,) = [each for each in named(host) if each["setting"] == "copies"]
+    assert (row["persisted"], row["verdict"]) == ("refused", "drift_persisted")
+    assert (
+        "the next boot does not mount this file system at /srv/pgdata: no line of /etc/fstab mounts it"
+        in row["why"]
+    )
+
+
+def test_a_line_to_add_names_what_one_device_alone_has() -> None:
+    host = without_line()
+    know(host, "sda1", DEVLINKS="/dev/disk/by-uuid/pg /dev/disk/by-id/wwn-0x5-part1")
+    (remedy,) = remedies(host)
+    assert remedy.startswith(
+        "add a line for /srv/pgdata to /etc/fstab, by /dev/disk/by-id/wwn-0x5-part1, a name of sda1 alone;"
+    )
+    host.links["/dev/disk/by-id/wwn-0x5-part1"] = "/dev/sda1"
+    host.files["/etc/fstab"] = f"{host.text('/etc/fstab')}/dev/disk/by-id/wwn-0x5-part1 {PG} ext4 defaults\n"
+    assert remedies(host) == set()
+
+
+def test_without_a_copy_a_line_is_by_uuid() -> None:
+    host = without_line(ID_FS_UUID="another")
+    assert named(host) == []
+    assert all("to /etc/fstab, by UUID;" in remedy for remedy in remedies(host))
+
+
+def test_a_second_mount_of_one_that_has_a_line_needs_none() -> None:
+    host = copied("/dev/sda1")
+    host.mounts["/srv/again"] = FakeMount("/srv/again", "ext4", "8:1", "/dev/sda1", "sda")
+    assert [row["target"] for row in named(host, (PG, "/srv/again"))] == [PG]
+
+
+def test_a_temporary_name_is_replaced_by_a_uuid_that_the_copy_loses_first() -> None:
+    """The fix was to give the mounted device another file system."""
+    (row,) = named(copied("/dev/sda1"))
+    assert row["remedy"] == (
+        "unmount sdc1 and give it another UUID (tune2fs -U random /dev/sdc1); then name sda1 by UUID=pg in /etc/fstab line 3"
+    )
+
+
+def test_each_copy_needs_another_uuid() -> None:
+    host = without_line()
+    host.add_partition("sdc", "sdc2", "8:34")
+    know(host, "sdc2", **{**SDA1, "MINOR": "34"})
+    (remedy,) = remedies(host)
+    assert remedy.startswith(
+        "unmount sdc1 and sdc2 and give each another UUID (tune2fs -U random /dev/sdc1, tune2fs -U random /dev/sdc2); then"
+    )
 
 
 def test_a_link_of_the_mounted_device_alone_is_the_fix() -> None:

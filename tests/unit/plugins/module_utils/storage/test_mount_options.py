@@ -227,7 +227,7 @@ def test_a_mount_that_is_not_ours_to_persist_is_changed_live_alone() -> None:
         (
             lambda host: host.files.update({FSTAB: ""}),
             TIGHT,
-            "/srv/pgdata: no fstab line of its own to edit; add one",
+            "/srv/pgdata: no line of fstab mounts it; add one, by a UUID",
         ),
         (lambda host: host.files.update({FSTAB: Unobservable("/etc/fstab: I/O error")}), TIGHT, "I/O error"),
     ],

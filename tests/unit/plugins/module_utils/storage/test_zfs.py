@@ -141,6 +141,76 @@ def test_a_parameter_of_the_next_boot_counts(path: str, text: str) -> None:
     found = look(host, "flush", mounts=[SRV])
     (row,) = [row for row in found["settings"] if (row["target"], row["setting"]) == (SRV, "barrier")]
     assert (row["running"], row["persisted"], found["verdict"]) == ("on", "off", "blocked")
+    place = f"{path} line 1"
+    if path == "/proc/cmdline":
+        place = "the kernel's command line of this boot (/proc/cmdline)"
+    assert row["evidence"]["persisted"]["source"] == place
+
+
+DROPS = "zfs.zfs_nocacheflush=1"
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        # Gone at the next boot.
+        ("/run/modprobe.d/zfs.conf", "options zfs zfs_nocacheflush=1\n"),
+        # Replaced by a file of the same name in /etc.
+        ("/usr/lib/modprobe.d/kept.conf", "options zfs zfs_nocacheflush=1\n"),
+        ("/etc/modprobe.d/zfs.conf.bak", "options zfs zfs_nocacheflush=1\n"),
+    ],
+)
+def test_what_no_boot_reads_does_not_count(path: str, text: str) -> None:
+    host = on_zfs()
+    host.files.update({"/etc/modprobe.d/kept.conf": "# nothing\n", path: text})
+    assert persisted(host)[0] == "on"
+
+
+@pytest.mark.parametrize(
+    "path", ["/usr/local/lib/modprobe.d/a.conf", "/usr/lib/modprobe.d/a.conf", "/etc/modprobe.d/a.conf"]
+)
+def test_a_parameter_is_named_by_file_and_line(path: str) -> None:
+    host = on_zfs()
+    host.files[path] = "# a\noptions zfs x=1 \\\n y=2\noptions zfs \\\n zil_nocacheflush=1\n"
+    (mount,) = [each for each in collect(host, NOW)["mounts"] if each["target"] == SRV]
+    assert mount["evidence"]["persisted.barrier"]["source"] == f"{path} line 4"
+
+
+@pytest.mark.parametrize(
+    ("now", "entry", "found"), [(DROPS, "quiet", "on"), ("quiet", DROPS, "off"), (DROPS, DROPS, "off")]
+)
+def test_the_command_line_is_that_of_the_entry_that_boots_next(now: str, entry: str, found: str) -> None:
+    host = on_zfs()
+    host.files["/proc/cmdline"] = f"root=UUID=root ro {now}\n"
+    host.files["/boot/grub/grub.cfg"] = f"menuentry 'a' {{\n linux /v root=UUID=root ro {entry}\n}}\n"
+    (mount,) = [each for each in collect(host, NOW)["mounts"] if each["target"] == SRV]
+    assert mount["persisted"]["barrier"] == found
+    is_named = mount["evidence"]["persisted.barrier"]["source"] == "/boot/grub/grub.cfg line 2"
+    assert is_named == (found == "off")
+
+
+def test_entries_that_differ_are_unknown_if_each_may_be_next() -> None:
+    host = on_zfs()
+    menus = {"/boot/grub/grub.cfg": "quiet", "/boot/grub2/grub.cfg": DROPS}
+    for path, word in menus.items():
+        host.files[path] = f"menuentry 'a' {{\n linux /v root=UUID=root ro {word}\n}}\n"
+    found, why = persisted(host)
+    assert (found, "which of them boots next is unknown" in why) == ("unknown", True)
+    assert "/boot/grub2/grub.cfg line 2 has ZFS flush no disk" in why
+    host.files["/boot/grub/grub.cfg"] = host.read("/boot/grub/grub.cfg").replace("quiet", DROPS)
+    assert persisted(host)[0] == "off"
+    host.files["/boot/grub2/grub.cfg"] = host.read("/boot/grub2/grub.cfg").replace(DROPS, "single")
+    assert persisted(host)[0] == "off"
+    for path in menus:
+        host.files[path] = host.read(path).replace(DROPS, "single")
+    assert persisted(host)[0] == "on"
+
+
+def test_an_entry_whose_command_line_is_not_known_is_unknown() -> None:
+    host = on_zfs()
+    host.files["/boot/grub/grub.cfg"] = "menuentry 'a' {\n linux /v root=UUID=root $kernelopts\n}\n"
+    found, why = persisted(host)
+    assert (found, "nothing sets $kernelopts" in why) == ("unknown", True)
 
 
 @pytest.mark.parametrize(
