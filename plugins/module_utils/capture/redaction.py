@@ -151,7 +151,10 @@ _FILES: tuple[tuple[str, _Rule], ...] = (
         _nothing,
     ),
     # Scripts that act at boot: what an owner wrote there is not kept.
-    (r"/etc/init\.d/[^/]+|/etc/mysql/debian-start|(?:/usr)?(?:/local)?/s?bin/[^/]+", _nothing),
+    (
+        r"/etc/(?:init\.d|default|sysconfig)/[^/]+|/etc/mysql/debian-start|(?:/usr)?(?:/local)?/s?bin/[^/]+",
+        _nothing,
+    ),
     (rf"{_TUNED}/active_profile", _text),
     (rf"{_TUNED}/.*tuned\.conf", devices.settings),
 )

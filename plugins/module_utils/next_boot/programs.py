@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 import shlex
 
@@ -18,15 +17,23 @@ from .files import script
 #: Where a command that is named without a directory counts: an administrator's.
 _PATH = ("/usr/local/sbin", "/usr/local/bin")
 _DEPTH = 2
+#: What can be before the name of a program: the start of a command, or a program that runs another one.
+_BEFORE = (
+    r"(?:^|[;&|(!{`'\"]|\b(?:then|do|else|exec|sudo|nohup|env|nice|ionice|timeout|setsid|command|systemd-run|time)"
+    r"(?:\s+-\S+|\s+\d\S*|\s+\w+=\S*)*)\s*"
+)
 _WORD = re.compile(r"[@:+!|-]*(?P<name>[\w.-]+)")
 
 
-def of_shell(host: Host, text: str, path: str, by: str, first: int = 1) -> list[Act]:
-    """Return what a text does that a shell reads; `first`: the number of its first line, 0 for a command at `path`."""
+def of_shell(host: Host, text: str, path: str, by: str, first: int = 1, packaged: bool = True) -> list[Act]:
+    """Return what a text does that a shell reads; `first`: the number of its first line, 0 for a command at `path`.
+
+    `packaged`: also scripts in directories of packages are read.
+    """
     found = commands.of_script(text, path, by, first)
     for row, line in shell_lines.lines(text):
         source = f"{path} line {first + row - 1}" if first else path
-        found += _of_scripts(host, line, source, by, True, _DEPTH, set())
+        found += _of_scripts(host, line, source, by, packaged, _DEPTH, set())
     return found
 
 
@@ -66,7 +73,16 @@ def _of_scripts(
 
 
 def _named(command: str) -> list[str]:
-    """Return the paths that a command names, and those of a program that it names without a directory."""
+    """Return the paths that a command runs or gives to a shell, and those of a program without a directory.
+
+    What a program is only given as an argument is not read: it can be a key.
+    """
     word = _WORD.match(command.strip())
-    bare = [posixpath.join(directory, word["name"]) for directory in _PATH] if word else []
-    return [*shell_lines.paths(command), *(path for path in bare if "/" not in command.split()[0])]
+    is_bare = word is not None and "/" not in command.split()[0]
+    bare = [f"{directory}/{word['name']}" for directory in _PATH] if word and is_bare else []
+    return [*(path for path in shell_lines.paths(command) if _runs(path, command)), *bare]
+
+
+def _runs(path: str, command: str) -> bool:
+    first = rf"{_BEFORE}[@:+!-]*['\"]?{re.escape(path)}(?![\w/.-])"
+    return shell_lines.is_script("", path, command) or re.search(first, command) is not None

@@ -66,5 +66,7 @@ def _of_sysv(host: Host) -> list[Act]:
     found: list[Act] = []
     for name, link in sorted(names.items()):
         if not unit_files.find(host, f"{name}.service"):
-            found += programs.of_shell(host, text_of(host, link), host.resolve(link), "SysV script")
+            path = host.resolve(link)
+            # Most are of packages, and so is what they run.
+            found += programs.of_shell(host, text_of(host, path), path, "SysV script", packaged=False)
     return found
