@@ -176,7 +176,8 @@ def _over(layer: FakeLayer, fstype: str = "ext4") -> SmallHost:
 
 def _luks() -> SmallHost:
     host = _over(dm("dm-7", "CRYPT", ("sdk",), "253:7", "crypt aes-xts-plain64 :64:logon:x 0 8:96 32768"))
-    host.files["/etc/crypttab"] = "crypt-dm-7 /dev/sdk /etc/keys/db luks\n"
+    host.files["/etc/crypttab"] = "crypt-dm-7 UUID=sdk /etc/keys/db luks\n"
+    host.links["/dev/disk/by-uuid/sdk"] = "/dev/sdk"
     return host
 
 
