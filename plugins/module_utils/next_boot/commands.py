@@ -26,8 +26,11 @@ _BEGIN = re.compile(r"^(?:if|for|while|until|case|select)\b")
 _END = re.compile(r"^(?:fi|done|esac)\b")
 _FUNCTION = re.compile(r"^(?:function\s+)?[\w-]+\s*\(\s*\)\s*\{?|^\{")
 _SHEBANG = re.compile(r"#!\s*\S*/(?:env\s+)?(?:ba|da|k|z)?sh\b")
+_VALUE = r"""(?P<value>'[^']*'|"[^"$`]*"|[^\s'"$`|;&<>]+(?:\s+[^\s'"$`|;&<>]+)*)"""
+_TO = r"(?:>>?|\|\s*(?:/(?:usr/)?bin/)?(?:sudo\s+)?tee\s+(?:-a\s+)?)"
 _ECHO = re.compile(
-    r"""^(?:/(?:usr/)?bin/)?(?:echo|printf)\s+(?:-[ne]+\s+)?(?P<value>'[^']*'|"[^"$`]*"|[^\s'"$`|;&<>]+(?:\s+[^\s'"$`|;&<>]+)*)\s*(?:>>?|\|\s*(?:/(?:usr/)?bin/)?(?:sudo\s+)?tee\s+(?:-a\s+)?)\s*(?P<path>['"]?/[^\s'";|&]+['"]?)(?:\s*>\s*/dev/null)?(?:\s+2>&1)?$"""
+    rf"^(?:/(?:usr/)?bin/)?(?:echo|printf)\s+(?:-[ne]+\s+)?{_VALUE}\s*{_TO}\s*"
+    r"""(?P<path>['"]?/[^\s'";|&]+['"]?)(?:\s*>\s*/dev/null)?(?:\s+2>&1)?$"""
 )
 _TRUE = re.compile(r"\s*\|\|\s*(?:true|:|/bin/true)\s*$")
 _REDIRECTION = re.compile(r"\s*(?:[12&]?>>?\s*(?:/dev/null|&[12])|2>&1)\s*")

@@ -117,7 +117,7 @@ class Last:
             [*self.found.groups, by_rules], facts, self._of_source(facts["source"]), disks
         )
         for setting, (value, act) in found.items():
-            seen = _observed(Value(value, act, True), False)
+            seen = _observed(Value(value, act, True), act, False)
             persisted[setting], evidence[f"persisted.{setting}"] = seen.value, seen.as_dict()
         unread = "; ".join(why for by, why in self.found.errors.items() if by != hdparm_conf.BY)
         is_remounted = bool(facts["targets"]) and facts["fstype"].startswith(remounts.REMOUNTED)
@@ -182,7 +182,7 @@ class Last:
         if before and before["value"] == UNKNOWN:
             return
         if value.act:
-            evidence[field] = _observed(value, can).as_dict()
+            evidence[field] = _observed(value, value.act, can).as_dict()
         elif before:
             unread = "; ".join(self.found.errors.values())
             if unread:
@@ -231,10 +231,8 @@ def _own(facts: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _observed(value: Value, can: bool) -> Observation:
+def _observed(value: Value, act: Act, can: bool) -> Observation:
     """Return a value with what sets it; `can`: whether a rule of ours could take precedence over an earlier one."""
-    act = value.act
-    assert act is not None
     fix = None
     if value.is_late or not can:
         fix = (_FIX_UNKNOWN if value.value == UNKNOWN else _FIX).format(source=act.source)
