@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 from typing import Any
 
@@ -353,8 +354,11 @@ class TestFirebird:
         sh(machine, f"systemctl stop {unit}; chown root {BARE}")
         listen(machine, "nobody", "('127.0.0.1', 3050)", OLD_PROTOCOL)
         try:
-            run = playbooks.run("harden-db", variables={"firebird_password": SECRET})
-            assert run.code == 2
+            target = {"database": BARE, "forced_writes": "on"}
+            with pytest.raises(subprocess.CalledProcessError):
+                playbooks.ask(
+                    HOST, "durable.dbhost.firebird_config", {"targets": [target], "password": SECRET}
+                )
             said = heard(machine)
             # gfix named its user there, offered Srp alone, and nothing after that.
             assert "SYSDBA" in said
@@ -362,7 +366,7 @@ class TestFirebird:
             assert LEGACY_HASH not in said
         finally:
             sh(machine, f"systemctl stop thief || true; chown firebird {BARE}; systemctl start {unit}")
-        as_firebird(machine, f"gfix -write sync {BARE}")
+            as_firebird(machine, f"gfix -write sync {BARE}")
 
     @pytest.mark.fact(34)
     def test_each_database_is_found_and_mended_once_nobody_has_it_open(
