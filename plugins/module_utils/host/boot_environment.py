@@ -98,7 +98,7 @@ def _printed(text: str, path: str) -> Iterator[tuple[str, str, str]]:
         said = _PRINTS.fullmatch(line)
         if not said:
             raise _not_understood(f"{path} line {row}")
-        kind = next(kind for kind in "abc" if said[f"{kind}name"])
+        kind = next((kind for kind in "abc" if said[f"{kind}name"]), "a")
         yield said[f"{kind}name"], said[f"{kind}value"].strip(), f"{path} line {row}"
 
 

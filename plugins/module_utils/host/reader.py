@@ -20,7 +20,7 @@ import stat
 import struct
 import threading
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from . import bounds, child_process, foreign
 from .mount_api.calls import syncfs
@@ -53,10 +53,8 @@ class Question(NamedTuple):
     @property
     def namer(self) -> foreign.Identity | None:
         """`named_by`, also of a question that was sent as JSON."""
-        if self.named_by is None:
-            return None
-        user, group, groups = self.named_by
-        return foreign.Identity(user, group, tuple(groups))
+        named: list[Any] = list(self.named_by or ())
+        return foreign.Identity(named[0], named[1], tuple(named[2])) if named else None
 
 
 class Answer(NamedTuple):

@@ -215,8 +215,8 @@ def _claims(
         if each.key != "SYMLINK" or each.op not in ("=", "+=", ":="):
             continue
         is_named = each.value is not None and link in {f"/dev/{word}" for word in each.value.split()}
-        token = next(token for token in each.rule.tokens if token.key == "SYMLINK")
-        may_be = each.value is None and f"/dev/{token.value}".startswith(posixpath.dirname(link) + "/")
+        values = [token.value for token in each.rule.tokens if token.key == "SYMLINK"]
+        may_be = each.value is None and f"/dev/{values[0]}".startswith(posixpath.dirname(link) + "/")
         if not is_named and not may_be:
             continue
         is_above = _priority(made) > _priority(every.get(name, [])) and not name.startswith(("dm-", "md"))

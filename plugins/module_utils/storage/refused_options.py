@@ -112,7 +112,7 @@ def query(host: Host, pairs: Iterable[tuple[str, Iterable[str]]]) -> Options:
             asked.setdefault(each, {}).update(dict.fromkeys(words))
     running = host.read("/proc/sys/kernel/osrelease").strip()
     refused = {
-        fstype: host.refused_mount_options(fstype, list(words)) for fstype, words in asked.items() if words
+        fstype: host.refused_mount_options(fstype, list(named)) for fstype, named in asked.items() if named
     }
     return Options(Releases(running, _next_release(host, running)), refused)
 
