@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from . import bounded_read, bounds, named_by, shell_lines, system_conf
+from . import bounded_read, named_by, shell_lines, system_conf
 from .seam import Host, Unobservable
 
 #: Where administrators keep environment generators, the strongest first. Those of packages are in /usr/lib.
@@ -51,12 +51,7 @@ def _generators(host: Host) -> list[str]:
     """Return the programs of administrators in the order in which systemd runs them. Raises Unobservable."""
     found: dict[str, str] = {}
     for directory in DIRECTORIES:
-        names = host.names(directory) if host.exists(directory) else []
-        if len(names) > bounds.NAMES:
-            raise Unobservable(
-                f"{directory}: more than {bounds.NAMES} names in it: remove those that nothing needs"
-            )
-        for name in names:
+        for name in system_conf.names_in(host, directory):
             path = f"{directory}/{name}"
             if name not in found and not name.startswith(".") and _counts(host, path):
                 found[name] = path

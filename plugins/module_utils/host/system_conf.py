@@ -62,6 +62,16 @@ def parse(text: str, path: str) -> Iterator[Line]:
             yield Line(section, found["key"], found["value"].strip(), f"{path} line {first}")
 
 
+def names_in(host: Host, directory: str) -> list[str]:
+    """Return the sorted names in a directory of root's, none if it is not there. Raises Unobservable, also for too many."""
+    names = host.names(directory) if host.exists(directory) else []
+    if len(names) > bounds.NAMES:
+        raise Unobservable(
+            f"{directory}: more than {bounds.NAMES} names in it: remove those that nothing needs"
+        )
+    return names
+
+
 def drop_ins(host: Host, directories: Iterable[str], ending: str = ".conf") -> list[str]:
     """Return the files of directories, the strongest directory first, in the order in which systemd reads them.
 
@@ -69,12 +79,7 @@ def drop_ins(host: Host, directories: Iterable[str], ending: str = ".conf") -> l
     """
     found: dict[str, str] = {}
     for directory in directories:
-        names = host.names(directory) if host.exists(directory) else []
-        if len(names) > bounds.NAMES:
-            raise Unobservable(
-                f"{directory}: more than {bounds.NAMES} names in it: remove those that nothing needs"
-            )
-        for name in names:
+        for name in names_in(host, directory):
             if name.endswith(ending) and not name.startswith("."):
                 found.setdefault(name, f"{directory}/{name}")
     return [found[name] for name in sorted(found) if host.resolve(found[name]) != "/dev/null"]

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from ..host import bounds, shell_lines
+from ..host import shell_lines
 from ..host.seam import Host, Unobservable
+from ..host.system_conf import names_in
 
 #: Directories in which only packages have files.
 PACKAGED = (
@@ -24,11 +25,7 @@ _KERNEL = ("/dev/", "/proc/", "/sys/")
 
 def existing(host: Host, directory: str, ending: str = "") -> list[str]:
     """Return the files in a directory whose names end so, sorted; none if it is not there. Raises Unobservable."""
-    names = host.names(directory) if host.exists(directory) else []
-    if len(names) > bounds.NAMES:
-        raise Unobservable(
-            f"{directory}: more than {bounds.NAMES} names in it: remove those that nothing needs"
-        )
+    names = names_in(host, directory)
     return [f"{directory}/{name}" for name in names if name.endswith(ending) and not name.startswith(".")]
 
 
