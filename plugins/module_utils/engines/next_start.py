@@ -10,7 +10,8 @@ gives to a server, only that script knows: then nothing is known of the next sta
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -68,10 +69,16 @@ def differs(
 ) -> str | None:
     """Return why the next start of a server by its unit is not known to be as this one, None where it is.
 
-    `argv` are this one's arguments, `environment` those of the engine's variables that it was started with.
+    `argv` are this one's arguments, `environment` those of the engine's variables that it was started with. Options that
+    match the engine's UNRELATED may differ.
     """
+    unrelated: re.Pattern[str] | None = getattr(engine, "UNRELATED", None)
+
+    def related(words: Iterable[str]) -> list[str]:
+        return [word for word in words if not (unrelated and unrelated.fullmatch(word))]
+
     if _program(unit) in engine.PROGRAMS:
-        return units.differs(host, unit, argv, engine.VARIABLES, environment)
+        return units.differs(host, unit, argv, engine.VARIABLES, environment, related)
     try:
         coming = of_unit(host, engine, unit)
     except Unobservable as error:
@@ -79,7 +86,7 @@ def differs(
     wrapper = _wrapper(engine, unit)
     wanted = {name: coming.variables.get(name, "") for name in engine.VARIABLES}
     same = all(environment.get(name, "") == value for name, value in wanted.items() if value is not None)
-    if wrapper and same and wrapper.is_same(argv[1:], coming.words):
+    if wrapper and same and wrapper.is_same(related(argv[1:]), related(coming.words)):
         return None
     return units.otherwise(unit)
 

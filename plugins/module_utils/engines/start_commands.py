@@ -9,25 +9,23 @@ Scripts that they name are read, and those that a script names, no further. Each
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from ..host import bounded_read, named_by, shell_lines, unit_lines
-from ..host.seam import Host, Unobservable
+from ..host import boot_scripts, bounded_read, named_by, shell_lines, unit_lines
+from ..host.foreign import ACCOUNT, Identity
+from ..host.seam import NO_FILE, Host, Unobservable
 from ..host.system_conf import Line, text_of
 from ..host.textfile import LIMIT
 from ..host.units import Unit
-from . import sysv_scripts, udev_commands
+from . import udev_commands
 from .others import Text
 
-_RC_LOCAL = ("/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/boot.local", "/etc/init.d/after.local")
-_CRONTAB, _CRON_D = "/etc/crontab", "/etc/cron.d"
-_CRON_OF_USERS = ("/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron")
 #: What a unit runs but its reload, and the server itself.
 _EXEC = re.compile(r"Exec(?:Condition|StartPre|Start|StartPost|Stop|StopPost)")
 #: Unit types of which a command after the start runs once the server is ready.
 _READY = ("notify", "notify-reload", "forking")
-#: How reading a directory or a pipe is refused.
-_NO_FILE = "not a regular file"
+#: Users from this number on are people; those below run servers.
+_LOGINS = 1000
 #: Texts longer than that are no command.
 _LONGEST = 4096
 
@@ -86,29 +84,25 @@ class Commands:
         return self._elsewhere
 
     def _at_boot(self) -> Iterator[Text]:
-        there = (path for path in _RC_LOCAL if self.host.exists(path))
-        scripts = [(path, "rc.local") for path in there if self.host.mode(path) & 0o111]
-        scripts += [(path, sysv_scripts.BY) for path in sysv_scripts.paths(self.host)]
-        for path, by in scripts:
+        for path, by in boot_scripts.scripts(self.host):
             for text in _of_script(text_of(self.host, path), path, by):
                 yield from self._followed(text)
-        tables = [_CRONTAB, *_files(self.host, _CRON_D)]
-        for path in (*tables, *(path for base in _CRON_OF_USERS for path in _files(self.host, base))):
-            for number, raw in enumerate(self._table(path).split("\n"), 1):
-                command = re.fullmatch(r"\s*@reboot\s+(.*)", raw)
-                if command:
-                    yield from self._followed(Text(command[1][:_LONGEST], f"{path} line {number}", "cron"))
+        for command in boot_scripts.commands(self.host):
+            text = Text(command.text[:_LONGEST], command.source, boot_scripts.CRON)
+            yield from self._followed(text, self._owner(command))
 
-    def _table(self, path: str) -> str:
-        try:
-            return text_of(self.host, path)
-        except Unobservable as error:
-            if _NO_FILE in str(error):
-                return ""  # A directory: of the three for users only one has the tables.
-            raise
+    def _owner(self, command: boot_scripts.Command) -> Identity | None:
+        """Return who named the paths in a command of cron: the owner of its table, None for root. Raises Unobservable."""
+        if command.is_roots:
+            return None
+        table = self.host.read_part(command.table, limit=1)
+        return Identity(table.status.user, ACCOUNT, ()) if table and table.status.user else None
 
-    def _followed(self, text: Text) -> list[Text]:
-        """Return a command with the lines of the scripts that it names. Raises Unobservable."""
+    def _followed(self, text: Text, owner: Identity | None = None) -> list[Text]:
+        """Return a command with the lines of the scripts that it names. Raises Unobservable.
+
+        `owner`: who named them, None for root. What a login cannot read, or nobody in full, sets nothing of a server.
+        """
         read: set[str] = set()
         found, waiting = [text], [(path, text, 0) for path in shell_lines.paths(text.text)]
         while waiting and len(read) < shell_lines.MOST:
@@ -116,22 +110,28 @@ class Commands:
             if path in read:
                 continue
             read.add(path)
-            lines = list(_of_script(self._script(path, at), path, at.by, at.source))
+            try:
+                script = self._script(path, at, owner)
+            except Unobservable:
+                if owner is None or owner.user < _LOGINS:
+                    raise
+                continue
+            lines = list(_of_script(script, path, at.by, at.source))
             found += lines
             if depth == 0:
                 waiting += [(inner, line, 1) for line in lines for inner in shell_lines.paths(line.text)]
         return found
 
-    def _script(self, path: str, at: Text) -> str:
+    def _script(self, path: str, at: Text, owner: Identity | None) -> str:
         """Return the text of a script, '' for a program, a directory and what is not there. Raises Unobservable."""
         real = self.host.resolve(path)
         if real.startswith(("/dev/", "/proc/", "/sys/")) or not self.host.exists(real):
             return ""
-        with named_by.one(self.host, None):
+        with named_by.one(self.host, owner):
             try:
                 begin = self.host.read_part(path, limit=_LONGEST)
             except Unobservable as error:
-                if _NO_FILE in str(error):
+                if NO_FILE in str(error):
                     return ""
                 raise
             if begin is None or not shell_lines.is_script(begin.text, path, at.text):
@@ -149,12 +149,6 @@ def _of_script(text: str, path: str, by: str, runs: str = "") -> Iterator[Text]:
     for row, line in shell_lines.lines(text):
         source = f"{path} line {row}"
         yield Text(line[:_LONGEST], f"{source}, run by {runs}" if runs else source, by)
-
-
-def _files(host: Host, directory: str) -> Iterable[str]:
-    if not host.exists(directory):
-        return []
-    return [f"{directory}/{name}" for name in host.names(directory) if not name.startswith(".")]
 
 
 def _is_of(text: Text, names: tuple[str, ...]) -> bool:

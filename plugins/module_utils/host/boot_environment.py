@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 
 from . import bounded_read, named_by, shell_lines, system_conf
-from .seam import Host, Unobservable
+from .seam import NO_FILE, Host, Unobservable
 
 #: Where administrators keep environment generators, the strongest first. Those of packages are in /usr/lib.
 DIRECTORIES = (
@@ -21,8 +21,6 @@ DIRECTORIES = (
 )
 _PACKAGED = ("/usr/lib/", "/lib/")
 _EXECUTABLE = 0o111
-#: How reading a directory or a pipe is refused.
-_NO_FILE = "not a regular file"
 _SHEBANG = re.compile(r"#!\s*/(?:usr/)?bin/(?:env\s+)?(?:ba|da|k|z)?sh(?:\s+-[eux]+)?\s*")
 #: A line whose output no shell, printf(1) or systemd changes: no quotes, backslashes, variables or patterns in the value.
 _WORD = r"(?P<{0}name>[A-Za-z_]\w*)=(?P<{0}value>[\w./:@+,={1}-]*)"
@@ -79,7 +77,7 @@ def _begin(host: Host, path: str) -> str | None:
         with named_by.one(host, None):
             found = host.read_part(path, limit=1)
     except Unobservable as error:
-        if _NO_FILE in str(error):
+        if NO_FILE in str(error):
             return None
         raise
     return found.text if found else None

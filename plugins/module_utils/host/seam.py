@@ -43,6 +43,8 @@ CHANGE_TIMEOUT = 300.0
 #: Seconds that a daemon may take over all that it is asked at once.
 ASK_TIMEOUT = 3.0
 _PIECE = 65536
+#: How reading a pipe, a socket or a device is refused, and a directory.
+NO_FILE, DIRECTORY = "not a regular file", "Is a directory"
 #: The attribute in which the kernel keeps an access list, as acl(5) has it.
 _ACCESS = "system.posix_acl_access"
 #: Opens what others own, for all that this process asks.
@@ -165,7 +167,9 @@ class Host:
         """Return a text file's content, byte for byte. Raises Unobservable with the reason."""
         try:
             # In pieces: the kernel refuses to give out one of its own files in a very large one.
-            with open(path, "rb", buffering=0) as handle:
+            with open(path, "rb", buffering=0, opener=_opened) as handle:
+                if not stat.S_ISREG(os.fstat(handle.fileno()).st_mode):
+                    raise Unobservable(f"{path}: {NO_FILE}")
                 content = bytearray()
                 while len(content) <= bounds.SAID:
                     piece = handle.read(_PIECE)
@@ -181,7 +185,7 @@ class Host:
     def lines(self, path: str) -> Iterator[str]:
         """Yield the lines of a text that is too long to be read at once, without their ends. Raises Unobservable."""
         try:
-            with open(path, "rb", buffering=_PIECE) as handle:
+            with open(path, "rb", buffering=_PIECE, opener=_opened) as handle:
                 while content := handle.readline(bounds.FILE):
                     if len(content) == bounds.FILE:
                         raise TooLong(f"{path}: a line is longer than {bounds.FILE} bytes")
@@ -503,6 +507,11 @@ class Host:
     def remove_file(self, path: str, owner: int = 0) -> None:
         """Remove a file durably, `owner` as for write_file. Raises ChangeFailed."""
         _durably(path, owner, str, os.unlink)
+
+
+def _opened(path: str, flags: int) -> int:
+    """Open a file without waiting for another process: a pipe without a writer holds nobody up."""
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
 
 
 def _paths_in(answer: Answer) -> list[str]:

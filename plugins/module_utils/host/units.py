@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -293,10 +293,12 @@ def differs(
     argv: list[str],
     names: Iterable[str] = (),
     environment: Mapping[str, str] | None = None,
+    related: Callable[[Iterable[str]], list[str]] = list,
 ) -> str | None:
     """Return why the next start of a server by its unit is not known to be as this one, None where it is.
 
-    `argv` are this one's arguments, and `environment` those of the variables `names` that it was started with.
+    `argv` are this one's arguments, and `environment` those of the variables `names` that it was started with. `related`
+    returns the arguments that count.
     """
     try:
         wanted = next_words(host, unit)
@@ -307,7 +309,7 @@ def differs(
     words = " ".join(argv[1:]).split()
     if any(_OF_ONE_START.search(word) for word in unit.argv.split()):
         words = [word for word in words if not re.match(r"--wsrep[-_]", word)]
-    if words == wanted and given == dict(environment or {}):
+    if related(words) == related(wanted) and given == dict(environment or {}):
         return None
     return otherwise(unit)
 

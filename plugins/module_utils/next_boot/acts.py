@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from ..host.observation import UNKNOWN
+from ..storage import shown_options
 
 #: Settings of a disk that an act can set.
 CACHE, MODE, SCHEDULER, READAHEAD = "write_cache", "kernel_cache_mode", "scheduler", "readahead"
@@ -66,8 +67,12 @@ class Act(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The act for people, cut."""
-        return " ".join(" ".join(self.words).split())[:80]
+        """The act for people, cut, '' for a script: commands and options can hold passwords."""
+        if self.kind == "script":
+            return ""
+        shown = (shown_options.as_written(word.split(",")) for word in self.words)
+        words = self.words[:1] if self.kind == "command" else shown
+        return " ".join(" ".join(words).split())[:80]
 
 
 class Device(NamedTuple):

@@ -39,7 +39,7 @@ SOURCES: dict[str, _Reader] = {
     tmpfiles.BY: lambda host, *_: tmpfiles.collect(host),
     sysfs_conf.BY: lambda host, *_: sysfs_conf.collect(host),
     units.BY: lambda host, *_: units.collect(host),
-    "rc.local, cron": lambda host, *_: scripts.collect(host),
+    scripts.BY: lambda host, *_: scripts.collect(host),
     smartd.BY: lambda host, *_: smartd.collect(host),
     udisks.BY: lambda host, devices, _properties: udisks.collect(host, devices),
     generators.BY: lambda host, *_: generators.collect(host),
@@ -236,9 +236,9 @@ def _observed(value: Value, act: Act, can: bool) -> Observation:
     fix = None
     if value.is_late or not can:
         fix = (_FIX_UNKNOWN if value.value == UNKNOWN else _FIX).format(source=act.source)
-    what = f"`{act.text}`" if act.kind != "script" else f"`{act.words[-1].strip()[:80]}`"
+    what = f": `{act.text}`" if act.text else ""
     verb = "sets it at each boot" if value.value != UNKNOWN else "can set it at the next boot"
-    reason = f"{act.by} {verb}: {act.source}: {what}"
+    reason = f"{act.by} {verb}: {act.source}{what}"
     return Observation(value.value, act.source, reason, act.by, fix)
 
 

@@ -35,6 +35,8 @@ _EACH = "service"
 _STARTS = (".wants", ".requires", ".upholds")
 _OURS = "durable-dbhost"
 _EXEC = re.compile(r"Exec(?:Start|StartPre|StartPost|Stop|StopPost|Condition)")
+#: Users as whom a command can set what is set here; of another one the result is unknown.
+_ROOT = ("", "root", "0")
 _CONDITION = re.compile(r"(?:Condition|Assert)\w+\s*=")
 
 
@@ -122,23 +124,26 @@ def _files(host: Host) -> dict[str, list[str]]:
 
 def _of_unit(host: Host, name: str, paths: list[str]) -> list[Act]:
     texts = [(path, _text(host, path)) for path in paths]
+    lines = [line for path, text in texts for line in system_conf.parse(text, path)]
     is_conditional = any(_CONDITION.search(text) for _path, text in texts)
+    is_roots = all(line.value in _ROOT for line in lines if (line.section, line.key) == ("Service", "User"))
     is_oneshot = any(re.search(r"(?m)^Type\s*=\s*oneshot", text) for _path, text in texts)
     found: dict[str, list[Act]] = {}
-    for path, text in texts:
-        for line in system_conf.parse(text, path):
-            if line.section != "Service" or not _EXEC.fullmatch(line.key):
-                continue
-            if not line.value:
-                found[line.key] = []  # An empty line takes back those before it.
-            # A stop runs as the host goes down.
-            elif is_oneshot or not line.key.startswith("ExecStop"):
-                is_packaged = path.startswith(unit_files.PACKAGED)
-                command = line.value.lstrip("@-:+!|").replace("$$", "$")
-                acts = programs.of_words(host, command, line.source, BY, packaged=not is_packaged)
-                found.setdefault(line.key, []).extend(acts)
+    for line in lines:
+        if line.section != "Service" or not _EXEC.fullmatch(line.key):
+            continue
+        if not line.value:
+            found[line.key] = []  # An empty line takes back those before it.
+        # A stop runs as the host goes down.
+        elif is_oneshot or not line.key.startswith("ExecStop"):
+            is_packaged = line.source.startswith(unit_files.PACKAGED)
+            command = line.value.lstrip("@-:+!|").replace("$$", "$")
+            acts = programs.of_words(host, command, line.source, BY, packaged=not is_packaged)
+            found.setdefault(line.key, []).extend(acts)
     acts = [act for each in found.values() for act in each]
-    is_certain = not is_conditional and "%" not in "".join(act.text for act in acts)
+    is_certain = (
+        not is_conditional and is_roots and "%" not in "".join(word for act in acts for word in act.words)
+    )
     return acts if is_certain else [act._replace(is_certain=False) for act in acts]
 
 

@@ -38,6 +38,12 @@ WRAPPERS = {
     "mariadbd-safe": _SAFE,
     "sh": Wrapper(shell_start.start, shell_start.is_same),
 }
+#: Options that every release has, and that change neither what it reads nor how it writes.
+UNRELATED = re.compile(
+    r"--(?:(?:interactive|wait|net[-_]read|net[-_]write|connect|lock[-_]wait)[-_]timeout|thread[-_]cache[-_]size"
+    r"|max[-_](?:allowed[-_]packet|connect[-_]errors|connections|heap[-_]table[-_]size)|tmp[-_]table[-_]size"
+    r"|(?:join|key|read|sort)[-_]buffer[-_]size|table[-_](?:definition|open)[-_]cache|long[-_]query[-_]time)=\d+[KMG]?"
+)
 #: Where servers look for options, the first first.
 _CONFIGS = ("/etc/my.cnf", "/etc/mysql/my.cnf")
 

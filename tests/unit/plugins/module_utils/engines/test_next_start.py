@@ -297,6 +297,11 @@ OPTIONS = "$MYSQLD_OPTS $_WSREP_NEW_CLUSTER"
         ((), OF_11_8, {"Environment": "MYSQLD_OPTS=--sync-binlog=0"}, False),
         (("--skip-name-resolve",), OF_11_8, {"Environment": "MYSQLD_OPTS=--skip-name-resolve"}, True),
         (("--skip-name-resolve",), OF_11_8, {}, False),
+        ((), OF_11_8, {"Environment": "MYSQLD_OPTS=--max-connections=40"}, True),
+        (("--max_connections=40",), OF_11_8, {}, True),
+        ((), OF_11_8, {"Environment": '"MYSQLD_OPTS=--max-connections=40 --sync-binlog=0"'}, False),
+        # Of this one not every release knows the name: a server that does not know it does not start.
+        ((), OF_11_8, {"Environment": "MYSQLD_OPTS=--max-other=40"}, False),
         (
             ("--wsrep-new-cluster", "--wsrep_start_position=4f7a9c:12"),
             OF_11_8,
@@ -363,6 +368,7 @@ def test_a_stopped_mariadb_reads_the_files_that_its_environment_names() -> None:
         ({"Environment": "A=b 'MYSQLD_OPTS=--skip-name-resolve --sync-binlog=0' C=d"}, False),
         ({"EnvironmentFiles": "/etc/default/mariadb (ignore_errors=yes)"}, False),
         ({"EnvironmentFiles": "/etc/default/none (ignore_errors=yes)"}, True),
+        ({"Environment": "MYSQLD_OPTS=--max-connections=40"}, True),
         ({"NeedDaemonReload": "yes"}, False),
         ({"NeedDaemonReload": "no"}, True),
         ({"Environment": "LD_PRELOAD=/usr/lib/libeatmydata.so"}, False),

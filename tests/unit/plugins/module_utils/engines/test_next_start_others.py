@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.others impo
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import statements as pg
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.start_commands import Commands
 from ansible_collections.durable.dbhost.plugins.module_utils.host import our_paths, system_conf, tmpfiles_d
+from ansible_collections.durable.dbhost.plugins.module_utils.host.foreign import Identity
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Result, Unobservable
 
 from ..fakes.fake_firebird import FakeDatabase, FirebirdHost
@@ -383,6 +385,8 @@ def test_a_variable_that_a_command_executes_is_read(lines: str, files: dict[str,
         ({"/etc/rc.local": f"#!/bin/sh\n{ZERO}\n"}, "unknown"),
         ({"/etc/cron.d/tune": f"@reboot root {ZERO}\n"}, "unknown"),
         ({"/var/spool/cron/crontabs/root": f"@reboot {ZERO}\n"}, "unknown"),
+        # Its own user can change a server.
+        ({"/var/spool/cron/crontabs/mysql": f"@reboot {ZERO}\n"}, "unknown"),
         ({"/etc/cron.d/tune": f"0 3 * * * root {ZERO}\n"}, "1"),
         # Backups and checks read the configuration.
         (
@@ -544,11 +548,33 @@ def test_only_regular_files_are_opened_on_a_real_host(tmp_path: Path) -> None:
         system_conf.text_of(Host(), str(tmp_path / "fifo"))
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as others")
+@pytest.mark.parametrize(
+    ("user", "mode", "wanted"),
+    [(1500, 0o600, 1), (1500, 0o644, 2), (105, 0o644, 2), (105, 0o600, None)],
+)
+def test_a_script_of_a_table_of_cron_is_read_with_the_rights_of_its_owner(
+    user: int, mode: int, wanted: int | None
+) -> None:
+    """What a login cannot read sets nothing of a server; of the user of a server it is unknown."""
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory).chmod(0o711)
+        script = Path(directory, "x.sh")
+        script.write_text(f"#!/bin/sh\n{ZERO}\n", encoding="utf-8")
+        script.chmod(mode)
+        text, owner = Text(f"/bin/sh {script}", "crontab line 1", "cron"), Identity(user, user, ())
+        if wanted is None:
+            with pytest.raises(Unobservable):
+                Commands(Host())._followed(text, owner)
+        else:
+            assert len(Commands(Host())._followed(text, owner)) == wanted
+
+
 def test_a_table_of_cron_that_cannot_be_read_makes_what_persists_unknown() -> None:
     host = maria()
     host.files["/etc/crontab"] = "@reboot root true\n"
     assert persisted(host, BINLOG) == "1"
-    host.unreadable["/etc/crontab"] = "Input/output error"
+    host.files["/etc/crontab"] = Unobservable("/etc/crontab: Input/output error")
     assert "/etc/crontab: Input/output error" in setting(host, BINLOG)["reason"]
 
 

@@ -244,10 +244,21 @@ class TestWriteAttribute:
         assert os.listdir(tmp_path) == []
 
 
-def test_a_file_without_an_end_is_not_read_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_too_long_is_not_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(bounds, "SAID", 100000)
-    with pytest.raises(Unobservable, match="/dev/zero: longer than 100000 bytes"):
-        HOST.read("/dev/zero")
+    (tmp_path / "x").write_bytes(bytes(100001))
+    with pytest.raises(Unobservable, match="x: longer than 100000 bytes"):
+        HOST.read(str(tmp_path / "x"))
+
+
+def test_what_is_no_file_is_not_read_and_nobody_waits_for_it(tmp_path: Path) -> None:
+    """A pipe that another user has put in the place of a file holds nobody up."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (str(tmp_path / "pipe"), "/dev/zero"):
+        with pytest.raises(Unobservable, match="not a regular file"):
+            HOST.read(path)
 
 
 class TestRun:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -421,6 +422,12 @@ HARMLESS: dict[str, dict[str, str]] = {
         "/etc/rc.local": f"{RC}logger 'hdparm is not run here'\n# hdparm -W1 /dev/sda\n"
     },
     "cron: another time": {"/etc/crontab": "0 3 * * * root hdparm -t /dev/sda\n"},
+    "cron: a login's table": {"/var/spool/cron/crontabs/joe": "@reboot hdparm -W1 /dev/sda\n"},
+    "cron: as another user": {"/etc/cron.d/x": "@reboot nobody hdparm -W1 /dev/sda\n"},
+    "cron: a script of a login": {
+        "/var/spool/cron/crontabs/joe": "@reboot sh /home/joe/x\n",
+        "/home/joe/x": "hdparm -W1 /dev/sda\n",
+    },
     "cron: something else": {"/etc/cron.d/x": "@reboot root /usr/local/bin/backup --all\n"},
     "unit: not enabled": {UNIT: "[Service]\nExecStart=/sbin/hdparm -W1 /dev/sda\n"},
     "unit: masked": {**unit("ExecStart=/sbin/hdparm -W1 /dev/sda"), UNIT: "-> /dev/null"},
@@ -697,6 +704,56 @@ def test_a_host_with_a_hundred_disks_and_many_rules_is_read_once() -> None:
     assert len(rules) <= 2 * 150
 
 
+REMOUNT = "mount -o remount,barrier=1 /srv/pgdata"
+
+
+class TestOtherUsers:
+    """What another user than root runs sets nothing for certain, so it hides no risk."""
+
+    @pytest.mark.parametrize(
+        ("files", "wanted"),
+        [
+            ({}, "off"),
+            ({"/var/spool/cron/crontabs/joe": f"@reboot {REMOUNT}\n"}, "off"),
+            ({"/etc/cron.d/x": f"@reboot nobody {REMOUNT}\n"}, "off"),
+            ({"/var/spool/cron/crontabs/joe": f"@reboot sudo {REMOUNT}\n"}, "unknown"),
+            (unit(f"User=nobody\nExecStart=/bin/{REMOUNT}"), "unknown"),
+            (unit(f"User=root\nExecStart=/bin/{REMOUNT}"), "on"),
+            ({"/var/spool/cron/crontabs/root": f"@reboot {REMOUNT}\n"}, "on"),
+            ({"/etc/cron.d/x": f"@reboot root\t{REMOUNT}\n"}, "on"),
+        ],
+    )
+    def test_a_mount_without_barriers_is_made_safe_by_root_alone(
+        self, files: dict[str, str], wanted: str
+    ) -> None:
+        host = ready()
+        fstab = str(host.files["/etc/fstab"])
+        row = next(line.split() for line in fstab.split("\n") if "/srv/pgdata" in line.split())
+        row[3] = "nobarrier"
+        others = [line for line in fstab.split("\n") if "/srv/pgdata" not in line.split()]
+        host.files["/etc/fstab"] = "\n".join((*others, " ".join(row), ""))
+        plant(host, files)
+        found = next(mount for mount in collect(host, NOW)["mounts"] if mount["targets"] == ["/srv/pgdata"])
+        assert found["persisted"]["barrier"] == wanted
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "mount -o remount,nobarrier,password=geheim /srv/pgdata",
+        "echo geheim | sudo -S hdparm -W1 /dev/sda",
+        "hdparm -W1 --security-unlock geheim /dev/sda",
+        "for d in /dev/sda; do KEY=geheim hdparm -W1 $d; done",
+    ],
+)
+def test_no_evidence_has_a_password_of_a_command(line: str) -> None:
+    host = ready()
+    plant(host, {"/etc/cron.d/x": f"@reboot root {line}\n"})
+    found = json.dumps(collect(host, NOW))
+    assert "/etc/cron.d/x line 1" in found
+    assert "geheim" not in found
+
+
 TUNE = "#!/bin/sh\nhdparm -W1 /dev/sda\n"
 
 
@@ -724,6 +781,7 @@ class TestScripts:
             {"/etc/rc.local": f"{RC}smartctl -s wcache,on /dev/sda\n"},
             unit("ExecStart=/usr/sbin/smartctl --set=wcache,on /dev/sda"),
             {"/etc/systemd/system/service.d/x.conf": "[Service]\nExecStartPre=/sbin/hdparm -W1 /dev/sda\n"},
+            {"/var/spool/cron/crontabs/joe": "@reboot sudo hdparm -W1 /dev/sda\n"},
         ],
     )
     def test_the_cache_is_no_longer_said_to_stay_off(self, files: dict[str, str]) -> None:

@@ -1,0 +1,104 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Scripts and commands that run at each boot: rc.local, SysV scripts by systemd-sysv-generator(8), and cron's @reboot."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from . import units
+from .seam import DIRECTORY, NO_FILE, Host, Unobservable
+from .system_conf import names_in
+
+ROOT = "root"
+RC_LOCAL, SYSV, CRON = "rc.local", "SysV script", "cron"
+_RC_LOCAL = ("/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/boot.local", "/etc/init.d/after.local")
+_SYSV = ("/etc/init.d", "/etc/rc.d/init.d")
+_LEVELS = tuple(f"{base}/rc{level}.d" for base in ("/etc", "/etc/rc.d") for level in "2345S")
+_START = re.compile(r"S\d\d(?P<name>.+)")
+_EXECUTABLE = 0o111
+#: Tables whose commands follow the name of a user, and the directories of the users' own tables.
+_TABLE, _TABLES = "/etc/crontab", "/etc/cron.d"
+_TABLES_OF_USERS = ("/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron")
+_REBOOT = re.compile(r"\s*@reboot\s+(?P<command>.*)")
+
+
+class Command(NamedTuple):
+    """A line of a table of cron: what it runs, its file and line, the user as whom, and the table."""
+
+    text: str
+    source: str
+    user: str
+    table: str
+
+    @property
+    def is_roots(self) -> bool:
+        """Whether root runs it. What sudo(8) allows to another user is unknown."""
+        return self.user == ROOT
+
+
+def scripts(host: Host) -> list[tuple[str, str]]:
+    """Return path and component of each script that a boot runs. Raises Unobservable."""
+    there = (path for path in _RC_LOCAL if host.exists(path))
+    found = [(path, RC_LOCAL) for path in there if host.mode(path) & _EXECUTABLE]
+    return [*found, *((path, SYSV) for path in _sysv(host))]
+
+
+def commands(host: Host) -> list[Command]:
+    """Return what cron runs at a boot. Raises Unobservable."""
+    found: list[Command] = []
+    for path in (_TABLE, *_files(host, _TABLES)):
+        found += parse_table(_text(host, path), path, True)
+    for path in (path for directory in _TABLES_OF_USERS for path in _files(host, directory)):
+        try:
+            found += parse_table(_text(host, path), path, False)
+        except Unobservable as error:
+            if not any(why in str(error) for why in (NO_FILE, DIRECTORY)):
+                raise
+            # A directory: of the three only one has the tables.
+    return found
+
+
+def parse_table(text: str, path: str, has_users: bool) -> Iterator[Command]:
+    """Yield the lines of a table that run as the host starts."""
+    for row, line in enumerate(text.split("\n"), 1):
+        found = _REBOOT.fullmatch(line)
+        if found:
+            command, user = found["command"], posixpath.basename(path)
+            if has_users:
+                user, command = (*command.split(None, 1), "")[:2]
+            yield Command(command.strip(), f"{path} line {row}", user, path)
+
+
+def _sysv(host: Host) -> list[str]:
+    """Return the scripts that are executable, linked in a run level, and without a native unit."""
+    links = (name for directory in _LEVELS for name in names_in(host, directory))
+    started = (_START.fullmatch(name) for name in links)
+    names = dict.fromkeys(each["name"] for each in started if each)
+    found = []
+    for name in names:
+        if _has_unit(host, name):
+            continue
+        paths = (f"{directory}/{name}" for directory in _SYSV)
+        # A link may have outlived its script.
+        there = (path for path in paths if host.exists(host.resolve(path)))
+        found += [path for path in there if host.mode(path) & _EXECUTABLE][:1]
+    return found
+
+
+def _has_unit(host: Host, name: str) -> bool:
+    """Tell whether a file that outlives a boot has the script's unit: its own, an alias or a mask."""
+    unit = f"{name[: -len('.sh')] if name.endswith('.sh') else name}.service"
+    return any(host.exists(f"{base}/{unit}") for base in units.DIRECTORIES if not base.startswith("/run/"))
+
+
+def _text(host: Host, path: str) -> str:
+    return host.read(path) if host.exists(host.resolve(path)) else ""
+
+
+def _files(host: Host, directory: str) -> list[str]:
+    return [f"{directory}/{name}" for name in names_in(host, directory) if not name.startswith(".")]
