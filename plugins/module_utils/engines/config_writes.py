@@ -27,6 +27,13 @@ _WRITER = re.compile(
 )
 #: Programs that write the last of the files that they are given.
 _COPIER = re.compile(r"(?:^|[\s/;|&({'\"@:+!-])(?:cp|install|ln|rsync)\s")
+#: What ends a command, or gives its output to another file.
+_BEHIND = re.compile(r"\s*(?:[;|]|&&|\d?>).*$", re.S)
+#: Programs and commands that make files below a directory that they are given, or in which they are.
+_MAKER = re.compile(
+    r"(?:^|[\s/;|&({'\"@:+!-])(?:cd|pushd|curl|wget|tar\s(?:[^;|&]*\s)?(?:-?\w*x\w*|-C|--extract)|unzip|cpio|git|scp|sftp|python[\d.]*|perl|ruby|php"
+    r"|(?:cp|mv|ln|install)\s(?:[^;|&]*\s)?(?:-\w*t|--target-directory))(?=[\s=]|$)"
+)
 #: Programs that change no content.
 _HARMLESS = frozenset(
     "[ awk cat chcon chgrp chmod chown cmp diff echo false grep head journalctl logger ls md5sum mkdir readlink"
@@ -37,7 +44,6 @@ _SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
 _LITERAL = re.compile(r"^\s*(?:echo|printf)\b|<<")
 #: Where a setting comes from, as each engine writes it.
 _ORIGIN = re.compile(r"(?P<path>/.*?)(?::\d+| line \d+)(?:\s|:|$)")
-_ESCAPE = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\"}
 
 
 class Config(NamedTuple):
@@ -102,8 +108,14 @@ def written(text: Text, config: Config) -> str | None:
     for path in filter(config.has, paths):
         if re.search(rf">{{1,2}}\|?\s*['\"]?{re.escape(path)}(?![\w/.-])", line) or _WRITER.search(line):
             return path
+        if normal(path) in config.directories and _MAKER.search(line):
+            return path
+        if _MAKER.search(line) and re.search(
+            rf"(?:-\w*[oO]|--output\S*?|open\()[=\s'\"]*{re.escape(path)}", line
+        ):
+            return path
         if _COPIER.search(line):
-            if path == paths[-1]:
+            if path in (paths[-1], *_PATH.findall(_BEHIND.sub("", line))[-1:]):
                 return path
         elif (
             may_write
@@ -141,7 +153,7 @@ def by_tmpfiles(
         why = f"{line.source} (tmpfiles.d) changes {line.path} at the next boot"
         names = set(settings)
         if line.letter in ("f", "F", "w"):
-            text = _unescaped(line.argument)
+            text = line.content
             rows = (Text(row, line.source, "tmpfiles.d") for row in text.split("\n"))
             replaced = set() if line.has_plus and line.letter == "w" else _from(settings, line.path)
             names = {change.name for row in rows for change in reads(row)} | replaced
@@ -168,15 +180,14 @@ def _acts(host: Host, line: Line, config: Config) -> bool:
             or (letter == "w" and is_there)
             or (letter == "f" and (line.has_plus or not is_there))
         )
-        return writes and not _says(host, path, line.argument, is_append=letter == "w" and line.has_plus)
+        return writes and not _says(host, path, line.content, is_append=letter == "w" and line.has_plus)
     if letter in ("C", "L"):
         return (not is_there or line.has_plus) and not _is_same(host, line.argument, path)
     return False
 
 
-def _says(host: Host, path: str, argument: str, is_append: bool) -> bool:
+def _says(host: Host, path: str, content: str, is_append: bool) -> bool:
     """Tell whether a file has a content already."""
-    content = _unescaped(argument)
     try:
         with named_by.one(host, None):
             text = bounded_read.read(host, path)
@@ -186,7 +197,3 @@ def _says(host: Host, path: str, argument: str, is_append: bool) -> bool:
         return not content
     # What is appended again changes nothing if it is at the end.
     return text == content or (is_append and text.endswith(content))
-
-
-def _unescaped(argument: str) -> str:
-    return re.sub(r"\\(.)", lambda found: _ESCAPE.get(found[1], found[0]), argument)

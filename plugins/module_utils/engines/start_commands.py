@@ -76,11 +76,15 @@ class Commands:
     def _others(self) -> list[Text]:
         if self._elsewhere is None:
             rules = udev_commands.read(self.host)
+            at_boot = list(self._at_boot())
+            # What a script gives to systemctl may be a unit.
+            words = (word for text in at_boot if "systemctl" in text.text for word in text.text.split())
+            started = {*rules.units, *(unit_lines.with_kind(word.strip("'\";&|()")) for word in words)}
             found: list[Text] = []
-            for name in unit_lines.of_administrators(self.host, rules.units):
+            for name in unit_lines.of_administrators(self.host, started):
                 found += self._of_unit((name,), is_server=False)
             of_rules = (each for text in rules.texts for each in self._followed(text))
-            self._elsewhere = [*found, *self._at_boot(), *of_rules]
+            self._elsewhere = [*found, *at_boot, *of_rules]
         return self._elsewhere
 
     def _at_boot(self) -> Iterator[Text]:

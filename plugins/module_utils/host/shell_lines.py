@@ -25,10 +25,21 @@ def lines(text: str) -> Iterator[tuple[int, str]]:
         if joined.endswith("\\"):
             joined = f"{joined[:-1]} "
             continue
-        line = re.sub(r"(?:^|\s)#.*$", "", joined).strip()
+        line = _without_comment(joined).strip()
         joined = ""
         if line:
             yield first, line
+
+
+def _without_comment(line: str) -> str:
+    quote = ""
+    for place, char in enumerate(line):
+        if quote or char in "'\"":
+            quote = "" if char == quote else quote or char
+        elif char == "#" and (place == 0 or line[place - 1].isspace()):
+            return line[:place]
+    # A quote without its end is an apostrophe, or of several lines.
+    return re.sub(r"(?:^|\s)#.*$", "", line) if quote else line
 
 
 def paths(command: str) -> list[str]:
@@ -40,6 +51,6 @@ def is_script(begin: str, path: str, command: str) -> bool:
     """Tell whether a command executes what is in a file, by how the file begins, its name, or how it is named."""
     if begin.startswith(_ELF) or "\0" in begin:
         return False
-    by = rf"(?:^|[\s;&|('\"@:+!=/-])(?:\.|source|-f|--file|{_INTERPRETERS})[\s=]*|<\s*"
+    by = rf"(?:^|[\s;&|('\"@:+!=/-])(?:\.|source|-f|--file|(?:{_INTERPRETERS})(?:\s+-\S+)*)[\s=]*|<\s*"
     runs = rf"(?:{by})['\"]?{re.escape(path)}"
     return begin.startswith("#!") or path.endswith(_ENDINGS) or bool(re.search(runs, command))

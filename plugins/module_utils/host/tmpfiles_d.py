@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import shlex
 from collections.abc import Iterator
@@ -18,6 +19,9 @@ DIRECTORIES = ("/etc/tmpfiles.d", "/usr/local/lib/tmpfiles.d", "/usr/lib/tmpfile
 _FIELD = r"(?:\"[^\"]*\"|'[^']*'|\S)+"
 #: Type, path, four fields more, and the argument, which goes to the end of its line.
 _LINE = re.compile(rf"\s*(?P<kind>[a-zA-Z]\S*)\s+(?P<path>{_FIELD})(?:\s+{_FIELD}){{0,4}}(?P<rest>.*)")
+
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|[0-7]{3}|.)")
+_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "s": " ", '"': '"', "'": "'"}
 
 
 class Line(NamedTuple):
@@ -38,6 +42,16 @@ class Line(NamedTuple):
         """Whether the modifier `+` is there."""
         return "+" in self.kind
 
+    @property
+    def content(self) -> str:
+        """The argument as it is written: C escapes, or base64 with the modifier `~`."""
+        if "~" in self.kind:
+            try:
+                return base64.b64decode(self.argument, validate=True).decode("utf-8", "surrogateescape")
+            except ValueError:
+                return ""
+        return _ESCAPE.sub(lambda found: _character(found[1]), self.argument)
+
 
 def collect(host: Host) -> list[Line]:
     """Return the lines of all files that a boot reads. Raises Unobservable."""
@@ -54,6 +68,13 @@ def parse(text: str, path: str) -> Iterator[Line]:
         # systemd takes no quotes away from an argument, and `-` is none.
         argument = "" if found["rest"].strip() == "-" else found["rest"].strip()
         yield Line(found["kind"], _unquoted(found["path"]), argument, f"{path} line {number}")
+
+
+def _character(escape: str) -> str:
+    """Return the character of an escape sequence without its backslash."""
+    if escape[0] == "x":
+        return chr(int(escape[1:], 16))
+    return chr(int(escape, 8)) if escape.isdigit() else _LETTERS.get(escape, f"\\{escape}")
 
 
 def _unquoted(word: str) -> str:

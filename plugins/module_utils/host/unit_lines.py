@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from . import units
 from .seam import Host
-from .system_conf import Line, drop_ins, parse, text_of
+from .system_conf import Line, drop_ins, names_in, parse, text_of
 
 #: Where administrators keep units. Packages keep theirs elsewhere.
 _ADMINISTRATORS = ("/etc/systemd/system", "/usr/local/lib/systemd/system")
@@ -53,26 +53,38 @@ def of_administrators(host: Host, started: Iterable[str] = ()) -> list[str]:
 
     `started`: units that something else than a unit starts, with `*` for a part that is unknown.
     """
-    wanted, texts, own = {*_wanted(host), *started}, [], []
+    wanted, texts = {*_wanted(host), *started}, []
+    own: list[str] = []
+    named: list[str] = []
     for base in _ADMINISTRATORS:
         for entry in host.names(base) if host.exists(base) else ():
             path = f"{base}/{entry}"
+            if entry.endswith(".d"):
+                files = names_in(host, path) if host.exists(path) else []
+                drop_in = [f"{path}/{name}" for name in files if name.endswith(".conf")]
+                texts += [(entry[: -len(".d")], text_of(host, each)) for each in drop_in]
             if entry.endswith(".service.d"):
                 own.append(entry[: -len(".d")])
             elif entry.rpartition(".")[2] in _KINDS and not _is_packaged(host, path):
                 texts.append((entry, text_of(host, path)))
-    own += [name for name, _text in texts if name.endswith(".service")]
+                named.append(entry)
+    own += [name for name in named if name.endswith(".service")]
     for name, text in texts:
         wanted |= {
             each
             for line in parse(text, name)
-            if line.key in _ASKS
-            for each in line.value.split()
+            if line.key in _ASKS or "systemctl" in line.value
+            for each in map(with_kind, line.value.split())
             if each != name
         }
     # A drop-in of a packaged unit counts whether or not that unit starts: its links may be anywhere. A template starts nothing.
-    changed = {name for name in own if name not in dict(texts) and "@." not in name}
+    changed = {name for name in own if name not in named and "@." not in name}
     return [name for name in dict.fromkeys(own) if name in changed or _is_wanted(name, wanted)]
+
+
+def with_kind(word: str) -> str:
+    """Return the unit that a word of a command can mean: systemctl(1) takes a service without its ending."""
+    return word if "." in word else f"{word}.service"
 
 
 def _is_wanted(name: str, wanted: set[str]) -> bool:

@@ -21,7 +21,10 @@ WRITE_BACK, WRITE_THROUGH = "write back", "write through"
 #: Words of a script -> settings that it can set.
 _MENTIONS = (
     (re.compile(r"\bhdparm\b[^\n;|&]*(?:\s-[a-zA-Z]*W|\$)"), (CACHE,)),
-    (re.compile(r"\bsdparm\b[^\n;|&]*(?:WCE|\$)|\bnvme\s+set-feature|\bwcache,|WriteCache"), (CACHE,)),
+    (
+        re.compile(r"\bsdparm\b[^\n;|&]*(?:WCE|\$)|\bnvme\s+set-feature|\bsg_wr_mode\b|\bwcache,|WriteCache"),
+        (CACHE,),
+    ),
     (re.compile(r"\bcache_type\b"), (CACHE, MODE)),
     (re.compile(r"\bwrite_cache\b"), (MODE,)),
     (re.compile(r"\bqueue/scheduler\b|/scheduler\b"), (SCHEDULER,)),
@@ -49,7 +52,9 @@ _VARIABLE = re.compile(r"\$\{[^}]*\}|\$\([^)]*\)|\$\w+|%[a-zA-Z]")
 _FROM_ELSEWHERE = re.compile(r"\$\(|`|\$[@*\d]|\bread\s+\w")
 #: Paths in a script that are no mount points: of programs, and of what the kernel shows.
 _NO_MOUNTS = re.compile(r"/(?:usr/)?s?bin/|/dev/(?:null|std\w+)|/proc/|/sys/")
-_PARTITION = re.compile(r"p?\d+")
+_PARTITION = re.compile(r"(?:p|-part)?\d+")
+#: What a shell makes several words of, and sets of characters that it does not have.
+_BRACES, _NOT = re.compile(r"\{[^}/]*,[^}/]*\}"), re.compile(r"\[\^")
 
 
 class Act(NamedTuple):
@@ -90,17 +95,19 @@ class Device(NamedTuple):
 
     def is_named(self, word: str) -> bool:
         """Tell whether a path in /dev, which may be a pattern, names the device, or a partition or controller of it."""
-        paths = {f"/dev/{self.name}", *self.links}
-        pattern = _VARIABLE.sub("*", word)
+        paths = {f"/dev/{self.name}", f"/dev/block/{self.number}", *self.links}
+        pattern = _pattern(word)
         if any(fnmatchcase(path, pattern) for path in paths):
             return True
+        if re.match(r"/dev/(?:sg\d|bsg/)", word):
+            return self.control in ("sata", "scsi")
         if self.name.startswith("nvme") and re.fullmatch(r"/dev/nvme\d+", word):
             return self.name.startswith(f"{word[len('/dev/') :]}n")
         return any(word.startswith(path) and _PARTITION.fullmatch(word[len(path) :]) for path in paths)
 
     def attribute(self, pattern: str) -> str:
         """Return which attribute of the device a path in /sys is, '' for none; the path may be a pattern."""
-        asked = re.sub(r"/+", "/", _VARIABLE.sub("*", pattern)).split("/")
+        asked = re.sub(r"/+", "/", _pattern(pattern)).split("/")
         for path, attribute in self._attributes():
             parts = path.split("/")
             if len(parts) == len(asked) and all(map(fnmatchcase, parts, asked)):
@@ -145,7 +152,9 @@ def stated(line: str, setting: str) -> str | None:
 
 
 def is_about(text: str, device: Device) -> bool:
-    """Tell whether a script can be about a device: it names it, or no device at all."""
+    """Tell whether a script can be about a device: it names it, or no device at all, or gets names from elsewhere."""
+    if _FROM_ELSEWHERE.search(text):
+        return True
     words = [word for word in _DEVICE.findall(text) if not _NO_DISKS.fullmatch(word)]
     return not words or any(_names(word, device) for word in words)
 
@@ -156,7 +165,7 @@ def is_about_mount(text: str, targets: Iterable[str], devices: Iterable[Device])
     if _FROM_ELSEWHERE.search(text):
         return True
     words = re.findall(r"(?<![\w/.])/[^\s;'\"|&()<>`]*", text)
-    paths = [_VARIABLE.sub("*", word.rstrip("/") or "/") for word in words if not _NO_MOUNTS.match(word)]
+    paths = [_pattern(word.rstrip("/") or "/") for word in words if not _NO_MOUNTS.match(word)]
     if not paths or any(fnmatchcase(target, path) for target in targets for path in paths):
         return True
     return any(device.is_named(path) for device in devices for path in paths if path.startswith("/dev/"))
@@ -169,8 +178,13 @@ def _names(word: str, device: Device) -> bool:
     head = re.match(r"/sys/(?:(?:class/)?block/([^/]+)|dev/block/([^/]+))", word)
     if not head:
         return False
-    pattern = _VARIABLE.sub("*", head[1] or head[2])
+    pattern = _pattern(head[1] or head[2])
     return fnmatchcase(device.name if head[1] else device.number, pattern)
+
+
+def _pattern(word: str) -> str:
+    """Return a word of a shell as a pattern of fnmatch."""
+    return _NOT.sub("[!", _BRACES.sub("*", _VARIABLE.sub("*", word)))
 
 
 def scheduler(value: str) -> str | None:

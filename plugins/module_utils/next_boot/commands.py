@@ -25,6 +25,22 @@ _PRINTS = frozenset("echo printf logger wall".split())
 _BEGIN = re.compile(r"^(?:if|for|while|until|case|select)\b")
 _END = re.compile(r"^(?:fi|done|esac)\b")
 _FUNCTION = re.compile(r"^(?:function\s+)?[\w-]+\s*\(\s*\)\s*\{?|^\{")
+#: The end of a script, before its last line or on a condition.
+_EXIT = re.compile(r"exit(?:\s+\d+)?$")
+_ENDS = re.compile(r"(?:^|[\s;&|{(])(?:exit|return)\b")
+#: A script that the first command that fails ends, and commands that do not fail.
+_ON_ERROR = re.compile(r"#!\s*\S+\s+-\w*e")
+_SET_E = re.compile(r"set\s+-(?:\w*e|o\s+errexit)")
+_NEVER_FAILS = re.compile(
+    r"(?:echo|printf|true|:|export|set|exec)(?:\s|$)|\w+=\S*$|.*\|\|\s*(?:true|:|/bin/true)$"
+)
+_DOCUMENT = re.compile(r"(?<![<\d(])<<-?\s*['\"\\]?(?P<word>[A-Za-z_]\w*)")
+#: A variable that is set to a plain word, or in turn to those of a list; and its use.
+_VARIABLE = re.compile(
+    r"(?m)(?:(?:^|[;\s])(?P<name>[A-Za-z_]\w*)=|\bfor\s+(?P<each>\w+)\s+in\s+)"
+    r"(?P<value>'[^'\n]*'|\"[^\"$`\n]*\"|[^\s'\"`$;|&]+)"
+)
+_USE = re.compile(r"['\"]?\$\{?([A-Za-z_]\w*)\}?['\"]?")
 _SHEBANG = re.compile(r"#!\s*\S*/(?:env\s+)?(?:ba|da|k|z)?sh\b")
 _VALUE = r"""(?P<value>'[^']*'|"[^"$`]*"|[^\s'"$`|;&<>]+(?:\s+[^\s'"$`|;&<>]+)*)"""
 _TO = r"(?:>>?|\|\s*(?:/(?:usr/)?bin/)?(?:sudo\s+)?tee\s+(?:-a\s+)?)"
@@ -45,31 +61,74 @@ def of_script(text: str, path: str, by: str, first: int = 1) -> list[Act]:
         # Another language: that a setting is named is all that is known.
         return [Act(by, f"{path} line 1", "script", (text, text), False)] if mentioned(text) else []
     found: list[Act] = []
-    depth = 0
-    ended = False
+    depth, until, quote = 0, "", ""
+    # Whether a command before can have ended the script.
+    may_have_ended, ends_on_error = False, bool(_ON_ERROR.match(text))
     for row, line in shell_lines.lines(text):
         source = f"{path} line {first + row - 1}" if first else path
-        if "<<" in line and mentioned(text):
-            return [*found, Act(by, source, "script", (text,), False)] if mentioned(line) else found
+        document = "" if until else _document(line)
+        if until or document:
+            # What reads a here-document is unknown.
+            found += _unclear(line, text, source, by)
+            until = document or ("" if line.strip() == until else until)
+            continue
+        # A part of an argument of several lines is no command.
+        before, quote = quote, _quote_after(line, quote)
+        is_quoted = bool(before or quote)
         for part in (re.sub(r"^(?:then|do|else)\b\s*", "", each) for each in _parts(line)):
-            if not part or part in ("then", "do", "else"):
+            # A subshell, a group and a job in the background do not end the script.
+            bare = _bare(part)
+            if not bare or part in ("then", "do", "else"):
+                depth = max(0, depth - part.count(")") - part.count("}")) + part.count("(") + part.count("{")
                 continue
-            if _END.match(part) or part in ("}", ")"):
+            if _END.match(part):
                 depth = max(0, depth - 1)
             elif _BEGIN.match(part) or _FUNCTION.match(part):
                 depth += 1
                 found += _unclear(part, text, source, by)
-            elif depth == 0 and re.match(r"^exit\b", part):
-                ended = True
-                break
+            elif depth == 0 and part == bare and not is_quoted and _EXIT.match(part):
+                return found
             else:
-                found += [
-                    act._replace(is_certain=not depth and act.is_certain)
-                    for act in of_line(part, source, by, text)
-                ]
-        if ended:
-            break
+                depth += part.startswith("(") and not part.rstrip("& ").endswith(")")
+                is_certain = not depth and part == bare and not (may_have_ended or is_quoted)
+                acts = of_line(bare, source, by, text)
+                if not acts and "$" in bare:
+                    acts = _unclear(_expanded(bare, text), text, source, by)
+                found += [act._replace(is_certain=is_certain and act.is_certain) for act in acts]
+                ends_on_error = ends_on_error or bool(_SET_E.match(part))
+                may_have_ended = may_have_ended or bool(_ENDS.search(part))
+                may_have_ended = may_have_ended or (ends_on_error and not _NEVER_FAILS.match(part))
     return found
+
+
+def _document(line: str) -> str:
+    """Return the word that ends the here-document that a line begins, '' if it begins none."""
+    found = _DOCUMENT.search(line)
+    return found["word"] if found else ""
+
+
+def _bare(part: str) -> str:
+    """Return a command without the signs of a subshell, a group or a job in the background around it."""
+    bare = re.sub(r"^(?:\(|\{\s)+\s*", "", part.strip(" \t&")).strip(" \t&(")
+    while bare and bare[-1] in ")}" and bare.count({")": "(", "}": "{"}[bare[-1]]) < bare.count(bare[-1]):
+        bare = bare[:-1].rstrip(" \t&")
+    return "" if bare == "{" else bare
+
+
+def _expanded(part: str, text: str) -> str:
+    """Return a command with the variables that its script sets to plain words, and the lists of its loops."""
+    values = {
+        found["name"] or found["each"]: found["value"].strip("'\"") for found in _VARIABLE.finditer(text)
+    }
+    return _USE.sub(lambda found: values.get(found[1], found[0]), part)
+
+
+def _quote_after(line: str, quote: str) -> str:
+    """Return the quote that is open after a line, '' for none; `quote` is open before it."""
+    for char in line:
+        if quote or char in "'\"":
+            quote = "" if char == quote else quote or char
+    return quote
 
 
 def of_line(line: str, source: str, by: str, whole: str = "") -> list[Act]:

@@ -20,8 +20,10 @@ _DEPTH = 2
 #: What can be before the name of a program: the start of a command, or a program that runs another one.
 _BEFORE = (
     r"(?:^|[;&|(!{`'\"]|\b(?:then|do|else|exec|sudo|nohup|env|nice|ionice|timeout|setsid|command|systemd-run|time)"
-    r"(?:\s+-\S+|\s+\d\S*|\s+\w+=\S*)*)\s*"
+    r"(?:\s+-\S+|\s+\d\S*)*)\s*(?:\w+=\S*\s+)*"
 )
+#: Where a program is found that is named without a directory.
+_PROGRAMS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 _WORD = re.compile(r"[@:+!|-]*(?P<name>[\w.-]+)")
 
 
@@ -34,7 +36,7 @@ def of_shell(host: Host, text: str, path: str, by: str, first: int = 1, packaged
     for row, line in shell_lines.lines(text):
         source = f"{path} line {first + row - 1}" if first else path
         found += _of_scripts(host, line, source, by, packaged, _DEPTH, set())
-    return found
+    return [_if_there(host, act) for act in found]
 
 
 def of_words(host: Host, command: str, source: str, by: str, packaged: bool = True) -> list[Act]:
@@ -47,7 +49,14 @@ def of_words(host: Host, command: str, source: str, by: str, packaged: bool = Tr
         found = [Act(by, source, "script", (command, command), False)] if mentioned(command) else []
     else:
         found = commands.of_words(words, source, by)
-    return [*found, *_of_scripts(host, command, source, by, packaged, _DEPTH, set())]
+    found += _of_scripts(host, command, source, by, packaged, _DEPTH, set())
+    return [_if_there(host, act) for act in found]
+
+
+def _if_there(host: Host, act: Act) -> Act:
+    """Return an act; without its program what it does is not certain."""
+    is_there = act.kind != "command" or any(host.exists(f"{base}/{act.words[0]}") for base in _PROGRAMS)
+    return act if is_there else act._replace(is_certain=False)
 
 
 def _of_scripts(

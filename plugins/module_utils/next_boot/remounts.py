@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..host.observation import UNKNOWN
@@ -65,14 +66,36 @@ def _effects(
 def _of_mount(act: Act, targets: list[str], fstype: str, device: Device | None) -> dict[str, str]:
     options, places = remounted(act.words[1:])
     is_named = any((place.rstrip("/") or "/") in targets for place in places)
-    is_named = is_named or (device is not None and any(map(device.is_named, places)))
+    is_named = is_named or (device is not None and any(map(device.is_named, map(_as_link, places))))
+    is_remount = "remount" in ",".join(options).split(",")
+    if is_remount and not is_named and _may_name(act.words[1:], places, targets, device):
+        return dict.fromkeys(_said(options, fstype), UNKNOWN)
     if not is_named:
         return {}
-    if "remount" in ",".join(options).split(","):
+    if is_remount:
         return _said(options, fstype)
     # With one name mount(8) takes all else of fstab. With two it can mount another file system, or with other options.
     is_of_fstab = act.words[0] == "mount" and len(places) == 1 and not options
     return {} if is_of_fstab else dict.fromkeys((BARRIER, ATIME), UNKNOWN)
+
+
+def _as_link(place: str) -> str:
+    """Return the link in /dev for a place by its UUID, LABEL, PARTUUID or PARTLABEL."""
+    tag, equals, value = place.partition("=")
+    return f"/dev/disk/by-{tag.lower()}/{value}" if equals and tag.isupper() else place
+
+
+def _may_name(words: Sequence[str], places: list[str], targets: list[str], device: Device | None) -> bool:
+    """Tell whether a command is about all mounts of fstab, about one by the path from a directory, or about a UUID or
+    label that no link in /dev shows."""
+    is_all = any(word == "--all" or re.fullmatch(r"-[a-zA-Z]*a[a-zA-Z]*", word) for word in words)
+    parts = [
+        place.strip("/").lstrip("./") for place in places if not place.startswith("/") and "=" not in place
+    ]
+    is_below = any(f"{target}/".endswith(f"/{part}/") for part in parts for target in targets)
+    links = {posixpath.dirname(link) for link in device.links} if device else set()
+    tags = [posixpath.dirname(_as_link(place)) for place in places if "=" in place]
+    return is_all or is_below or any(tag not in links for tag in tags)
 
 
 def _of_tuned(act: Act, facts: dict[str, Any], disks: Mapping[str, dict[str, Any]]) -> dict[str, str]:

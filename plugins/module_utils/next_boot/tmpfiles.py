@@ -27,6 +27,6 @@ def written(lines: Iterable[tmpfiles_d.Line]) -> list[Act]:
         if not writes or not line.argument or not line.path.startswith("/sys/"):
             continue
         certain = "%" not in f"{line.path}{line.argument}".replace("%%", "")
-        words = (line.path.replace("%%", "%"), line.argument.replace("%%", "%"))
+        words = (line.path.replace("%%", "%"), line.content.replace("%%", "%").strip())
         found.append(Act(BY, line.source, "write", words, certain))
     return found

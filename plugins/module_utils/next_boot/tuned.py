@@ -17,7 +17,7 @@ from typing import Any
 from ..host import bounds, read_budget
 from ..host.seam import Host, Unobservable
 from ..host.textfile import Read
-from . import commands
+from . import programs
 from .acts import Act
 
 _ACTIVE = "/etc/tuned/active_profile"
@@ -139,7 +139,7 @@ def _of_script(host: Host, value: str, source: str) -> list[Act]:
     directory = source.rpartition("/")[0]
     path = value.replace("${i:PROFILE_DIR}", directory)
     path = path if path.startswith("/") else f"{directory}/{path}"
-    return [act._replace(is_certain=False) for act in commands.of_script(host.read(path), path, BY)]
+    return [act._replace(is_certain=False) for act in programs.of_shell(host, host.read(path), path, BY)]
 
 
 def _is_of(unit: _Unit, disk: str, properties: Mapping[str, str]) -> bool:

@@ -9,7 +9,7 @@ import posixpath
 import re
 from collections.abc import Iterable
 
-from ..host import system_conf
+from ..host import boot_scripts, shell_lines, system_conf
 from ..host.seam import Host, Unobservable
 from . import programs, unit_files
 from .acts import Act
@@ -18,6 +18,7 @@ from .files import existing, text_of
 BY = "systemd unit"
 #: The strongest first.
 DIRECTORIES = (
+    "/etc/systemd/system.control",
     "/etc/systemd/system",
     "/run/systemd/generator",
     "/usr/local/lib/systemd/system",
@@ -47,9 +48,10 @@ def collect(host: Host) -> list[Act]:
         if name.startswith(_OURS) or host.resolve(paths[0]) == "/dev/null":
             continue
         acts = _of_unit(host, name, paths)
-        if name == _EACH:
+        # Those of all services, and of those whose names begin so, are not of one that is known.
+        if acts and (name == _EACH or name.endswith("-.service")):
             found += [act._replace(is_certain=False) for act in acts]
-        elif acts and starts_any(host, (name,)):
+        elif acts and starts_any(host, (name, posixpath.basename(host.resolve(paths[0])))):
             found += acts
     return found
 
@@ -82,22 +84,39 @@ def _wanted(host: Host) -> set[str]:
 
 
 def _is_named(host: Host, name: str) -> bool:
-    """Tell whether another unit of an administrator asks for a service, a timer is about it, or a udev rule names it."""
-    asks = re.compile(
-        rf"(?m)^\s*(?:Wants|Requires|BindsTo|Upholds|Unit|OnSuccess)\s*=.*(?<![\w@-]){re.escape(name)}"
-    )
-    for directory in DIRECTORIES[:3]:
+    """Tell whether something else than a link asks for a service: a unit or drop-in of an administrator, a udev rule, or a
+    script or command of a boot."""
+    stem = re.escape(_template(name).rpartition(".")[0])
+    named = re.compile(rf"(?<![\w@./-]){stem}(?:(?<=@)[^\s;'\"]*)?(?:\.service)?(?![\w@-])")
+    for directory in DIRECTORIES[:4]:
         for path in existing(host, directory):
-            if posixpath.basename(path) == name or path.rpartition(".")[2] not in _KINDS:
+            of = posixpath.basename(path)
+            is_drop_in = of.endswith(".d")
+            if _template(of.removesuffix(".d")) == _template(name) or host.resolve(path) == "/dev/null":
                 continue
-            if host.resolve(path) != "/dev/null" and asks.search(_text(host, path)):
-                return True
+            for file in existing(host, path, ".conf") if is_drop_in else [path]:
+                lines = system_conf.parse(_text(host, file), file) if _is_unit(of) else ()
+                if any(line.key not in _NO_START and named.search(line.value) for line in lines):
+                    return True
     # ENV{SYSTEMD_WANTS}, and commands that start it.
     rules = (path for directory in _RULES for path in existing(host, directory, ".rules"))
-    return any(name in _text(host, path) for path in rules)
+    scripts = (path for path, by in boot_scripts.scripts(host) if by != boot_scripts.SYSV)
+    texts = (_text(host, path) for path in (*rules, *scripts))
+    lines_of = (line for text in texts for _row, line in shell_lines.lines(text))
+    commands = (command.text for command in boot_scripts.commands(host))
+    return any(named.search(line) for line in (*lines_of, *commands))
+
+
+def _is_unit(name: str) -> bool:
+    return name.removesuffix(".d").rpartition(".")[2] in _KINDS
 
 
 _KINDS = ("service", "target", "timer", "path", "socket")
+#: Keys whose units are not started.
+_NO_START = frozenset(
+    "After Before Conflicts Description Documentation PartOf PropagatesReloadTo PropagatesStopTo ReloadPropagatedFrom"
+    " RequiresMountsFor StopPropagatedFrom SyslogIdentifier".split()
+)
 
 
 def _files(host: Host) -> dict[str, list[str]]:

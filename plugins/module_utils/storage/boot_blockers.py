@@ -43,6 +43,7 @@ _NO_BOOT = frozenset(
 )
 _UNIT = re.compile(r"(?:^|\s)systemd\.unit=(\S+)")
 _SHELL = re.compile(r"(?:^|\s)(?:rd)?init=(?:\S*/)?(?:ba|da|a)?sh(?=\s|$)")
+_INIT = re.compile(r"(?:/usr)?/(?:s?bin/init|lib/systemd/systemd)")
 #: Other words of the kernel's command line for systemd's rescue and emergency modes.
 _MODES = {
     **dict.fromkeys(("1", "s", "S", "single", "rescue", "-s"), "rescue.target"),
@@ -120,6 +121,7 @@ def of_host(
         ("rules", "rules of udev", _rules),
         ("driver", "modprobe.d", _drivers),
         ("start", "the target of the boot", _start),
+        ("start", "the kernel's command line", _words),
         ("requires", "units that the mounts wait for", _required),
         ("generator", "generators of units", _generators),
     )
@@ -397,6 +399,28 @@ def _start(boot: Boot) -> Iterator[Fault]:
             if named
             else "systemctl set-default multi-user.target",
         )
+
+
+def _words(boot: Boot) -> Iterator[Fault]:
+    """Yield words of the kernel's command line that leave out mounts, mask units, or have systemd run otherwise."""
+    line, place = _command_line(boot.host)
+    units = {mount_units.unit_name(each.target) for each in boot.lines if boot.matters(each)} | set(_CORE)
+    for word in line.split():
+        key, _equals, value = word.partition("=")
+        what = ""
+        if key == "systemd.mask" and value in units:
+            what = f"masks {value}"
+        elif key in ("fstab", "rd.fstab") and value in ("no", "0", "off", "false"):
+            what = "has the next boot make no mount of fstab"
+        elif (key == "systemd.volatile" and value != "no") or key == "rd.break":
+            what = "has the next boot use another root, or stop before it"
+        elif key == "init" and not _SHELL.search(word) and not _INIT.fullmatch(boot.host.resolve(value)):
+            what = f"has the next boot start {value} instead of systemd"
+        elif key == "systemd.setenv" and value.startswith("LD_PRELOAD"):
+            what = "has systemd load a library into each program"
+        if what:
+            remedy = f"take {key} out of {_IN_ENTRIES}"
+            yield _of_host(place, "start", "refused", f"{place}: {word} {what}", remedy)
 
 
 def _required(boot: Boot) -> Iterator[Fault]:

@@ -385,6 +385,27 @@ def test_a_variable_that_a_command_executes_is_read(lines: str, files: dict[str,
         ({"/etc/rc.local": f"#!/bin/sh\n{ZERO}\n"}, "unknown"),
         ({"/etc/cron.d/tune": f"@reboot root {ZERO}\n"}, "unknown"),
         ({"/var/spool/cron/crontabs/root": f"@reboot {ZERO}\n"}, "unknown"),
+        (
+            {
+                OTHER: f"[Service]\nExecStart=/usr/bin/{ZERO}\n",
+                "/etc/systemd/system/multi-user.target.d/x.conf": "[Unit]\nWants=tune-db.service\n",
+            },
+            "unknown",
+        ),
+        (
+            {
+                OTHER: f"[Service]\nExecStart=/usr/bin/{ZERO}\n",
+                "/etc/rc.local": "#!/bin/sh\nsystemctl start tune-db\n",
+            },
+            "unknown",
+        ),
+        (
+            {
+                OTHER: f"[Service]\nExecStart=/usr/bin/{ZERO}\n",
+                "/etc/systemd/system/a.service": "[Service]\nExecStart=/bin/systemctl start tune-db\n",
+            },
+            "unknown",
+        ),
         # Its own user can change a server.
         ({"/var/spool/cron/crontabs/mysql": f"@reboot {ZERO}\n"}, "unknown"),
         ({"/etc/cron.d/tune": f"0 3 * * * root {ZERO}\n"}, "1"),
@@ -681,6 +702,28 @@ def test_commands_of_a_cluster_s_unit(files: dict[str, str], word: str) -> None:
         assert "line 2" in found["reason"]
         assert found["held"].startswith("remove fsync from ")
         assert found["permission"] is None
+
+
+@pytest.mark.parametrize(
+    ("command", "word"),
+    [
+        (f"cp -t {ETC}/conf.d /srv/x.conf", "unknown"),
+        (f"cp /srv/x.conf {ETC}/conf.d/ > /var/log/x", "unknown"),
+        (f"cp /srv/x.conf {ETC}/conf.d/ && logger /x", "unknown"),
+        (f"cd {ETC}/conf.d; cp /srv/x.conf .", "unknown"),
+        (f"curl -o {ETC}/conf.d/zz.conf https://site.example/x", "unknown"),
+        (f"wget -qO {ETC}/conf.d/zz.conf https://site.example/x", "unknown"),
+        (f"tar -xf /srv/x.tar -C {ETC}/conf.d", "unknown"),
+        (f"tar -czf /srv/backup.tar {ETC}/conf.d", "on"),
+        (f"cp {ETC}/conf.d/x.conf /srv/backup/ && logger /x", "on"),
+        (f"curl -T {ETC}/conf.d/zz.conf https://site.example/x", "on"),
+    ],
+)
+def test_commands_at_boot_that_write_a_cluster_s_configuration(command: str, word: str) -> None:
+    host = FakePostgresql()
+    host.files["/etc/rc.local"] = f"#!/bin/sh\n{command}\n"
+    host.modes["/etc/rc.local"] = 0o755
+    assert setting(host, "fsync", "postgresql")["persisted"] == word
 
 
 def test_names_of_postgresql_s_settings_count_only_with_a_value() -> None:

@@ -101,6 +101,7 @@ class SmallHost(FakeHost):
                 "/proc/sys/kernel/random/boot_id": f"{BOOT_ID}\n",
                 "/run/systemd/system/marker": "",
                 **{paths[0]: "" for paths in (*caches.PROGRAMS.values(), ("/bin/udevadm",))},
+                **dict.fromkeys(("/sbin/blockdev", "/bin/mount", "/bin/umount"), ""),
             }
         )
         self.links["/proc/self/ns/mnt"] = "mnt:[4026531841]"

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.next_boot import remounts
+from ansible_collections.durable.dbhost.plugins.module_utils.next_boot.acts import Act, Device
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import cache_rules, scheduler_rules
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
@@ -735,6 +737,172 @@ class TestOtherUsers:
         plant(host, files)
         found = next(mount for mount in collect(host, NOW)["mounts"] if mount["targets"] == ["/srv/pgdata"])
         assert found["persisted"]["barrier"] == wanted
+
+    @pytest.mark.parametrize(
+        "lines",
+        [
+            "if [ ! -e /etc/site ]; then exit 0; fi\n{}",
+            "test -e /etc/site || exit 0\n{}",
+            "test -e /etc/site || return\n{}",
+            "set -e\n/opt/site/start\n{}",
+            "if true; then\n{}\nfi",
+            "(\n{}\n) &",
+            "( {} )",
+            "cat <<END\n{}\nEND",
+            "awk '\n{}\n'",
+        ],
+    )
+    def test_a_command_that_may_not_run_hides_no_risk(self, lines: str) -> None:
+        host = ready("enabled")
+        plant(host, {"/etc/rc.local": f"#!/bin/sh\n{lines.format('hdparm -W0 /dev/sda')}\n"})
+        assert seen(host, "sda")["cache"] != "disabled"
+
+    def test_without_its_program_a_command_is_not_certain(self) -> None:
+        host = ready("enabled")
+        plant(host, {"/etc/rc.local": "#!/bin/sh\nhdparm -W0 /dev/sda\n"})
+        assert seen(host, "sda")["cache"] == "disabled"
+        for directory in ("/sbin", "/usr/sbin"):
+            host.files.pop(f"{directory}/hdparm", None)
+        assert seen(host, "sda")["cache"] == "unknown"
+
+
+class TestShell:
+    """However a script writes it, a command that can set something counts."""
+
+    @pytest.mark.parametrize(
+        "lines",
+        [
+            "cat > /etc/motd <<END\nWelcome\nEND\n{}",
+            "V=$((1<<20))\n{}",
+            "read x <<< 1\n{}",
+            "(sleep 5; {}) &",
+            "{{ sleep 5; {}; }}",
+            "{} &",
+            "(exit 1)\n{}",
+            "awk '\nexit\n' /etc/motd\n{}",
+            "echo 'a # b'; {}",
+            "set -e\n{}",
+        ],
+    )
+    def test_a_command_behind_others(self, lines: str) -> None:
+        host = ready()
+        text = lines.format("mount -o remount,nobarrier /srv/pgdata")
+        plant(host, {"/etc/rc.local": f"#!/bin/sh\n{text}\n"})
+        mounts = collect(host, NOW)["mounts"]
+        found = next(mount for mount in mounts if mount["targets"] == ["/srv/pgdata"])
+        assert found["persisted"]["barrier"] in ("off", "unknown")
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "cryptsetup open /dev/sdz x\nfor i in $(lsblk -ndo PATH); do hdparm -W1 $i; done",
+            "T=hdparm\n$T -W1 /dev/sda",
+            "A=cache_type; echo write back > /sys/class/scsi_disk/*/$A",
+            "hdparm -W1 /dev/block/8:0",
+            "hdparm -W1 /dev/sd{a,c}",
+            "hdparm -W1 /dev/sd[^z]",
+            "sg_wr_mode -c 8,4 /dev/sg0",
+            "bash -x /root/t",
+            "MODE=x /root/t.sh",
+        ],
+    )
+    def test_a_disk_that_is_named_in_another_way(self, line: str) -> None:
+        host = ready()
+        plant(
+            host,
+            {"/etc/rc.local": f"#!/bin/sh\n{line}\n", "/root/t": "hdparm -W1 /dev/sda\n", "/root/t.sh": TUNE},
+        )
+        assert seen(host, "sda")["cache"] in ("enabled", "unknown")
+
+    @pytest.mark.parametrize(
+        ("line", "wanted"),
+        [
+            ("mount -a -o remount,nobarrier", "unknown"),
+            ("mount -o remount,nobarrier --all", "unknown"),
+            ("cd /srv; mount -o remount,nobarrier pgdata", "unknown"),
+            ("cd /mnt; mount -o remount,nobarrier data", "on"),
+            ("mount -o remount,nobarrier UUID=pg", "unknown"),
+            ("O=remount,nobarrier; mount -o $O /srv/pgdata", "unknown"),
+        ],
+    )
+    def test_a_mount_that_is_named_in_another_way(self, line: str, wanted: str) -> None:
+        host = ready()
+        plant(host, {"/etc/rc.local": f"#!/bin/sh\n{line}\n"})
+        mounts = collect(host, NOW)["mounts"]
+        found = next(mount for mount in mounts if mount["targets"] == ["/srv/pgdata"])
+        assert found["persisted"]["barrier"] == wanted
+
+
+@pytest.mark.parametrize(
+    ("place", "wanted"),
+    [("UUID=pg", "off"), ("UUID=other", None), ("LABEL=pg", "unknown"), ("/dev/sda1", "off")],
+)
+def test_a_remount_by_uuid_is_about_the_mount_with_that_link(place: str, wanted: str | None) -> None:
+    facts = {"targets": ["/srv/pgdata"], "fstype": "ext4", "persisted": {"barrier": "on"}}
+    device = Device("sda1", links=frozenset({"/dev/disk/by-uuid/pg"}))
+    act = Act("rc.local", "/etc/rc.local line 2", "command", ("mount", "-o", "remount,nobarrier", place))
+    found = remounts.changes([[act]], facts, device, {})
+    assert found.get("barrier", (None,))[0] == wanted
+
+
+class TestStarted:
+    """A service counts whatever starts it."""
+
+    SERVICE = "[Service]\nExecStart=/sbin/hdparm -W1 /dev/sda\n"
+
+    @pytest.mark.parametrize(
+        "files",
+        [
+            {"/etc/systemd/system/multi-user.target.d/x.conf": "[Unit]\nWants=tune.service\n"},
+            {"/etc/systemd/system/ssh.service.d/x.conf": "[Unit]\nWants=a.service \\\n tune.service\n"},
+            {"/etc/rc.local": f"{RC}systemctl start tune\n"},
+            {"/etc/cron.d/x": "@reboot root systemctl --no-block start tune\n"},
+            {RULES: 'ACTION=="add", RUN+="/bin/systemctl start tune"\n'},
+            {"/etc/systemd/system/ssh.service.d/x.conf": "[Service]\nExecStartPost=systemctl start tune\n"},
+        ],
+    )
+    def test_by_a_drop_in_a_script_or_a_rule(self, files: dict[str, str]) -> None:
+        host = ready()
+        plant(host, {UNIT: self.SERVICE})
+        assert seen(host, "sda")["cache"] == "disabled"
+        plant(host, files)
+        assert seen(host, "sda")["cache"] in ("enabled", "unknown")
+
+    @pytest.mark.parametrize(
+        "files",
+        [
+            {RULES: 'ENV{SYSTEMD_WANTS}+="tune@%k.service"\n'},
+            {"/etc/systemd/system/multi-user.target.d/x.conf": "[Unit]\nWants=tune@sda.service\n"},
+        ],
+    )
+    def test_of_a_template(self, files: dict[str, str]) -> None:
+        host = ready()
+        plant(host, {"/etc/systemd/system/tune@.service": self.SERVICE})
+        assert seen(host, "sda")["cache"] == "disabled"
+        plant(host, files)
+        assert seen(host, "sda")["cache"] in ("enabled", "unknown")
+
+    @pytest.mark.parametrize(
+        "files",
+        [
+            {"/etc/systemd/system/ssh.service.d/x.conf": "[Unit]\nAfter=tune.service\n"},
+            {"/etc/systemd/system/ssh.service.d/x.conf": "[Unit]\nWants=tune-more.service\n"},
+            {"/etc/systemd/system/tune.service.d/x.conf": "[Unit]\nDescription=tune.service\n"},
+            {"/etc/rc.local": f"{RC}# systemctl start tune\n"},
+        ],
+    )
+    def test_not_by_what_names_it_only(self, files: dict[str, str]) -> None:
+        host = ready()
+        plant(host, {UNIT: self.SERVICE, **files})
+        assert seen(host, "sda")["cache"] == "disabled"
+
+
+@pytest.mark.parametrize("kind", ["w", "w~"])
+def test_tmpfiles_d_writes_what_its_escapes_or_base64_mean(kind: str) -> None:
+    host = ready()
+    argument = {"w": "write\\x20through", "w~": "d3JpdGUgdGhyb3VnaA=="}[kind]
+    plant(host, {"/etc/tmpfiles.d/x.conf": f"{kind} /sys/block/sda/queue/write_cache - - - - {argument}\n"})
+    assert seen(host, "sda")["mode"] == "write through"
 
 
 @pytest.mark.parametrize(

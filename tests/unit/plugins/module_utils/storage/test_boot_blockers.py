@@ -338,6 +338,35 @@ class TestDrivers:
         )
 
 
+class TestWords:
+    @pytest.mark.parametrize(
+        ("word", "key"),
+        [
+            ("systemd.mask=srv-pgdata.mount", "systemd.mask"),
+            ("systemd.mask=systemd-udevd.service", "systemd.mask"),
+            ("fstab=no", "fstab"),
+            ("systemd.volatile=yes", "systemd.volatile"),
+            ("rd.break", "rd.break"),
+            ("init=/opt/start", "init"),
+            ("systemd.setenv=LD_PRELOAD=libeatmydata.so", "systemd.setenv"),
+            ("systemd.mask=other.mount", ""),
+            ("fstab=yes", ""),
+            ("systemd.volatile=no", ""),
+            ("systemd.setenv=LANG=C", ""),
+            ("init=/sbin/init", ""),
+        ],
+    )
+    def test_a_word_that_has_the_next_boot_run_otherwise_is_named(self, word: str, key: str) -> None:
+        machine = Machine()
+        machine.files["/boot/grub/grub.cfg"] = f"menuentry 'a' {{\n linux /v root=UUID=root ro {word}\n}}\n"
+        machine.files["/v"] = "a kernel"
+        found = faults(machine)
+        assert [each["fault"] for each in found] == (["start"] if key else [])
+        for each in found:
+            assert each["why"].startswith(f"/boot/grub/grub.cfg line 2: {word} ")
+            assert each["remedy"].startswith(f"take {key} out of the boot")
+
+
 class TestStart:
     @pytest.mark.parametrize("target", ["rescue", "emergency", "poweroff"])
     def test_a_default_target_for_repairs_is_named(self, target: str) -> None:
