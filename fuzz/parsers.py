@@ -52,9 +52,9 @@ def missed(targets: Iterable[Target]) -> set[str]:
     for number in range(max(len(corpus) for _target, corpus in corpora)):
         for target, corpus in corpora:
             for data in corpus[number : number + 1]:
+                if not left:
+                    return left
                 left -= _reached(target, data)
-        if not left:
-            break
     return left
 
 

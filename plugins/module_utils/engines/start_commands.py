@@ -105,7 +105,7 @@ class Commands:
     def _followed(self, text: Text, owner: Identity | None = None) -> list[Text]:
         """Return a command with the lines of the scripts that it names. Raises Unobservable.
 
-        `owner`: who named them, None for root. What a login cannot read, or nobody in full, sets nothing of a server.
+        `owner`: who named them, None for root. What a login cannot read, or what is too long, sets nothing of a server.
         """
         read: set[str] = set()
         found, waiting = [text], [(path, text, 0) for path in shell_lines.paths(text.text)]

@@ -510,7 +510,7 @@ class Host:
 
 
 def _opened(path: str, flags: int) -> int:
-    """Open a file without waiting for another process: a pipe without a writer holds nobody up."""
+    """Open a file without waiting for another process: a pipe without a writer does not block."""
     return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
 
 

@@ -11,7 +11,6 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from ..host.observation import UNKNOWN
-from ..storage import shown_options
 
 #: Settings of a disk that an act can set.
 CACHE, MODE, SCHEDULER, READAHEAD = "write_cache", "kernel_cache_mode", "scheduler", "readahead"
@@ -72,12 +71,10 @@ class Act(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The act for people, cut, '' for a script: commands and options can hold passwords."""
-        if self.kind == "script":
-            return ""
-        shown = (shown_options.as_written(word.split(",")) for word in self.words)
-        words = self.words[:1] if self.kind == "command" else shown
-        return " ".join(" ".join(words).split())[:80]
+        """The act for people, cut: of a command its program, of options their mount, of a script nothing. The rest can hold
+        passwords."""
+        shown = {"write": self.words, "script": ()}.get(self.kind, self.words[:1])
+        return " ".join(" ".join(shown).split())[:80]
 
 
 class Device(NamedTuple):

@@ -116,7 +116,7 @@ def _bare(part: str) -> str:
 
 
 def _expanded(part: str, text: str) -> str:
-    """Return a command with the variables that its script sets to plain words, and the lists of its loops."""
+    """Return a command with the values of variables that its script sets literally, and the lists of its loops."""
     values = {
         found["name"] or found["each"]: found["value"].strip("'\"") for found in _VARIABLE.finditer(text)
     }

@@ -19,7 +19,7 @@ _PATH = ("/usr/local/sbin", "/usr/local/bin")
 _DEPTH = 2
 #: What can be before the name of a program: the start of a command, or a program that runs another one.
 _BEFORE = (
-    r"(?:^|[;&|(!{`'\"]|\b(?:then|do|else|exec|sudo|nohup|env|nice|ionice|timeout|setsid|command|systemd-run|time)"
+    r"(?:^|[;&|(!{`]|-\w*c\s+['\"]|\b(?:then|do|else|exec|sudo|nohup|env|nice|ionice|timeout|setsid|command|systemd-run|time)"
     r"(?:\s+-\S+|\s+\d\S*)*)\s*(?:\w+=\S*\s+)*"
 )
 #: Where a program is found that is named without a directory.

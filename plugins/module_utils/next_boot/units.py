@@ -144,6 +144,8 @@ def _files(host: Host) -> dict[str, list[str]]:
 def _of_unit(host: Host, name: str, paths: list[str]) -> list[Act]:
     texts = [(path, _text(host, path)) for path in paths]
     lines = [line for path, text in texts for line in system_conf.parse(text, path)]
+    # A unit in /etc may be a link to one of a package, and systemd's own generators make units of packaged programs.
+    packaged = {path: host.resolve(path).startswith((*unit_files.PACKAGED, DIRECTORIES[2])) for path in paths}
     is_conditional = any(_CONDITION.search(text) for _path, text in texts)
     is_roots = all(line.value in _ROOT for line in lines if (line.section, line.key) == ("Service", "User"))
     is_oneshot = any(re.search(r"(?m)^Type\s*=\s*oneshot", text) for _path, text in texts)
@@ -155,7 +157,7 @@ def _of_unit(host: Host, name: str, paths: list[str]) -> list[Act]:
             found[line.key] = []  # An empty line takes back those before it.
         # A stop runs as the host goes down.
         elif is_oneshot or not line.key.startswith("ExecStop"):
-            is_packaged = line.source.startswith(unit_files.PACKAGED)
+            is_packaged = packaged[line.source.rpartition(" line ")[0]]
             command = line.value.lstrip("@-:+!|").replace("$$", "$")
             acts = programs.of_words(host, command, line.source, BY, packaged=not is_packaged)
             found.setdefault(line.key, []).extend(acts)

@@ -121,7 +121,7 @@ def of_host(
         ("rules", "rules of udev", _rules),
         ("driver", "modprobe.d", _drivers),
         ("start", "the target of the boot", _start),
-        ("start", "the kernel's command line", _words),
+        ("start", "the kernel's command line", _options),
         ("requires", "units that the mounts wait for", _required),
         ("generator", "generators of units", _generators),
     )
@@ -401,8 +401,8 @@ def _start(boot: Boot) -> Iterator[Fault]:
         )
 
 
-def _words(boot: Boot) -> Iterator[Fault]:
-    """Yield words of the kernel's command line that leave out mounts, mask units, or have systemd run otherwise."""
+def _options(boot: Boot) -> Iterator[Fault]:
+    """Yield options of the kernel's command line that leave out mounts, mask units, or change how systemd runs."""
     line, place = _command_line(boot.host)
     units = {mount_units.unit_name(each.target) for each in boot.lines if boot.matters(each)} | set(_CORE)
     for word in line.split():

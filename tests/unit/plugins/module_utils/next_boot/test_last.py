@@ -440,6 +440,10 @@ HARMLESS: dict[str, dict[str, str]] = {
     "unit: taken back": unit("ExecStart=/sbin/hdparm -W1 /dev/sda\nExecStart=\nExecStart=/bin/true"),
     "unit: another disk": unit("ExecStart=/sbin/hdparm -W1 /dev/sdz"),
     "unit: no shell reads it": unit("ExecStart=/bin/echo bfq > /sys/block/sda/queue/scheduler"),
+    "unit: a key in quotes": {
+        **unit("ExecStart=/opt/attach 'x' '/dev/sdz' '/root/key' 'luks'"),
+        "/root/key": "#!/bin/sh\nhdparm -W1 /dev/sda\n",
+    },
     "unit: fstrim": unit("ExecStart=/sbin/fstrim --listed-in /etc/fstab --verbose"),
     "smartd: not started": {"/etc/smartd.conf": "/dev/sda -e wcache,on\n"},
     "smartd: off": {
