@@ -229,6 +229,13 @@ SABOTEURS: dict[str, tuple[dict[str, str], str, tuple[str, str, str, str]]] = {
         "sdc",
         ("unknown", "ours", "none", "512"),
     ),
+    "rc.local: a loop over modes of the kernel": (
+        {
+            "/etc/rc.local": f"{RC}for d in sda vdb; do echo write through > /sys/block/$d/queue/write_cache; done\n"
+        },
+        "vdb",
+        ("disabled", "unknown", "none", "unknown"),
+    ),
     "rc.local: a script in another language": (
         {
             "/etc/rc.local": f"{RC}/opt/t.py\n",
