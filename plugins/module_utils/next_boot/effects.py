@@ -72,8 +72,8 @@ def after(state: State, act: Act, device: Device, is_late: bool) -> State:
             same = setting in _OF_DISKS and acts.stated(act.words[-1], setting) == state.of(setting).value
             if setting in _OF_DISKS and not same:
                 state = state.but(setting, UNKNOWN, act, is_late)
-                # hdparm and sdparm change the disk alone, and no cache mode of the kernel.
-                state = _reset(state, act, is_late) if setting == MODE else state
+            # Also by a write of the same mode.
+            state = _reset(state, act, is_late) if setting == MODE else state
     return state
 
 

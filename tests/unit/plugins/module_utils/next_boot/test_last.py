@@ -234,7 +234,7 @@ SABOTEURS: dict[str, tuple[dict[str, str], str, tuple[str, str, str, str]]] = {
             "/etc/rc.local": f"{RC}for d in sda vdb; do echo write through > /sys/block/$d/queue/write_cache; done\n"
         },
         "vdb",
-        ("disabled", "unknown", "none", "unknown"),
+        ("disabled", "ours", "none", "unknown"),
     ),
     "rc.local: a script in another language": (
         {
