@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.next_boot import remounts
+from ansible_collections.durable.dbhost.plugins.module_utils.next_boot import effects, remounts
 from ansible_collections.durable.dbhost.plugins.module_utils.next_boot.acts import Act, Device
+from ansible_collections.durable.dbhost.plugins.module_utils.next_boot.effects import State, Value
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import cache_rules, scheduler_rules
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
@@ -854,6 +855,22 @@ def test_a_remount_by_uuid_is_about_the_mount_with_that_link(place: str, wanted:
     act = Act("rc.local", "/etc/rc.local line 2", "command", ("mount", "-o", "remount,nobarrier", place))
     found = remounts.changes([[act]], facts, device, {})
     assert found.get("barrier", (None,))[0] == wanted
+
+
+def test_a_pattern_matches_within_one_directory() -> None:
+    """As a shell matches it: an asterisk is no slash."""
+    device = Device("sda", "8:0")
+    assert device.attribute("/sys/block/*/queue/write_cache") == "write_cache"
+    assert device.attribute("/sys/block/*/write_cache") == ""
+
+
+@pytest.mark.parametrize(("is_forced", "wanted"), [(True, "write through"), (False, "write back")])
+def test_a_mode_that_was_forced_is_not_raised_by_another_file(is_forced: bool, wanted: str) -> None:
+    """Kernel 6.12: after a write to queue/write_cache, cache_type no longer raises the mode."""
+    before = State(cache=Value("enabled"), mode=Value("write through"), is_forced=is_forced)
+    act = Act("tmpfiles.d", "/etc/tmpfiles.d/x.conf line 1", "write", ("", "temporary write back"))
+    device = Device("sda", control="scsi")
+    assert effects.after_write(before, "cache_type", act.words[1], act, device, True).mode.value == wanted
 
 
 class TestStarted:
