@@ -308,6 +308,14 @@ SABOTEURS: dict[str, tuple[dict[str, str], str, tuple[str, str, str, str]]] = {
         "sda",
         ("enabled", "ours", "none", "512"),
     ),
+    "smartd: DEFAULT": (
+        {
+            "/etc/smartd.conf": "DEFAULT -e wcache,on\n/dev/sda -a\n",
+            f"{WANTS}/smartd.service": "-> /usr/lib/systemd/system/smartd.service",
+        },
+        "sda",
+        ("enabled", "ours", "none", "512"),
+    ),
     "smartd: DEVICESCAN": (
         {
             "/etc/smartd.conf": "DEVICESCAN -a \\\n -e wcache,on\n",
