@@ -456,6 +456,11 @@ HARMLESS: dict[str, dict[str, str]] = {
     "unit: taken back": unit("ExecStart=/sbin/hdparm -W1 /dev/sda\nExecStart=\nExecStart=/bin/true"),
     "unit: another disk": unit("ExecStart=/sbin/hdparm -W1 /dev/sdz"),
     "unit: no shell reads it": unit("ExecStart=/bin/echo bfq > /sys/block/sda/queue/scheduler"),
+    "SysV script: a script of a package": {
+        "/etc/rc2.d/S20site": "-> ../init.d/site",
+        "/etc/init.d/site": "#!/bin/sh\n/usr/lib/site/tune\n",
+        "/usr/lib/site/tune": "#!/bin/sh\nhdparm -W1 /dev/sda\n",
+    },
     "unit: a key in quotes": {
         **unit("ExecStart=/opt/attach 'x' '/dev/sdz' '/root/key' 'luks'"),
         "/root/key": "#!/bin/sh\nhdparm -W1 /dev/sda\n",
