@@ -817,6 +817,14 @@ class TestShell:
         found = next(mount for mount in mounts if mount["targets"] == ["/srv/pgdata"])
         assert found["persisted"]["barrier"] in ("off", "unknown")
 
+    def test_a_command_behind_the_end_of_a_here_document_is_certain(self) -> None:
+        host = ready()
+        text = "cat > /etc/motd <<END\nWelcome\nEND\nmount -o remount,nobarrier /srv/pgdata\n"
+        plant(host, {"/etc/rc.local": f"#!/bin/sh\n{text}"})
+        mounts = collect(host, NOW)["mounts"]
+        found = next(mount for mount in mounts if mount["targets"] == ["/srv/pgdata"])
+        assert found["persisted"]["barrier"] == "off"
+
     @pytest.mark.parametrize(
         "line",
         [
