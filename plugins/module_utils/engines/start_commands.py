@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from ..host import boot_scripts, bounded_read, named_by, shell_lines, unit_lines
 from ..host.foreign import ACCOUNT, Identity
+from ..host.processes import FIRST_PERSON
 from ..host.seam import NO_FILE, Host, Unobservable
 from ..host.system_conf import Line, text_of
 from ..host.textfile import LIMIT
@@ -24,8 +25,6 @@ from .others import Text
 _EXEC = re.compile(r"Exec(?:Condition|StartPre|Start|StartPost|Stop|StopPost)")
 #: Unit types of which a command after the start runs once the server is ready.
 _READY = ("notify", "notify-reload", "forking")
-#: Users from this number on are people; those below run servers.
-_LOGINS = 1000
 #: Texts longer than that are no command.
 _LONGEST = 4096
 
@@ -117,7 +116,7 @@ class Commands:
             try:
                 script = self._script(path, at, owner)
             except Unobservable:
-                if owner is None or owner.user < _LOGINS:
+                if owner is None or owner.user < FIRST_PERSON:
                     raise
                 continue
             lines = list(_of_script(script, path, at.by, at.source))

@@ -16,11 +16,13 @@ from .acts import Act
 from .files import existing, text_of
 
 BY = "systemd unit"
+#: Where generators make units.
+_GENERATED = "/run/systemd/generator"
 #: The strongest first.
 DIRECTORIES = (
     "/etc/systemd/system.control",
     "/etc/systemd/system",
-    "/run/systemd/generator",
+    _GENERATED,
     "/usr/local/lib/systemd/system",
     "/usr/lib/systemd/system",
     "/lib/systemd/system",
@@ -145,7 +147,7 @@ def _of_unit(host: Host, name: str, paths: list[str]) -> list[Act]:
     texts = [(path, _text(host, path)) for path in paths]
     lines = [line for path, text in texts for line in system_conf.parse(text, path)]
     # A unit in /etc may be a link to one of a package, and systemd's own generators make units of packaged programs.
-    packaged = {path: host.resolve(path).startswith((*unit_files.PACKAGED, DIRECTORIES[2])) for path in paths}
+    packaged = {path: host.resolve(path).startswith((*unit_files.PACKAGED, _GENERATED)) for path in paths}
     is_conditional = any(_CONDITION.search(text) for _path, text in texts)
     is_roots = all(line.value in _ROOT for line in lines if (line.section, line.key) == ("Service", "User"))
     is_oneshot = any(re.search(r"(?m)^Type\s*=\s*oneshot", text) for _path, text in texts)

@@ -552,15 +552,16 @@ def test_what_cannot_be_read_is_unknown_with_its_reason(path: str) -> None:
     assert f"{path}: Input/output error" in row["reason"]
 
 
+def barrier(host: SmallHost, target: str = "/srv/pgdata") -> tuple[str, str, str | None]:
+    """Return the barrier at the next boot, the component that sets it, and the fix."""
+    (mount,) = [each for each in collect(host, NOW)["mounts"] if each["target"] == target]
+    row = mount["evidence"]["persisted.barrier"]
+    assert row["value"] == mount["persisted"]["barrier"]
+    return row["value"], row["by"], row.get("fix")
+
+
 class TestMounts:
     """Barriers and atime of a mount, which remounts and TuneD change."""
-
-    def barrier(self, host: SmallHost, target: str = "/srv/pgdata") -> tuple[str, str, str | None]:
-        """Return the barrier at the next boot, the component that sets it, and the fix."""
-        (mount,) = [each for each in collect(host, NOW)["mounts"] if each["target"] == target]
-        row = mount["evidence"]["persisted.barrier"]
-        assert row["value"] == mount["persisted"]["barrier"]
-        return row["value"], row["by"], row.get("fix")
 
     @pytest.mark.parametrize(
         ("files", "target", "wanted"),
@@ -610,9 +611,9 @@ class TestMounts:
     )
     def test_barriers_at_the_next_boot(self, files: dict[str, str], target: str, wanted: str) -> None:
         host = SmallHost()
-        assert self.barrier(host, target) == ("on", "fstab", None)
+        assert barrier(host, target) == ("on", "fstab", None)
         plant(host, files)
-        value, by, fix = self.barrier(host, target)
+        value, by, fix = barrier(host, target)
         assert (value, by != "fstab") == (wanted, True)
         assert fix and " line " in fix
 
@@ -636,7 +637,7 @@ class TestMounts:
     def test_what_leaves_them_changes_nothing(self, files: dict[str, str]) -> None:
         host = SmallHost()
         plant(host, files)
-        assert self.barrier(host) == ("on", "fstab", None)
+        assert barrier(host) == ("on", "fstab", None)
 
     def test_barriers_are_unknown_if_a_source_cannot_be_read(self) -> None:
         host = SmallHost()
@@ -659,12 +660,12 @@ class TestMounts:
         host = SmallHost()
         plant(host, tuned("[mounts]\ndisable_barriers=force\n"))
         plant(host, {"/etc/rc.local": f"{RC}mount -o remount,barrier=1 /srv/pgdata\n"})
-        assert self.barrier(host)[0] == "unknown"
+        assert barrier(host)[0] == "unknown"
 
     def test_a_remount_of_xfs_with_barrier_is_refused_and_changes_nothing(self) -> None:
         host = SmallHost()
         plant(host, {"/etc/rc.local": f"{RC}mount -o remount,nobarrier /srv/mssql\n"})
-        assert self.barrier(host, "/srv/mssql")[0] == "on"
+        assert barrier(host, "/srv/mssql")[0] == "on"
 
 
 class TestReport:
@@ -760,8 +761,7 @@ class TestOtherUsers:
         others = [line for line in fstab.split("\n") if "/srv/pgdata" not in line.split()]
         host.files["/etc/fstab"] = "\n".join((*others, " ".join(row), ""))
         plant(host, files)
-        found = next(mount for mount in collect(host, NOW)["mounts"] if mount["targets"] == ["/srv/pgdata"])
-        assert found["persisted"]["barrier"] == wanted
+        assert barrier(host)[0] == wanted
 
     @pytest.mark.parametrize(
         "lines",
@@ -813,17 +813,13 @@ class TestShell:
         host = ready()
         text = lines.format("mount -o remount,nobarrier /srv/pgdata")
         plant(host, {"/etc/rc.local": f"#!/bin/sh\n{text}\n"})
-        mounts = collect(host, NOW)["mounts"]
-        found = next(mount for mount in mounts if mount["targets"] == ["/srv/pgdata"])
-        assert found["persisted"]["barrier"] in ("off", "unknown")
+        assert barrier(host)[0] in ("off", "unknown")
 
     def test_a_command_behind_the_end_of_a_here_document_is_certain(self) -> None:
         host = ready()
         text = "cat > /etc/motd <<END\nWelcome\nEND\nmount -o remount,nobarrier /srv/pgdata\n"
         plant(host, {"/etc/rc.local": f"#!/bin/sh\n{text}"})
-        mounts = collect(host, NOW)["mounts"]
-        found = next(mount for mount in mounts if mount["targets"] == ["/srv/pgdata"])
-        assert found["persisted"]["barrier"] == "off"
+        assert barrier(host)[0] == "off"
 
     @pytest.mark.parametrize(
         "line",
@@ -861,9 +857,7 @@ class TestShell:
     def test_a_mount_that_is_named_in_another_way(self, line: str, wanted: str) -> None:
         host = ready()
         plant(host, {"/etc/rc.local": f"#!/bin/sh\n{line}\n"})
-        mounts = collect(host, NOW)["mounts"]
-        found = next(mount for mount in mounts if mount["targets"] == ["/srv/pgdata"])
-        assert found["persisted"]["barrier"] == wanted
+        assert barrier(host)[0] == wanted
 
 
 @pytest.mark.parametrize(
@@ -1056,7 +1050,7 @@ class TestTuned:
     def test_a_variable_may_take_barriers(self) -> None:
         host = SmallHost()
         plant(host, tuned("[variables]\nb=force\n[mounts]\ndisable_barriers=${b}\n"))
-        assert TestMounts().barrier(host)[0] == "unknown"
+        assert barrier(host)[0] == "unknown"
 
     def test_one_that_only_runs_may_not_start_again(self) -> None:
         host = SmallHost()
@@ -1064,7 +1058,7 @@ class TestTuned:
         for path in [path for path in host.links if path.endswith("/tuned.service")]:
             del host.links[path]
         host.files["/run/tuned/tuned.pid"] = "700\n"
-        assert TestMounts().barrier(host)[0] == "unknown"
+        assert barrier(host)[0] == "unknown"
 
     @pytest.mark.parametrize(
         ("flags", "setting", "value"),
