@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..host import boot_scripts, bounded_read, named_by, shell_lines, unit_lines
+from ..host import boot_scripts, bounded_read, named_by, shell_lines, unit_lines, unit_names
 from ..host.foreign import ACCOUNT, Identity
 from ..host.processes import FIRST_PERSON
 from ..host.seam import NO_FILE, Host, Unobservable
@@ -78,7 +78,7 @@ class Commands:
             at_boot = list(self._at_boot())
             # What a script gives to systemctl may be a unit.
             words = (word for text in at_boot if "systemctl" in text.text for word in text.text.split())
-            started = {*rules.units, *(unit_lines.with_kind(word.strip("'\";&|()")) for word in words)}
+            started = {*rules.units, *(unit_names.with_kind(word.strip("'\";&|()")) for word in words)}
             found: list[Text] = []
             for name in unit_lines.of_administrators(self.host, started):
                 found += self._of_unit((name,), is_server=False)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ..host import our_paths, unit_lines
+from ..host import our_paths, unit_names
 from ..host.seam import Host
 from ..next_boot import udev_rules
 from ..next_boot.udev_rules import Rule, Token
@@ -61,7 +61,7 @@ def _units(token: Token) -> Iterable[str]:
     if (token.key, token.name) == ("ENV", "SYSTEMD_WANTS") and not token.is_match:
         return value.split()
     if _is_command(token) and "systemctl" in value:
-        return [unit_lines.with_kind(word) for word in _UNIT.findall(value)]
+        return [unit_names.with_kind(word) for word in _UNIT.findall(value)]
     return []
 
 

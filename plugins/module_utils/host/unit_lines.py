@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from . import units
 from .seam import Host
 from .system_conf import Line, drop_ins, names_in, parse, text_of
+from .unit_names import scopes, template, with_kind
 
 #: Where administrators keep units. Packages keep theirs elsewhere.
 _ADMINISTRATORS = ("/etc/systemd/system", "/usr/local/lib/systemd/system")
@@ -29,7 +30,7 @@ def lines(host: Host, names: Iterable[str]) -> list[Line]:
     Raises Unobservable.
     """
     names = list(names)
-    files = dict.fromkeys(name for given in names for name in (given, _template(given)))
+    files = dict.fromkeys(name for given in names for name in (given, template(given)))
     mains = (f"{base}/{name}" for name in files for base in units.DIRECTORIES)
     main = next((path for path in mains if host.exists(path)), None)
     every = dict.fromkeys(scope for name in names for scope in scopes(name))
@@ -82,15 +83,10 @@ def of_administrators(host: Host, started: Iterable[str] = ()) -> list[str]:
     return [name for name in dict.fromkeys(own) if name in changed or _is_wanted(name, wanted)]
 
 
-def with_kind(word: str) -> str:
-    """Return the unit that a word of a command can mean: systemctl(1) takes a service without its ending."""
-    return word if "." in word else f"{word}.service"
-
-
 def _is_wanted(name: str, wanted: set[str]) -> bool:
-    stem = _template(name).rpartition(".")[0]
+    stem = template(name).rpartition(".")[0]
     asked = {f"{stem}.{kind}" for kind in _KINDS}
-    return any(fnmatch.fnmatchcase(unit, _template(each)) for each in wanted for unit in asked)
+    return any(fnmatch.fnmatchcase(unit, template(each)) for each in wanted for unit in asked)
 
 
 def _wanted(host: Host) -> Iterable[str]:
@@ -103,24 +99,3 @@ def _wanted(host: Host) -> Iterable[str]:
 def _is_packaged(host: Host, path: str) -> bool:
     real = host.resolve(path)
     return real == "/dev/null" or real.startswith(_PACKAGED)
-
-
-def _template(name: str) -> str:
-    """Return the template of an instance, or a unit's own name."""
-    return re.sub(r"@.*(?=\.\w+$)", "@", name)
-
-
-def scopes(name: str) -> list[str]:
-    """Return the names of the drop-in directories of a unit, without `.d`, the strongest first: systemd.unit(5).
-
-    Those of the name itself, of its template, of a-b-c.mount a-b-.mount and a-.mount, and of its type.
-    """
-    own = dict.fromkeys((name, _template(name)))
-    found = [
-        f"{'-'.join(parts[:count])}-{dot}{kind}"
-        for stem, dot, kind in (each.rpartition(".") for each in own)
-        for parts in [stem.split("-")]
-        for count in range(len(parts) - 1, 0, -1)
-        if parts[0]
-    ]
-    return list(dict.fromkeys([*own, *found, name.rpartition(".")[2]]))

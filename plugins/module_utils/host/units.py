@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from . import boot_environment, bounded_read, named_by, read_budget
+from . import boot_environment, bounded_read, named_by, read_budget, unit_reload
 from .observation import Observation, unknown
 from .processes import breaks_fsync
 from .seam import Host, Unobservable
 from .textfile import Malformed, Read, split
+from .unit_names import template
 
 #: Where units lie (systemd.unit(5)), those that a generator or an administrator made meanwhile too.
 DIRECTORIES = (
@@ -135,8 +136,7 @@ def listed(host: Host) -> list[str]:
 
 def has_file(host: Host, name: str) -> bool:
     """Tell whether a unit, or the template of an instance, has a file anywhere; a link to nothing counts."""
-    template = re.sub(r"@.*(?=\.[a-z]+$)", "@", name)
-    return any(host.exists(f"{base}/{each}") for base in DIRECTORIES for each in (name, template))
+    return any(host.exists(f"{base}/{each}") for base in DIRECTORIES for each in (name, template(name)))
 
 
 def show(host: Host, names: Iterable[str], starts: bool = False) -> tuple[dict[str, Unit], str | None]:
@@ -158,7 +158,13 @@ def show(host: Host, names: Iterable[str], starts: bool = False) -> tuple[dict[s
     if result.rc != 0 and not result.stdout:
         return {}, f"systemctl: {' '.join(result.stderr.split()) or f'exit {result.rc}'}"
     manager = _environment(host) if starts else None
-    units = [unit._replace(manager=manager) for unit in parse(result.stdout)]
+    units = [
+        unit._replace(
+            manager=manager,
+            stale=unit.stale and unit_reload.is_due(host, (unit.name, *unit.names), DIRECTORIES),
+        )
+        for unit in parse(result.stdout)
+    ]
     return {name: unit for unit in units for name in (unit.name, *unit.names)}, None
 
 
@@ -397,5 +403,4 @@ def _names(host: Host, directory: str) -> list[str]:
 def _is_alias(host: Host, name: str, path: str) -> bool:
     """Tell whether a file is a link to a unit of another name. One to /dev/null masks a unit."""
     real = posixpath.basename(host.resolve(path))
-    template = re.sub(r"@.*(?=\.service$)", "@", name)
-    return real not in (name, template, "null")
+    return real not in (name, template(name), "null")

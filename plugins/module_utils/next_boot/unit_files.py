@@ -9,7 +9,7 @@ import posixpath
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..host import system_conf, unit_lines
+from ..host import system_conf, unit_names
 from ..host.seam import Host, Unobservable
 
 #: Directories of units that outlive a boot, the strongest first (systemd.unit(5)).
@@ -76,7 +76,7 @@ def drop_ins(host: Host, name: str) -> list[str]:
 
     Raises Unobservable.
     """
-    directories = [f"{base}/{scope}.d" for scope in unit_lines.scopes(name) for base in DIRECTORIES]
+    directories = [f"{base}/{scope}.d" for scope in unit_names.scopes(name) for base in DIRECTORIES]
     return system_conf.drop_ins(host, directories)
 
 

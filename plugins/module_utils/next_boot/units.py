@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from ..host import boot_scripts, shell_lines, system_conf
 from ..host.seam import Host, Unobservable
+from ..host.unit_names import template
 from . import programs, unit_files
 from .acts import Act
 from .files import existing, text_of
@@ -63,16 +64,11 @@ def starts_any(host: Host, names: Iterable[str]) -> bool:
     for name in names:
         if any(host.resolve(f"{directory}/{name}") == "/dev/null" for directory in DIRECTORIES):
             continue
-        stem = _template(name).rpartition(".")[0]
+        stem = template(name).rpartition(".")[0]
         asked = {f"{stem}.{kind}" for kind in _KINDS}
-        if any(_template(each) in asked for each in _wanted(host)) or _is_named(host, name):
+        if any(template(each) in asked for each in _wanted(host)) or _is_named(host, name):
             return True
     return False
-
-
-def _template(name: str) -> str:
-    """Return the template of an instance, or a unit's own name."""
-    return re.sub(r"@.*(?=\.\w+$)", "@", name)
 
 
 def _wanted(host: Host) -> set[str]:
@@ -88,13 +84,13 @@ def _wanted(host: Host) -> set[str]:
 def _is_named(host: Host, name: str) -> bool:
     """Tell whether something else than a link asks for a service: a unit or drop-in of an administrator, a udev rule, or a
     script or command of a boot."""
-    stem = re.escape(_template(name).rpartition(".")[0])
+    stem = re.escape(template(name).rpartition(".")[0])
     named = re.compile(rf"(?<![\w@./-]){stem}(?:(?<=@)[^\s;'\"]*)?(?:\.service)?(?![\w@-])")
     for directory in DIRECTORIES[:4]:
         for path in existing(host, directory):
             of = posixpath.basename(path)
             is_drop_in = of.endswith(".d")
-            if _template(of.removesuffix(".d")) == _template(name) or host.resolve(path) == "/dev/null":
+            if template(of.removesuffix(".d")) == template(name) or host.resolve(path) == "/dev/null":
                 continue
             for file in existing(host, path, ".conf") if is_drop_in else [path]:
                 lines = system_conf.parse(_text(host, file), file) if _is_unit(of) else ()

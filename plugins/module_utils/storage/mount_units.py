@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..host import system_conf, unit_lines
+from ..host import system_conf, unit_names
 from ..host.seam import Host, Unobservable
 
 #: Where units lie that outlive a boot, the strongest first (systemd.unit(5)); what systemd makes
@@ -194,7 +194,7 @@ def _drop_ins(host: Host, name: str) -> Iterator[str]:
     last in both. Raises Unobservable where it matters.
     """
     bases = (*_ABOVE_FSTAB, *_BELOW_FSTAB)
-    *scopes, kind = unit_lines.scopes(name)
+    *scopes, kind = unit_names.scopes(name)
     of_kind = [f"{base}/{kind}.d" for base in bases]
     by_name = [*(f"{base}/{scope}.d" for scope in scopes for base in bases), *of_kind]
     by_path = [*(f"{base}/{scope}.d" for base in bases for scope in scopes), *of_kind]

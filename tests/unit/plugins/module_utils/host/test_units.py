@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Status, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.host.units import (
     listed,
     parse,
@@ -192,6 +192,81 @@ def test_services_that_have_a_file_or_are_started() -> None:
 
 def _raise(error: Exception) -> Result:
     raise error
+
+
+class Masked(ProcHost):
+    """A machine on which udev has set the times of /dev/null, so that systemd reports a masked drop-in as changed."""
+
+    DROP_IN = f"{ETC}/a.service.d/site.conf"
+    LOADED = 1700000020.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.changed: dict[str, float] = {"/dev/null": self.LOADED + 5}
+        self.files.update(
+            {"/dev/null": "", f"{LIB}/a.service": "[Service]\n", "/proc/uptime": "100.00 150.00\n"}
+        )
+        self.files[f"{LIB}/service.d/all.conf"] = "[Service]\n"
+        self.links[self.DROP_IN] = "/dev/null"
+        self.units["a.service"] = {"NeedDaemonReload": "yes"}
+        self.commands["date", "+%s.%N"] = "1700000100.0\n"
+        self.load_at("20000000")
+        self.made_of(f"{LIB}/a.service", f"{LIB}/service.d/all.conf", self.DROP_IN)
+
+    def load_at(self, microseconds: str) -> None:
+        """Set when systemd last loaded its units, since the boot."""
+        argv = ("systemctl", "show", "--property=UnitsLoadFinishTimestampMonotonic")
+        self.commands[argv] = f"UnitsLoadFinishTimestampMonotonic={microseconds}\n"
+
+    def made_of(self, file: str, *drop_ins: str) -> None:
+        """Set the files that systemd has loaded for the unit."""
+        argv = ("systemctl", "show", "--property=FragmentPath,SourcePath,DropInPaths", "--", "a.service")
+        self.commands[argv] = f"FragmentPath={file}\nSourcePath=\nDropInPaths={' '.join(drop_ins)}\n"
+
+    def status(self, path: str) -> Status:
+        return super().status(path)._replace(changed=self.changed.get(path, 1.0))
+
+
+def test_a_masked_drop_in_alone_is_no_change_of_a_unit() -> None:
+    assert not show(Masked(), ["a.service"])[0]["a.service"].stale
+    host = Masked()
+    host.made_of(f"{LIB}/a.service", f"{LIB}/service.d/all.conf")
+    assert show(host, ["a.service"])[0]["a.service"].stale
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{LIB}/a.service",
+        f"{LIB}/service.d/all.conf",
+        # A drop-in was added, and one was removed.
+        f"{LIB}/service.d",
+        f"{ETC}/a.service.d",
+        f"{RUN}/system/a.service.d",
+        f"{ETC}/alias.service.d",
+    ],
+)
+def test_a_unit_with_a_masked_drop_in_and_another_change_has_changed(path: str) -> None:
+    host = Masked()
+    host.units["a.service"]["Names"] = "a.service alias.service"
+    host.files.setdefault(f"{path}/x.conf" if path.endswith(".d") else path, "")
+    assert not show(host, ["a.service"])[0]["a.service"].stale
+    host.changed[path] = host.LOADED + 1
+    assert show(host, ["a.service"])[0]["a.service"].stale
+
+
+@pytest.mark.parametrize("path", [f"{LIB}/a.service", "/proc/uptime"])
+def test_a_unit_whose_files_cannot_be_compared_has_changed(path: str) -> None:
+    host = Masked()
+    del host.files[path]
+    assert show(host, ["a.service"])[0]["a.service"].stale
+
+
+@pytest.mark.parametrize("said", ["", "n/a"])
+def test_a_unit_has_changed_where_systemd_reports_no_load(said: str) -> None:
+    host = Masked()
+    host.load_at(said)
+    assert show(host, ["a.service"])[0]["a.service"].stale
 
 
 def test_files_of_an_environment_are_read_up_to_a_bound() -> None:
