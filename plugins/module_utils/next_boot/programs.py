@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import shlex
 
@@ -12,7 +13,7 @@ from ..host import shell_lines
 from ..host.seam import Host
 from . import commands
 from .acts import Act, mentioned
-from .files import script
+from .files import existing, script
 
 #: Where a command that is named without a directory counts: an administrator's.
 _PATH = ("/usr/local/sbin", "/usr/local/bin")
@@ -25,6 +26,11 @@ _BEFORE = (
 #: Where a program is found that is named without a directory.
 _PROGRAMS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 _WORD = re.compile(r"[@:+!|-]*(?P<name>[\w.-]+)")
+#: run-parts(8), and what it passes over on all distributions.
+_RUN_PARTS = re.compile(
+    rf"{_BEFORE}(?:/(?:usr/)?bin/)?run-parts\s+(?:-\S+\s+)*['\"]?(?P<directory>/[\w./-]*\w)"
+)
+_NO_PART = re.compile(r"\..*|.*(?:~|,v|\.(?:rpm(?:save|orig|new|swp)|dpkg-\w+|cfsaved))")
 
 
 def of_shell(host: Host, text: str, path: str, by: str, first: int = 1, packaged: bool = True) -> list[Act]:
@@ -63,7 +69,7 @@ def _of_scripts(
     host: Host, command: str, source: str, by: str, packaged: bool, depth: int, read: set[str]
 ) -> list[Act]:
     found: list[Act] = []
-    for path in _named(command):
+    for path in (*_named(command), *_parts(host, command)):
         if path in read or len(read) >= shell_lines.MOST:
             continue
         read.add(path)
@@ -90,6 +96,17 @@ def _named(command: str) -> list[str]:
     is_bare = word is not None and "/" not in command.split()[0]
     bare = [f"{directory}/{word['name']}" for directory in _PATH] if word and is_bare else []
     return [*(path for path in shell_lines.paths(command) if _runs(path, command)), *bare]
+
+
+def _parts(host: Host, command: str) -> list[str]:
+    """Return the scripts that a command runs by run-parts(8)."""
+    found = _RUN_PARTS.search(command)
+    if not found or not host.exists(found["directory"]):
+        return []
+    paths = existing(host, found["directory"])
+    return [
+        path for path in paths if not _NO_PART.fullmatch(posixpath.basename(path)) and host.mode(path) & 0o111
+    ]
 
 
 def _runs(path: str, command: str) -> bool:

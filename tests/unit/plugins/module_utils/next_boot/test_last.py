@@ -230,6 +230,14 @@ SABOTEURS: dict[str, tuple[dict[str, str], str, tuple[str, str, str, str]]] = {
         "sdc",
         ("unknown", "ours", "none", "512"),
     ),
+    "rc.local: run-parts": (
+        {
+            "/etc/rc.local": f"{RC}run-parts --report /etc/site-boot.d\n",
+            "/etc/site-boot.d/10-tune": "#!/bin/sh\nsdparm -s WCE=1 /dev/sdc\n",
+        },
+        "sdc",
+        ("unknown", "ours", "none", "512"),
+    ),
     "rc.local: a loop over modes of the kernel": (
         {
             "/etc/rc.local": f"{RC}for d in sda vdb; do echo write through > /sys/block/$d/queue/write_cache; done\n"
@@ -431,6 +439,13 @@ HARMLESS: dict[str, dict[str, str]] = {
     "rc.local: not executable": {"/etc/rc.d/rc.local": "#!/bin/sh\n"},
     "rc.local: the same": {
         "/etc/rc.local": f"{RC}hdparm -W0 /dev/sda || true\nexit 0\nhdparm -W1 /dev/sda\n"
+    },
+    "rc.local: run-parts, nothing that it runs": {
+        "/etc/rc.local": f"{RC}run-parts /etc/site-boot.d; run-parts /etc/no.d\n",
+        "/etc/site-boot.d/10-tune.sh": "sdparm -s WCE=1 /dev/sdc\n",
+        "/etc/site-boot.d/10-tune~": "#!/bin/sh\nsdparm -s WCE=1 /dev/sdc\n",
+        "/etc/site-boot.d/10-tune.dpkg-old": "#!/bin/sh\nsdparm -s WCE=1 /dev/sdc\n",
+        "/etc/site-boot.d/.tune": "#!/bin/sh\nsdparm -s WCE=1 /dev/sdc\n",
     },
     "rc.local: another disk": {"/etc/rc.local": f"{RC}for d in /dev/sdy /dev/sdz; do hdparm -W1 $d; done\n"},
     "rc.local: it only reads": {
