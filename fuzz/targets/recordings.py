@@ -132,7 +132,7 @@ def redacted_text(text: str) -> None:
             redact_mounts.unit,
             redact_mounts.boot_loader,
         ),
-        *(redaction._text, redaction._identity, redaction._mapped, redaction._unit),
+        *(redaction._text, redaction._identity, redaction._mapped, redaction._unit, redaction._asset_tag),
     ):
         assert isinstance(redact(text, names), str)
     redact_mounts._source(text, "nfs", names)
