@@ -10,6 +10,7 @@ reads are one list, in the order of the files: the last of a name counts, whatev
 
 from __future__ import annotations
 
+import functools
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
@@ -47,6 +48,8 @@ _ODD_PREFIXES = ("maximum", "autoset")
 _OWN_NAMES = ("debug", "innodb", "log")
 #: What is a file's name, where it is not switched off.
 _LOG_BIN = "log_bin"
+#: Letters of a file whose lines stay in memory.
+_SMALL = 16384
 #: Options whose own name begins with one of the prefixes.
 _WHOLE_NAMES = frozenset(
     "skip_bdb skip_character_set_client_handshake skip_external_locking skip_grant_tables skip_host_cache"
@@ -63,6 +66,10 @@ def parse(text: str, file: str = "my.cnf") -> list[Line]:
     or would read something else than an editor shows: an option before any group, a group without
     its bracket, a directive without a path, a line over its buffer.
     """
+    return list(_parsed(text, file) if len(text) <= _SMALL else _parse(text, file))
+
+
+def _parse(text: str, file: str) -> tuple[Line, ...]:
     lines: list[Line] = []
     group: str | None = None
     for number, raw in enumerate(split(text, file), start=1):
@@ -74,7 +81,11 @@ def parse(text: str, file: str = "my.cnf") -> list[Line]:
         elif line.kind == "setting" and group is None:
             raise refusal(file, number, raw, "a [group] before the first option")
         lines.append(line._replace(section=group or ""))
-    return lines
+    return tuple(lines)
+
+
+#: Each question about a server reads all of its files.
+_parsed = functools.lru_cache(maxsize=64)(_parse)
 
 
 def groups(flavour: str, version: str, suffix: str = "") -> list[str]:
