@@ -43,6 +43,8 @@ CHANGE_TIMEOUT = 300.0
 #: Seconds that a daemon may take over all that it is asked at once.
 ASK_TIMEOUT = 3.0
 _PIECE = 65536
+#: /dev/null, in every kernel: devices.txt of Linux.
+_NULL = os.makedev(1, 3)
 #: How reading a pipe, a socket or a device is refused, and a directory.
 NO_FILE, DIRECTORY = "not a regular file", "Is a directory"
 #: The attribute in which the kernel keeps an access list, as acl(5) has it.
@@ -168,7 +170,7 @@ class Host:
         try:
             # In pieces: the kernel refuses to give out one of its own files in a very large one.
             with open(path, "rb", buffering=0, opener=_opened) as handle:
-                if not stat.S_ISREG(os.fstat(handle.fileno()).st_mode):
+                if not _is_text(os.fstat(handle.fileno())):
                     raise Unobservable(f"{path}: {NO_FILE}")
                 content = bytearray()
                 while len(content) <= bounds.SAID:
@@ -512,6 +514,12 @@ class Host:
 def _opened(path: str, flags: int) -> int:
     """Open a file without waiting for another process: a pipe without a writer does not block."""
     return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+
+
+def _is_text(status: os.stat_result) -> bool:
+    """Tell whether a file has a text: a regular file, and /dev/null, to which a link masks a file of systemd and udev."""
+    is_null = stat.S_ISCHR(status.st_mode) and status.st_rdev == _NULL
+    return is_null or stat.S_ISREG(status.st_mode)
 
 
 def _paths_in(answer: Answer) -> list[str]:

@@ -261,6 +261,12 @@ def test_what_is_no_file_is_not_read_and_nobody_waits_for_it(tmp_path: Path) -> 
             HOST.read(path)
 
 
+def test_a_file_that_a_link_to_dev_null_masks_has_an_empty_text(tmp_path: Path) -> None:
+    """So systemd and udev read it: a masked drop-in made all options of its mount unknown."""
+    (tmp_path / "site.conf").symlink_to("/dev/null")
+    assert HOST.read(str(tmp_path / "site.conf")) == ""
+
+
 class TestRun:
     def test_returns_all_that_was_said(self) -> None:
         result = HOST.run(["sh", "-c", "printf 'a\\377\\r\\n'; echo b >&2; exit 3"])
