@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from ..host import json_text, our_paths
+from ..host import json_text, our_paths, trusted_path
 from ..host.seam import ChangeFailed, Host, Unobservable
 from . import our_files
 
@@ -19,19 +19,23 @@ PATH = our_paths.ORIGINALS
 def load(host: Host, path: str = PATH) -> dict[str, str]:
     """Return {what was changed: what it was}; of `PATH`, {mount point: fstab options}.
 
-    Another `path` is another layer's, with keys of its own. Raises ChangeFailed on a damaged file.
+    Another `path` is another layer's, with keys of its own. Raises ChangeFailed on a damaged file, and on one that others
+    than root could have written.
     """
     if not host.exists(path):
         return {}
     try:
+        why = trusted_path.weakness(host, path)
+        if why:
+            raise Unobservable(f"observed that {why}, expected a file that root alone can change")
         found = json_text.loads(host.read(path))
         if not isinstance(found, dict):
             raise ValueError("not a mapping")
         return {str(target): str(options) for target, options in found.items()}
     except (Unobservable, ValueError) as error:
         raise ChangeFailed(
-            f"{path}: {error}; it keeps what release puts back: restore it from a"
-            " backup, or move it away to begin anew"
+            f"{path}: {error}; it keeps what release puts back. Fix: restore it from a backup, with root as the owner of"
+            " file and directory and mode go-w, or move it away to begin anew"
         ) from error
 
 

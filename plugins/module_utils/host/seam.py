@@ -604,6 +604,7 @@ def _start(argv: list[str], environment: Mapping[str, str] | None) -> subprocess
             cwd="/",
             env={**ENVIRONMENT, **(environment or {})},
             start_new_session=True,
+            umask=0o022,  # Whatever umask this runs under: others write nothing that a command makes.
         )
         children.append(child)
 

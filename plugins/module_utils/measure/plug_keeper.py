@@ -43,7 +43,11 @@ def start(place: Paths, job: Job, key: str, address: str, port: int) -> None:
     """Start a witness and return once it listens. Raises Refused or OSError."""
     if len(key) < 32:
         raise Refused("key: seen a short one; wanted at least 32 letters")
-    os.makedirs(os.path.dirname(place.log), mode=0o700, exist_ok=True)
+    before = os.umask(0o022)  # os.makedirs has no mode for those above.
+    try:
+        os.makedirs(os.path.dirname(place.log), mode=0o700, exist_ok=True)
+    finally:
+        os.umask(before)
     _expect_own(os.path.dirname(place.log))
     try:
         log = os.open(place.log, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_APPEND, 0o600)

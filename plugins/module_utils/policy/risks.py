@@ -97,18 +97,20 @@ def of(
     early_ack = _labels(layer for mount in mounts for layer in flush_passthrough.early_ack(mount))
     for disk in disks:
         cache = disk["write_cache"]
-        if requirements.outlives_power(disk, words):
-            continue
         lost = f"commits since the last flush on {disk['name']} can vanish"
         target = disk["id"] or disk["name"]
+        # Written while its cache was on: to switch that off makes it no more stable.
+        is_pending = disk["flush"] == "owed" and cache["device"] != "none"
+        if is_pending and not requirements.is_protected(disk, words):
+            found.append(
+                Risk(f"{lost}: a run ended before it flushed that disk", target, "flush", "run harden-db")
+            )
+        if requirements.outlives_power(disk, words):
+            continue
         wrong = requirements.fault_of_volume(disk)
         if wrong and volume.is_exposed(disk["raid"]):
             why = f"commits on {disk['name']} can vanish: {wrong.why}"
             found.append(Risk(why, target, "write_cache", f"{wrong.remedy} {disk['place']}"))
-        if disk["flush"] == "owed":
-            found.append(
-                Risk(f"{lost}: a run ended before it flushed that disk", target, "flush", "run harden-db")
-            )
         if cache["kernel"] == "write through" and cache["device"] == "enabled":
             why = f"{lost}: its kernel cache mode is write through, so the kernel never flushes it"
             found.append(Risk(why, target, "kernel_cache_mode", "run harden-db"))

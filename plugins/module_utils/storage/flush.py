@@ -46,9 +46,14 @@ def flush_disk(host: Host, name: str) -> None:
     """Flush one disk's cache and see its flush counter rise.
 
     A disk whose kernel cache mode is rightly write through takes no flush and needs
-    none. Raises ChangeFailed.
+    none, unless one is pending: what was written while its cache was on. Raises ChangeFailed.
     """
     if not takes_flushes(host, name):
+        if is_owed(host, name):
+            raise ChangeFailed(
+                f"{name}: a flush is pending: observed the kernel cache mode write through, with which none is sent,"
+                " expected write back. Fix: run harden-db"
+            )
         return
     with counted(host, name) as count:
         # fsync(2) of the block device itself: flushes even when no file system has anything to write.
@@ -58,7 +63,7 @@ def flush_disk(host: Host, name: str) -> None:
                 f"{name}: seen no flush counted during a sync; wanted one;"
                 " the disk's cache may still hold commits: look at the kernel log for this disk"
             )
-    settle(host, name)
+    _settle(host, name)
 
 
 @contextlib.contextmanager
@@ -76,8 +81,8 @@ def counted(host: Host, name: str) -> Iterator[Callable[[], int]]:
             yield count
 
 
-def settle(host: Host, name: str) -> None:
-    """Take the note away that a disk is owed a flush."""
+def _settle(host: Host, name: str) -> None:
+    """Take the note away that a disk is owed a flush. Its only reason is a flush that was counted."""
     if is_owed(host, name):
         host.remove_file(f"{OWED}/{name}")
 

@@ -14,7 +14,7 @@ from ..host.seam import ChangeFailed, Host, Unobservable
 from . import cache_rules, kernel_cache_mode
 from .caches import CONTROLS, DISABLED, ENABLED, NONE
 from .disks import Disks
-from .flush import flush_disk, owe, settle, takes_flushes, unflushed
+from .flush import flush_disk, owe, takes_flushes, unflushed
 
 #: A state that leaves the cache as it is and only makes the kernel flush it.
 KEEP = "keep"
@@ -183,14 +183,17 @@ def _switch(host: Host, facts: dict[str, Any], state: str) -> None:
     name, device = facts["name"], facts["write_cache"]["device"]
     control = CONTROLS[facts["control"]]
     wanted = device if state == KEEP else state
-    if not control.pinned and device == wanted == DISABLED:
-        settle(host, name)  # to flush it would be to turn its cache on, and it holds nothing
-        return
+    if not control.pinned and device == DISABLED and facts["flush_blocked_by"]:
+        above = ", ".join(facts["flush_blocked_by"])
+        raise ChangeFailed(
+            f"{name}: a flush is pending, and only a disk whose cache is on is sent one: observed {above} above it, which"
+            " passes no flush on, expected nothing that does so. Fix: reboot"
+        )
     refused = None
     try:
         _make_flushed(host, facts, wanted)
     except ChangeFailed as error:
-        if (device, wanted) != (ENABLED, DISABLED):
+        if wanted != DISABLED:
             raise
         # Switching a cache off makes nothing worse, so what failed does not keep it on.
         refused = error

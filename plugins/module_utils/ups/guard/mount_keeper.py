@@ -273,11 +273,21 @@ class Keeper:
                 raise ChangeFailed(f"{self.target}: {name} is owed a flush by an earlier run")
 
     def _owe(self, name: str) -> None:
-        """Note that a disk is owed a flush; to bring barriers back matters more than the note."""
+        """Note that a disk is owed a flush; to bring barriers back matters more than the note.
+
+        A disk that is sent none has been flushed since, or has a note of an earlier attempt.
+        """
         try:
-            owe(self.host, name)
+            if self._takes_flushes(name):
+                owe(self.host, name)
         except ChangeFailed as error:
             self._say(str(error))
+
+    def _takes_flushes(self, name: str) -> bool:
+        try:
+            return takes_flushes(self.host, name)
+        except ChangeFailed:
+            return True  # Unknown is no reason to leave the note out.
 
     def _flush_all(self, names: Iterable[str]) -> list[str]:
         """Flush disks side by side: one that hangs holds up none of the others. Return what failed."""

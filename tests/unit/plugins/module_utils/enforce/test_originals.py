@@ -47,3 +47,23 @@ def test_a_damaged_file_stops_everything_and_says_what_to_do(content: str) -> No
     host.files[originals.PATH] = content
     with pytest.raises(ChangeFailed, match=rf"^{originals.PATH}: .*restore it from a backup"):
         originals.load(host)
+
+
+@pytest.mark.parametrize(
+    ("path", "user", "mode", "seen"),
+    [
+        (originals.PATH, 0, 0o666, f"{originals.PATH} has mode 0666"),
+        (originals.PATH, 65534, 0o644, f"{originals.PATH} belongs to user 65534"),
+        ("/var/lib/durable-dbhost", 0, 0o777, "/var/lib/durable-dbhost has mode 0777"),
+        ("/var/lib/durable-dbhost", 65534, 0o755, "/var/lib/durable-dbhost belongs to user 65534"),
+    ],
+)
+def test_a_file_that_others_could_have_written_puts_nothing_back(
+    path: str, user: int, mode: int, seen: str
+) -> None:
+    """Under umask 000 the directory was writable for all, and `nobody` had release write `nobarrier` to fstab."""
+    host = FakeHost()
+    originals.save(host, {"/srv/b": "ro"})
+    host.uids[path], host.modes[path] = user, mode
+    with pytest.raises(ChangeFailed, match=f"observed that {seen}, expected .*Fix: restore it from a backup"):
+        originals.load(host)

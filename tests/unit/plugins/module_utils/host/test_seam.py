@@ -142,6 +142,18 @@ class TestWriteFile:
             os.umask(before)
         assert stat.S_IMODE((tmp_path / "a/b/x").stat().st_mode) == 0o640
 
+    @pytest.mark.parametrize("umask", [0o000, 0o077])
+    def test_what_a_command_makes_is_for_root_alone_to_write_whatever_the_umask(
+        self, tmp_path: Path, umask: int
+    ) -> None:
+        """A trial of mount options made the directory of the originals."""
+        before = os.umask(umask)
+        try:
+            HOST.change(["mkdir", "-p", str(tmp_path / "a/b")])
+        finally:
+            os.umask(before)
+        assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("a", "a/b")} == {0o755}
+
     @pytest.mark.parametrize("linked", [True, False])
     def test_what_is_no_regular_file_is_not_replaced(self, tmp_path: Path, linked: bool) -> None:
         """A link to /dev/null masks a unit: a run made a regular file of /dev/null."""

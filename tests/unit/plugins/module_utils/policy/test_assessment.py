@@ -203,6 +203,15 @@ def test_what_a_run_that_was_killed_has_not_flushed_is_at_risk() -> None:
     assert (row["setting"], row["verdict"], row["phase"]) == ("flush", "drift_running", "raise")
 
 
+def test_a_pending_flush_is_a_risk_with_any_state_of_the_cache() -> None:
+    """What was written while the cache was on is no more stable once it is off."""
+    host = settled("strict", mounts=PG)
+    assert host.disk("sda").cache == "disabled"
+    host.files[f"{flush.OWED}/sda"] = ""
+    assert look(host, "strict", mounts=PG)["verdict"] == "at_risk"
+    assert look(host, "strict", mounts=PG, attestations=[attested()])["verdict"] != "at_risk"
+
+
 def test_without_barriers_over_disks_that_are_not_known_it_is_at_risk() -> None:
     host = settled("strict", mounts=PG)
     BARE(host)

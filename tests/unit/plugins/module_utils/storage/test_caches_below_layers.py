@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import cache_rules, flush
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.write_cache import Target, apply, plan
@@ -124,16 +124,16 @@ def test_a_deaf_layer_elsewhere_waits_for_the_boot() -> None:
     assert (row["verdict"], row["remedy"][:6]) == ("pending", "reboot")
 
 
-def test_a_flush_owed_by_a_virtio_cache_that_is_off_turns_no_cache_on() -> None:
-    """Its cache mode and its cache are one switch: to flush it would be to turn it on."""
+def test_a_flush_owed_by_a_virtio_cache_that_is_off_turns_no_cache_on_below_a_deaf_layer() -> None:
+    """Its cache mode and its cache are one switch: to flush it would be to turn it on. So the flush stays pending."""
     host, disk = over_a_deaf_layer("vdb")
     note = f"{flush.OWED}/vdb"
     host.files[note] = ""
     target = [Target(disk.id, "disabled")]
-    apply(host, plan(host, target), target)
-    assert [mutation for mutation in host.mutations if mutation[0] != "file"][:1] == [("remove", note)]
+    with pytest.raises(ChangeFailed, match=r"vdb: a flush is pending.*observed dm-5.*Fix: reboot"):
+        apply(host, plan(host, target), target)
     assert ("attribute", "/sys/block/vdb/cache_type", "write back") not in host.mutations
-    assert disk.cache == "disabled"
+    assert (disk.cache, host.exists(note)) == ("disabled", True)
 
 
 def test_no_write_carries_fua_through_a_layer_that_drops_flushes() -> None:

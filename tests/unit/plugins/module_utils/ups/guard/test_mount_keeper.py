@@ -116,6 +116,28 @@ def test_a_flush_that_is_not_counted_is_none() -> None:
     assert f"{OWED}/sda" in host.files
 
 
+def test_a_flush_that_failed_stays_pending_where_a_run_has_switched_the_cache_off_since() -> None:
+    """A disk whose kernel cache mode is write through is sent no flush: the second attempt took that for done."""
+    host = SmallHost()
+    found = loosened(host)
+    host.disk("sda").counts = False
+    with pytest.raises(ChangeFailed, match="seen no flush counted"):
+        found.tighten()
+    vars(host.disk("sda")).update(counts=True, cache="disabled", cache_mode="write through")
+    with pytest.raises(ChangeFailed, match="sda: a flush is pending"):
+        found.tighten()
+    assert f"{OWED}/sda" in host.files
+    assert found.below == Below("8:1", ("sda",))
+
+
+def test_a_disk_whose_cache_a_run_has_flushed_and_switched_off_is_tight() -> None:
+    host = SmallHost()
+    found = loosened(host)
+    vars(host.disk("sda")).update(dirty=False, cache="disabled", cache_mode="write through")
+    found.tighten()
+    assert (host.mounts[PG].barrier, f"{OWED}/sda" in host.files) == ("on", False)
+
+
 def test_a_disk_that_takes_no_flush_must_cache_nothing() -> None:
     host = SmallHost()
     found = loosened(host)
