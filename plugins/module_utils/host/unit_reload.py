@@ -1,59 +1,82 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a unit that systemd reports as changed has changed.
+"""Whether the next start of a unit uses other files than systemd has loaded.
 
-systemd 252 compares the time of each drop-in with the time of its last load. Of a masked drop-in that is the time of
-/dev/null, which udev sets at each boot: then systemd reports a change that does not exist, until the next daemon-reload.
+systemd reports that as NeedDaemonReload, with two errors (measured with 252). It misses a new unit file in a stronger
+directory, and a new directory of drop-ins. And it compares the time of each drop-in with the time of its last load: of a
+masked drop-in that is the time of /dev/null, which udev sets at each boot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import posixpath
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from .processes import output
 from .seam import Host, Unobservable
-from .unit_names import scopes
+from .system_conf import drop_ins
+from .unit_names import scopes, template
 
 _NOTHING = "/dev/null"
 _LOADED = "UnitsLoadFinishTimestampMonotonic"
 
 
-def is_due(host: Host, names: Sequence[str], directories: Iterable[str]) -> bool:
-    """Tell whether systemd would load a unit otherwise than it has; for a unit that it reports as changed.
+class Loaded(NamedTuple):
+    """The files of a unit that systemd has loaded: its own, the one that a generator made it from, and its drop-ins, which may
+    be masked. `is_reported`: systemd reports that they have changed."""
 
-    `names`: its own name first; `directories`: those of units. False only if a drop-in is masked, and each other file and
-    each directory of drop-ins is older than the last load.
+    fragment: str
+    source: str
+    drop_ins: tuple[str, ...]
+    is_reported: bool
+
+
+def is_due(host: Host, names: Sequence[str], loaded: Loaded, directories: Sequence[str]) -> bool:
+    """Tell whether the next start of a unit uses other files than are loaded, or may do so.
+
+    `names`: its own name first; `directories`: those of units, the strongest first.
     """
     try:
-        files = _shown(host, "FragmentPath,SourcePath,DropInPaths", names[0])
-        real = [path for path in files if host.resolve(path) != _NOTHING]
-        if len(real) == len(files):
+        if _has_others(host, names, loaded, directories):
             return True
-        since = _loaded(host)
-        places = [f"{base}/{scope}.d" for name in names for scope in scopes(name) for base in directories]
-        # What was removed is no longer in its directory, or the directory is gone.
-        expected = dict.fromkeys((*real, *(path.rpartition("/")[0] for path in files)))
-        present = (path for path in dict.fromkeys(places) if path not in expected and host.exists(path))
-        return any(_is_newer(host, path, since) for path in (*expected, *present))
-    except (Unobservable, ValueError, IndexError):
+        real = [path for path in loaded.drop_ins if host.resolve(path) != _NOTHING]
+        if not loaded.is_reported or len(real) == len(loaded.drop_ins):
+            return loaded.is_reported
+        since = _last_load(host)
+        return any(_is_newer(host, path, since) for path in (loaded.fragment, loaded.source, *real) if path)
+    except (Unobservable, ValueError):
         return True
 
 
-def _shown(host: Host, properties: str, *names: str) -> list[str]:
-    """Return the words of all values of properties."""
-    text = output(host, ["systemctl", "show", f"--property={properties}", *(("--", *names) if names else ())])
-    return " ".join(line.partition("=")[2] for line in text.split("\n")).split()
+def _has_others(host: Host, names: Sequence[str], loaded: Loaded, directories: Sequence[str]) -> bool:
+    """Tell whether a unit file or drop-in is there that systemd has not loaded."""
+    mains = (f"{base}/{name}" for name in (names[0], template(names[0])) for base in directories)
+    main = next((path for path in mains if host.exists(path)), None)
+    if main and loaded.fragment and host.resolve(main) != host.resolve(loaded.fragment):
+        return True
+    places = dict.fromkeys(
+        f"{base}/{scope}.d" for name in names for scope in scopes(name) for base in directories
+    )
+    known = {_place(host, path) for path in loaded.drop_ins}
+    return any(_place(host, path) not in known for path in drop_ins(host, places))
 
 
-def _loaded(host: Host) -> float:
+def _place(host: Host, path: str) -> str:
+    """Return the path of a drop-in below its real directory: /lib can be a link to /usr/lib."""
+    return f"{host.resolve(posixpath.dirname(path))}/{posixpath.basename(path)}"
+
+
+def _last_load(host: Host) -> float:
     """Return when systemd last loaded its units, in seconds since the epoch by the clock of now.
 
-    systemd's clock stands still while a host is suspended: then the result is too early, and more files are newer.
+    systemd's clock stands still while a host is suspended: then the result is too early, and more files are newer. Raises
+    Unobservable, ValueError.
     """
-    (microseconds,) = _shown(host, _LOADED)
+    microseconds = output(host, ["systemctl", "show", f"--property={_LOADED}"]).strip().partition("=")[2]
     now = float(output(host, ["date", "+%s.%N"]))
-    return now - float(host.read("/proc/uptime").split()[0]) + int(microseconds) / 1e6
+    return now - float(host.read("/proc/uptime").partition(" ")[0]) + int(microseconds) / 1e6
 
 
 def _is_newer(host: Host, path: str, since: float) -> bool:

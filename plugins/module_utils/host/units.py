@@ -19,17 +19,19 @@ from .seam import Host, Unobservable
 from .textfile import Malformed, Read, split
 from .unit_names import template
 
-#: Where units lie (systemd.unit(5)), those that a generator or an administrator made meanwhile too.
+#: Where units lie (systemd.unit(5)), those that a generator or an administrator made meanwhile too; the strongest first.
 DIRECTORIES = (
+    "/run/systemd/transient",
     "/etc/systemd/system",
     "/run/systemd/system",
-    "/run/systemd/transient",
     "/run/systemd/generator",
-    "/run/systemd/generator.late",
     "/usr/local/lib/systemd/system",
     "/usr/lib/systemd/system",
     "/lib/systemd/system",
+    "/run/systemd/generator.late",
 )
+#: Where `systemctl set-property` and `systemctl edit` of a running unit write.
+_CONTROLS = ("/etc/systemd/system.control", "/run/systemd/system.control")
 #: Units that start this one.
 _STARTERS = ("WantedBy", "RequiredBy", "BoundBy", "UpheldBy", "TriggeredBy")
 _PROPERTIES = (
@@ -44,6 +46,9 @@ _PROPERTIES = (
     "ExecStart",
     "MainPID",
     "NeedDaemonReload",
+    "FragmentPath",
+    "SourcePath",
+    "DropInPaths",
     "Environment",
     "EnvironmentFiles",
     "After",
@@ -85,7 +90,7 @@ _SPAN = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s|min|h|d|w|month|y)", re.ASCII)
 class Unit(NamedTuple):
     """One service. `load`, `active` and `enabled` are systemd's words; `argv` is that of its first
     command, as systemd prints it (words are not told apart any more). `main` is the process that systemd
-    takes for the service, 0 where it knows none. `stale`: its file has changed since systemd read it. `environment` is
+    takes for the service, 0 where it knows none. `stale`: its files may have changed since systemd read them. `environment` is
     as systemd prints it, and may hold passwords: for this module alone; `files` are more of it. `starters`: units that
     start it, as far as systemd has them loaded. `mounts`: mount units without which it does not start, and for which it
     waits. `manager`: the environment of systemd itself, None where it was not asked or is not known."""
@@ -101,6 +106,7 @@ class Unit(NamedTuple):
     argv: str
     main: int
     stale: bool = False
+    loaded: unit_reload.Loaded = unit_reload.Loaded("", "", (), False)
     environment: str = ""
     files: tuple[str, ...] = ()
     starters: tuple[str, ...] = ()
@@ -161,7 +167,8 @@ def show(host: Host, names: Iterable[str], starts: bool = False) -> tuple[dict[s
     units = [
         unit._replace(
             manager=manager,
-            stale=unit.stale and unit_reload.is_due(host, (unit.name, *unit.names), DIRECTORIES),
+            stale=unit.load == "loaded"
+            and unit_reload.is_due(host, (unit.name, *unit.names), unit.loaded, (*_CONTROLS, *DIRECTORIES)),
         )
         for unit in parse(result.stdout)
     ]
@@ -236,6 +243,12 @@ def _unit(fields: dict[str, str]) -> Unit:
         argv=program["argv"] if program else "",
         main=int(main) if re.fullmatch(r"\d{1,9}", main, re.ASCII) else 0,
         stale=fields.get("NeedDaemonReload") == "yes",
+        loaded=unit_reload.Loaded(
+            fields.get("FragmentPath", ""),
+            fields.get("SourcePath", ""),
+            tuple(_unit_names(fields.get("DropInPaths", ""))),
+            fields.get("NeedDaemonReload") == "yes",
+        ),
         environment=fields.get("Environment", ""),
         starters=tuple(name for key in _STARTERS for name in fields.get(key, "").split()),
         mounts=tuple(

@@ -16,6 +16,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     Result,
     Unobservable,
 )
+from ansible_collections.durable.dbhost.plugins.module_utils.host.unit_names import scopes
 
 from .fake_host import STATUS, FakeHost, Tree
 
@@ -209,9 +210,16 @@ class ProcHost(FakeHost):
         for name in asked:
             said = {"Id": name, "Names": name, "LoadState": "loaded", "ActiveState": "active"}
             said.update(started_at(self.noted_boot))
+            # As after a daemon-reload.
+            said["DropInPaths"] = " ".join(self._drop_ins(name))
             said.update(self.units.get(name, {"LoadState": "not-found"}))
             blocks.append("".join(f"{key}={value}\n" for key, value in said.items()))
         return Result(0, "\n".join(blocks), "")
+
+    def _drop_ins(self, unit: str) -> list[str]:
+        places = tuple(f"/systemd/system/{scope}.d" for scope in scopes(unit))
+        paths = (*self.files, *self.links)
+        return [path for path in paths if path.endswith(".conf") and posixpath.dirname(path).endswith(places)]
 
     def _look(self, path: str) -> None:
         if path.startswith("/proc/"):

@@ -194,79 +194,131 @@ def _raise(error: Exception) -> Result:
     raise error
 
 
-class Masked(ProcHost):
-    """A machine on which udev has set the times of /dev/null, so that systemd reports a masked drop-in as changed."""
+class Loaded(ProcHost):
+    """A machine whose systemd has loaded a unit with two drop-ins, 20 s after the boot; one of them is masked.
 
-    DROP_IN = f"{ETC}/a.service.d/site.conf"
-    LOADED = 1700000020.0
+    udev has set the times of /dev/null since, so systemd reports a change.
+    """
+
+    UNIT, ALL, MASKED = f"{LIB}/a@.service", f"{LIB}/service.d/all.conf", f"{ETC}/a@.service.d/site.conf"
+    AT = 1700000020.0
 
     def __init__(self) -> None:
         super().__init__()
-        self.changed: dict[str, float] = {"/dev/null": self.LOADED + 5}
-        self.files.update(
-            {"/dev/null": "", f"{LIB}/a.service": "[Service]\n", "/proc/uptime": "100.00 150.00\n"}
-        )
-        self.files[f"{LIB}/service.d/all.conf"] = "[Service]\n"
-        self.links[self.DROP_IN] = "/dev/null"
-        self.units["a.service"] = {"NeedDaemonReload": "yes"}
+        self.changed: dict[str, float] = {"/dev/null": self.AT + 5}
+        self.files.update({"/dev/null": "", self.UNIT: "[Service]\n", self.ALL: "[Service]\n"})
+        self.files["/proc/uptime"] = "100.00 150.00\n"
+        self.links[self.MASKED] = "/dev/null"
+        self.units["a@1.service"] = {
+            "Names": "a@1.service alias.service",
+            "FragmentPath": self.UNIT,
+            "DropInPaths": f"{self.ALL} {self.MASKED}",
+            "NeedDaemonReload": "yes",
+        }
         self.commands["date", "+%s.%N"] = "1700000100.0\n"
         self.load_at("20000000")
-        self.made_of(f"{LIB}/a.service", f"{LIB}/service.d/all.conf", self.DROP_IN)
 
     def load_at(self, microseconds: str) -> None:
         """Set when systemd last loaded its units, since the boot."""
         argv = ("systemctl", "show", "--property=UnitsLoadFinishTimestampMonotonic")
         self.commands[argv] = f"UnitsLoadFinishTimestampMonotonic={microseconds}\n"
 
-    def made_of(self, file: str, *drop_ins: str) -> None:
-        """Set the files that systemd has loaded for the unit."""
-        argv = ("systemctl", "show", "--property=FragmentPath,SourcePath,DropInPaths", "--", "a.service")
-        self.commands[argv] = f"FragmentPath={file}\nSourcePath=\nDropInPaths={' '.join(drop_ins)}\n"
+    def is_stale(self) -> bool:
+        """Tell what is reported of the unit."""
+        return show(self, ["a@1.service"])[0]["a@1.service"].stale
 
     def status(self, path: str) -> Status:
         return super().status(path)._replace(changed=self.changed.get(path, 1.0))
 
 
 def test_a_masked_drop_in_alone_is_no_change_of_a_unit() -> None:
-    assert not show(Masked(), ["a.service"])[0]["a.service"].stale
-    host = Masked()
-    host.made_of(f"{LIB}/a.service", f"{LIB}/service.d/all.conf")
-    assert show(host, ["a.service"])[0]["a.service"].stale
+    """udev sets the times of /dev/null at each boot."""
+    host = Loaded()
+    assert not host.is_stale()
+    host.units["a@1.service"]["DropInPaths"] = host.ALL
+    assert host.is_stale()
+
+
+@pytest.mark.parametrize("path", [Loaded.UNIT, Loaded.ALL, "/etc/init.d/a"])
+def test_a_file_that_was_changed_after_systemd_loaded_it(path: str) -> None:
+    host = Loaded()
+    host.files["/etc/init.d/a"] = "#!/bin/sh\n"
+    host.units["a@1.service"]["SourcePath"] = "/etc/init.d/a"
+    assert not host.is_stale()
+    host.changed[path] = host.AT + 1
+    assert host.is_stale()
+
+
+@pytest.mark.parametrize("path", [Loaded.UNIT, Loaded.ALL, "/proc/uptime"])
+def test_a_file_that_is_gone_is_a_change(path: str) -> None:
+    host = Loaded()
+    del host.files[path]
+    assert host.is_stale()
 
 
 @pytest.mark.parametrize(
     "path",
     [
-        f"{LIB}/a.service",
-        f"{LIB}/service.d/all.conf",
-        # A drop-in was added, and one was removed.
-        f"{LIB}/service.d",
-        f"{ETC}/a.service.d",
-        f"{RUN}/system/a.service.d",
-        f"{ETC}/alias.service.d",
+        f"{ETC}/a@1.service.d/new.conf",
+        f"{ETC}/a@.service.d/new.conf",
+        f"{ETC}/service.d/new.conf",
+        f"{ETC}/alias.service.d/new.conf",
+        f"{RUN}/system/a@1.service.d/new.conf",
+        f"{ETC}.control/a@1.service.d/new.conf",
+        # It hides one that is loaded.
+        f"{ETC}/service.d/all.conf",
+        # A unit file in a stronger directory, and that of an instance.
+        f"{ETC}/a@.service",
+        f"{LIB}/a@1.service",
     ],
 )
-def test_a_unit_with_a_masked_drop_in_and_another_change_has_changed(path: str) -> None:
-    host = Masked()
-    host.units["a.service"]["Names"] = "a.service alias.service"
-    host.files.setdefault(f"{path}/x.conf" if path.endswith(".d") else path, "")
-    assert not show(host, ["a.service"])[0]["a.service"].stale
-    host.changed[path] = host.LOADED + 1
-    assert show(host, ["a.service"])[0]["a.service"].stale
+def test_a_file_that_systemd_has_not_loaded_is_a_change_that_it_does_not_report(path: str) -> None:
+    """systemd 252 looks only into directories that it found at its last load: the host was green before such a boot."""
+    host = Loaded()
+    host.units["a@1.service"]["NeedDaemonReload"] = "no"
+    assert not host.is_stale()
+    host.files[path] = "[Service]\n"
+    assert host.is_stale()
 
 
-@pytest.mark.parametrize("path", [f"{LIB}/a.service", "/proc/uptime"])
-def test_a_unit_whose_files_cannot_be_compared_has_changed(path: str) -> None:
-    host = Masked()
-    del host.files[path]
-    assert show(host, ["a.service"])[0]["a.service"].stale
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{ETC}/a@1.service.d/new.conf.bak",
+        f"{ETC}/a@2.service.d/new.conf",
+        f"{ETC}/b.service.d/new.conf",
+        f"{LIB}/a@.service.d/site.conf",
+        f"{RUN}/generator.late/a@1.service",
+    ],
+)
+def test_a_file_that_the_unit_does_not_use_is_no_change(path: str) -> None:
+    host = Loaded()
+    if path.endswith("a@1.service"):
+        host.units["a@1.service"]["FragmentPath"] = host.UNIT.replace("a@", "a@1")
+        host.files[f"{LIB}/a@1.service"] = "[Service]\n"
+    host.files[path] = "[Service]\n"
+    assert not host.is_stale()
+
+
+def test_a_link_of_lib_is_no_other_directory() -> None:
+    host = Loaded()
+    host.links["/lib"] = "/usr/lib"
+    for path in (host.UNIT, host.ALL):
+        host.files[f"/usr{path}"] = host.files.pop(path)
+    assert not host.is_stale()
+
+
+def test_a_unit_that_is_masked_from_the_next_boot_on_has_changed() -> None:
+    host = Loaded()
+    host.links[f"{ETC}/a@1.service"] = "/dev/null"
+    assert host.is_stale()
 
 
 @pytest.mark.parametrize("said", ["", "n/a"])
-def test_a_unit_has_changed_where_systemd_reports_no_load(said: str) -> None:
-    host = Masked()
+def test_a_unit_may_have_changed_where_systemd_reports_no_load(said: str) -> None:
+    host = Loaded()
     host.load_at(said)
-    assert show(host, ["a.service"])[0]["a.service"].stale
+    assert host.is_stale()
 
 
 def test_files_of_an_environment_are_read_up_to_a_bound() -> None:
