@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
@@ -61,6 +62,7 @@ class Act(NamedTuple):
 
     `kind` and `words`: `write` (path, value), `command` (its arguments), `options` (mount point or device, options),
     `barriers` (TuneD's value), or `script` (text that is not understood). `is_certain`: it is done at each boot.
+    `is_resolved`: the component names the disks by what outlives a boot, and `words` has the kernel names of this one.
     """
 
     by: str
@@ -68,6 +70,7 @@ class Act(NamedTuple):
     kind: str
     words: tuple[str, ...]
     is_certain: bool = True
+    is_resolved: bool = False
 
     @property
     def text(self) -> str:
@@ -78,7 +81,11 @@ class Act(NamedTuple):
 
 
 class Device(NamedTuple):
-    """A block device as other components name it: by kernel name, links in /dev, directories and numbers in /sys."""
+    """A block device as other components name it: by kernel name, links in /dev, directories and numbers in /sys.
+
+    `peers`: kernel name and number of each other disk of its driver. The kernel gives these in the order in which it finds
+    the disks, which another boot can change.
+    """
 
     name: str
     number: str = ""
@@ -89,6 +96,19 @@ class Device(NamedTuple):
     control: str | None = None
     model: str = ""
     serial: str = ""
+    peers: tuple[tuple[str, str], ...] = ()
+
+    def under_each_name(self) -> list[Device]:
+        """Return the device under each kernel name that it can have at the next boot: its own, and those of its peers."""
+        return [
+            self._replace(
+                name=name,
+                number=number,
+                places=tuple(f"{posixpath.dirname(place)}/{name}" for place in self.places),
+                peers=(),
+            )
+            for name, number in ((self.name, self.number), *self.peers)
+        ]
 
     def is_named(self, word: str) -> bool:
         """Tell whether a path in /dev, which may be a pattern, names the device, or a partition or controller of it."""

@@ -60,7 +60,7 @@ class State(NamedTuple):
 
 
 def after(state: State, act: Act, device: Device, is_late: bool) -> State:
-    """Return the state of a disk after an act."""
+    """Return the state of a disk after an act; the names in it are those that the disk has when it acts."""
     if act.kind == "write":
         attribute = device.attribute(act.words[0])
         return after_write(state, attribute, act.words[1], act, device, is_late) if attribute else state
@@ -207,5 +207,22 @@ def last(state: State, groups: Iterable[list[Act]], device: Device) -> State:
 
 def _through(state: State, group: list[Act], device: Device) -> State:
     for act in group:
-        state = after(state, act, device, True)
+        state = _after_by_name(state, act, device)
     return state
+
+
+def _after_by_name(state: State, act: Act, device: Device) -> State:
+    """Return the state of a disk after an act of a file, which has the names of this boot.
+
+    An act that names disks by kernel name may reach another one at the next boot. What it sets is unknown then, for each
+    disk that can have the name, unless it does the same with all of them.
+    """
+    if act.is_resolved:
+        return after(state, act, device, True)
+    found, *others = [after(state, act, each, True) for each in device.under_each_name()]
+    differing = [each for each in others if each != found]
+    act = act._replace(is_certain=False)
+    for setting in _OF_DISKS if differing else ():
+        if any(each.of(setting) != state.of(setting) for each in (found, *differing)):
+            found = found.put(setting, Value(UNKNOWN, act, True))
+    return found

@@ -77,10 +77,20 @@ def read(host: Host) -> Rules:
 
 
 def of_disk(
-    host: Host, rules: Rules, name: str, properties: Mapping[str, str], action: str, known: str | None
+    host: Host,
+    rules: Rules,
+    name: str,
+    properties: Mapping[str, str],
+    action: str,
+    known: str | None,
+    peers: Iterable[str] = (),
 ) -> Found:
-    """Return what rules do with a disk at an event; `known` is the name by which our rules match it."""
+    """Return what rules do with a disk at an event; `known` is the name by which our rules match it.
+
+    `peers`: other kernel names that it can have at the next boot.
+    """
     device = udev_rules.Device.of_block(host, name, properties, action)
+    device.peers = tuple(peers)
     found = Found([], [], [], [])
     ours = _asked(known)
     for step in _steps(host, rules.rules, device):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -44,6 +45,8 @@ SOURCES: dict[str, _Reader] = {
     udisks.BY: lambda host, devices, _properties: udisks.collect(host, devices),
     generators.BY: lambda host, *_: generators.collect(host),
 }
+#: The beginning of the names that a driver gives to disks.
+_DRIVER = re.compile(r"sd|vd|xvd|nvme|mmcblk")
 #: Setting of a mount -> what of it a remount sets.
 _OF_MOUNTS = (BARRIER, ATIME)
 _UNREAD = "what other components set at boot cannot be read"
@@ -71,9 +74,8 @@ class Last:
         self, host: Host, properties: Mapping[str, Mapping[str, str]], disks: list[dict[str, Any]]
     ) -> None:
         self.host, self.properties = host, properties
-        self.devices = {
-            disk["name"]: device_of(host, disk, properties.get(disk["name"], {})) for disk in disks
-        }
+        devices = [device_of(host, disk, properties.get(disk["name"], {})) for disk in disks]
+        self.devices = {device.name: device._replace(peers=_peers(device, devices)) for device in devices}
         self.found = self._collect()
 
     def disk(self, facts: dict[str, Any]) -> dict[str, Any]:
@@ -162,7 +164,8 @@ class Last:
         ends: list[State] = []
         reached: set[str] = set()
         for action in ("add", "change"):
-            found = foreign_rules.of_disk(self.host, self.found.rules, name, properties, action, known)
+            peers = [peer for peer, _number in device.peers]
+            found = foreign_rules.of_disk(self.host, self.found.rules, name, properties, action, known, peers)
             if action == "add" and self.found.rules.applies_hdparm_conf:
                 found.runs_before.extend(self.found.hdparm)
             reached.update(found.reached)
@@ -220,6 +223,16 @@ def device_of(host: Host, disk: Mapping[str, Any], properties: Mapping[str, str]
         None if disk["control"] in (None, "none") else str(disk["control"]),
         properties.get("ID_MODEL", ""),
         properties.get("ID_SERIAL_SHORT") or properties.get("ID_SERIAL", ""),
+    )
+
+
+def _peers(device: Device, devices: list[Device]) -> tuple[tuple[str, str], ...]:
+    """Return name and number of the other disks of a driver."""
+    driver = _DRIVER.match(device.name)
+    return tuple(
+        (each.name, each.number)
+        for each in devices
+        if driver and each.name != device.name and each.name.startswith(driver[0])
     )
 
 

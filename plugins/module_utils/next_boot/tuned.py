@@ -38,6 +38,7 @@ _KEYS = ("elevator", "readahead")
 _YES = ("1", "true", "True")
 #: Values of disable_barriers with which barriers stay.
 _NO = ("", "0", "false", "no", "n", "off")
+_GLOB = re.compile(r"[*?\[]")
 _COMMA = re.compile(r"\s*[,;]\s*")
 #: "4096", "8192 s" (sectors), and after a sign only where that is more, or less, than what is there.
 _READAHEAD = re.compile(r"([<>]?)\s*(\d{1,9})\s*(s?)", re.ASCII)
@@ -121,7 +122,9 @@ def _acts_of(
             attribute = {"elevator": "queue/scheduler", "readahead": "queue/read_ahead_kb"}[key]
             for disk in (each for each, properties in disks.items() if _is_of(unit, each, properties)):
                 path = f"/sys/block/{disk}/{attribute}"
-                found.append(Act(BY, source, "write", (path, _plain(key, value)), certain))
+                found.append(
+                    Act(BY, source, "write", (path, _plain(key, value)), certain, _is_resolved(unit))
+                )
         elif kind == "sysfs" and key.startswith("/sys/"):
             found.append(Act(BY, source, "write", (key, value), certain))
         elif kind == "mounts" and key == "disable_barriers" and value.lower() not in _NO:
@@ -157,6 +160,12 @@ def _is_of(unit: _Unit, disk: str, properties: Mapping[str, str]) -> bool:
     return any(fnmatchcase(disk, word) for word in taken) and not any(
         fnmatchcase(disk, word) for word in refused
     )
+
+
+def _is_resolved(unit: _Unit) -> bool:
+    """Tell whether a section names no disk by its whole kernel name, which another disk may have at the next boot."""
+    words = _COMMA.split(unit.get("devices", "").strip())
+    return bool(unit.get("devices_udev_regex")) or not any(word and not _GLOB.search(word) for word in words)
 
 
 def _plain(key: str, value: str) -> str:

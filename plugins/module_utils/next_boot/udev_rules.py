@@ -128,6 +128,8 @@ class Device:
         self.host, self.path, self.action = host, path, action
         self.properties = dict(properties)
         self.links = set(properties.get("DEVLINKS", "").split())
+        #: Other kernel names that the device can have at the next boot.
+        self.peers: tuple[str, ...] = ()
         self._attributes: dict[str, str | None] = {}
 
     @classmethod
@@ -320,12 +322,12 @@ def _matches(token: Token, device: Device) -> str:
     value = {
         "ACTION": device.action,
         "DEVPATH": device.path[len("/sys") :],
-        "KERNEL": device.kernel,
-        "NAME": device.kernel,
         "SUBSYSTEM": device.properties.get("SUBSYSTEM") or _subsystem(device, device.path),
         "DRIVER": posixpath.basename(device.linked(f"{device.path}/driver")),
         "ENV": device.properties.get(token.name, ""),
     }.get(token.key)
+    if token.key in ("KERNEL", "NAME"):
+        return _compare_name(token, device)
     if token.key == "ATTR":
         return _of_attribute(token, device, device.path)
     return MAYBE if value is None else _compare(token, value)
@@ -349,8 +351,10 @@ def _of_parent(token: Token, device: Device, path: str) -> str:
         return _of_attribute(token, device, path)
     if key == "TAG":
         return MAYBE
+    if key == "KERNEL" and path == device.path:
+        return _compare_name(token, device)
     value = {
-        "KERNEL": device.kernel if path == device.path else posixpath.basename(path),
+        "KERNEL": posixpath.basename(path),
         "SUBSYSTEM": _subsystem(device, path),
         "DRIVER": posixpath.basename(device.linked(f"{path}/driver")),
     }[key]
@@ -381,6 +385,12 @@ def _is_there(token: Token, device: Device) -> str:
 
 def _compare(token: Token, value: str) -> str:
     return _answer(_is_like(token, value) == (token.op == "=="))
+
+
+def _compare_name(token: Token, device: Device) -> str:
+    """Compare each kernel name that the device can have: maybe if the answer depends on which."""
+    found = {_compare(token, name) for name in (device.kernel, *device.peers)}
+    return found.pop() if len(found) == 1 else MAYBE
 
 
 def _is_like(token: Token, value: str) -> bool:

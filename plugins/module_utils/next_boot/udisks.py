@@ -41,5 +41,5 @@ def parse(text: str, path: str, devices: list[Device]) -> list[Act]:
                     f"-W{1 if state and state[1] in ('true', '1') else 0}",
                     f"/dev/{device.name}",
                 )
-                found.append(Act(BY, f"{path} line {row}", "command", command))
+                found.append(Act(BY, f"{path} line {row}", "command", command, is_resolved=True))
     return found

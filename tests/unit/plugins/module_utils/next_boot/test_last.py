@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.next_boot import effects, remounts
+from ansible_collections.durable.dbhost.plugins.module_utils.next_boot import effects, last, remounts
 from ansible_collections.durable.dbhost.plugins.module_utils.next_boot.acts import Act, Device
 from ansible_collections.durable.dbhost.plugins.module_utils.next_boot.effects import State, Value
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import cache_rules, scheduler_rules
@@ -27,8 +27,15 @@ ADD = 'ACTION=="add|change", SUBSYSTEM=="block"'
 RC = "#!/bin/sh -e\n# at each boot\n"
 UNIT = "/etc/systemd/system/tune.service"
 WANTS = "/etc/systemd/system/multi-user.target.wants"
-RULES = "/etc/udev/rules.d/70-site.rules"
+RULES, LATE_RULES = "/etc/udev/rules.d/70-site.rules", "/etc/udev/rules.d/zzz-site.rules"
 GENERATOR = "/etc/systemd/system-generators/zz-site"
+
+
+@pytest.fixture(autouse=True)
+def names_stay(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Each disk is the only one of its driver, but for the tests of kernel names: then a kernel name is its own."""
+    if request.cls is not TestKernelNames:
+        monkeypatch.setattr(last, "_peers", lambda *_: ())
 
 
 def ready(state: str = "disabled", readahead: str = "512") -> BigHost:
@@ -1086,3 +1093,47 @@ class TestTuned:
         (mount,) = [each for each in collect(host, NOW)["mounts"] if each["target"] == "/"]
         assert mount["persisted"][setting] == value != before["persisted"][setting]
         assert " line " in mount["evidence"][f"persisted.{setting}"]["source"]
+
+
+class TestKernelNames:
+    """sda of this boot can be sdb of the next one: a prediction for sda alone was wrong for both."""
+
+    @pytest.mark.parametrize(
+        "files",
+        [
+            {"/etc/rc.local": f"{RC}hdparm -W1 /dev/sda\n"},
+            {"/etc/cron.d/x": "@reboot root /sbin/hdparm -W 1 /dev/sda\n"},
+            {LATE_RULES: f'{ADD}, KERNEL=="sda", RUN+="/sbin/hdparm -W1 $devnode"\n'},
+        ],
+    )
+    def test_a_kernel_name_can_be_that_of_each_disk_of_its_driver(self, files: dict[str, str]) -> None:
+        host = ready()
+        plant(host, files)
+        assert [seen(host, disk)["cache"] for disk in ("sda", "sdb")] == ["unknown", "unknown"]
+        assert seen(host, "vdb")["cache"] == "disabled"
+
+    def test_a_section_of_tuned_that_names_a_disk_can_be_about_each(self) -> None:
+        host = ready()
+        plant(host, tuned("[disk]\ndevices=sda\nelevator=bfq\n"))
+        assert [seen(host, disk)["scheduler"] for disk in ("sda", "sdb")] == ["unknown", "unknown"]
+
+    def test_of_a_driver_with_one_disk_it_is_its_own(self) -> None:
+        host = ready()
+        plant(host, {"/etc/sysfs.conf": "block/nvme0n1/queue/write_cache = write through\n"})
+        assert seen(host, "nvme0n1")["mode"] == "write through"
+
+    @pytest.mark.parametrize(
+        ("files", "disks"),
+        [
+            ({"/etc/tmpfiles.d/x.conf": "w /sys/block/sd*/queue/scheduler - - - - bfq\n"}, ("sda", "sdb")),
+            (tuned("[disk]\nelevator=bfq\n"), ("sda", "sdb")),
+            (tuned("[disk]\ndevices_udev_regex=DEVNAME=/dev/sda$\nelevator=bfq\n"), ("sda",)),
+            ({LATE_RULES: f'{ADD}, KERNEL=="sd[a-z]", ATTR{{queue/scheduler}}="bfq"\n'}, ("sda",)),
+        ],
+    )
+    def test_what_is_done_with_all_disks_of_a_driver_is_certain(
+        self, files: dict[str, str], disks: tuple[str, ...]
+    ) -> None:
+        host = ready()
+        plant(host, files)
+        assert {seen(host, disk)["scheduler"] for disk in disks} == {"bfq"}
