@@ -314,12 +314,19 @@ def _is_absent(instance: dict[str, Any], name: str) -> bool:
 
 
 def _is_moot(instance: dict[str, Any], rule: Rule) -> bool:
-    if not rule.unless:
-        return False
-    other, word = rule.unless
-    seen = instance["settings"].get(other, {})
     # What the next start brings counts as well.
-    return seen.get("running") in (word, "stopped") and bool(seen.get("persisted") == word)
+    words = (*rule.unless[1:], "stopped")
+    return _decides(instance, rule, "running") in words and _is_without_effect(instance, rule, "persisted")
+
+
+def _is_without_effect(instance: dict[str, Any], rule: Rule, when: str) -> bool:
+    """Tell whether another setting takes the effect away, `running` or `persisted`."""
+    return bool(rule.unless) and _decides(instance, rule, when) == rule.unless[1]
+
+
+def _decides(instance: dict[str, Any], rule: Rule, when: str) -> Any:
+    """Return the value of the setting on which a rule's effect depends, None without one."""
+    return instance["settings"].get(rule.unless[0], {}).get(when) if rule.unless else None
 
 
 def _risks(subject: Subject, rows: list[Setting]) -> Iterator[str]:
@@ -332,6 +339,9 @@ def _risks(subject: Subject, rows: list[Setting]) -> Iterator[str]:
         wrong = (
             rule and rule.loses and row.running not in (UNKNOWN, "stopped") and not rule.allows(row.running)
         )
+        # A running state decides a risk, whatever the next start brings, and whether or not that is known.
+        if rule and _is_without_effect(instance, rule, "running"):
+            continue
         if wrong and row.klass == "safety" and row.verdict != "ok":
             why = f"commits of {label} can vanish: {row.setting} is {row.running} ({row.target})"
             yield f"{why}; {row.remedy or MEND}"
