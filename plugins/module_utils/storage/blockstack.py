@@ -15,7 +15,7 @@ from ..host.observation import UNKNOWN
 from ..host.seam import Host, Unobservable
 from . import disk_kinds, multipath
 from .drbd import Drbd
-from .mapper_targets import NO_RULE, PARITY, parse_tables, understand
+from .mapper_targets import NO_RULE, PARITY, parse_tables, understand, why_not_level
 
 #: What made a device-mapper device, by the first word of its uuid.
 _MAKERS = {"LVM": "lvm", "CRYPT": "crypt", "mpath": "multipath"}
@@ -308,6 +308,8 @@ class Blocks:
         level = self._text(f"{path}/md/level")
         if not level:
             return _not_understood(name, "md array without a level", below)
+        if why_not_level(level):
+            return _not_understood(name, "md", below, why_not_level(level))
         policy = self._text(f"{path}/md/consistency_policy")
         action = self._text(f"{path}/md/sync_action")
         degraded = self._text(f"{path}/md/degraded")

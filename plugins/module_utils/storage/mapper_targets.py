@@ -30,6 +30,9 @@ NO_RULE = "no rule here says what it promises"
 _TABLE = re.compile(r"^(?P<name>.*): \d+ \d+ (?P<target>\S+)(?: (?P<arguments>.*))?$")
 #: Levels that write data and parity apart: a crash between the two can cost older data.
 PARITY = re.compile(r"raid[456]")
+#: Levels of md and of dm's raid target that pass a flush on to each member: md(4), dm-raid.rst. Not multipath, faulty and
+#: container of md.
+_LEVEL = re.compile(r"linear|raid(?:10|[01456])(?:_\w+)?", re.ASCII)
 _CACHE_MODES = ("writeback", "writethrough", "passthrough")
 #: Features of dm-cache that say nothing of flushes.
 _CACHE_FEATURES = ("metadata2", "no_discard_passdown")
@@ -68,8 +71,16 @@ def understand(target: str, arguments: str, kernel: tuple[int, ...]) -> Segment:
     return read(target, arguments.split(" ")) if read else Segment(target, reason=NO_RULE)
 
 
+def why_not_level(level: str) -> str:
+    """Return why it is not known what an array of a level does with a flush, '' if it is."""
+    known = "linear and RAID 0, 1, 4, 5, 6 and 10"
+    return "" if _LEVEL.fullmatch(level) else f"observed level {level}, expected one of {known}"
+
+
 def _raid(_target: str, words: list[str]) -> Segment:
     level = words[0]
+    if why_not_level(level):
+        return Segment(level, reason=why_not_level(level))
     return Segment(level, write_hole=bool(PARITY.match(level)) and "journal_dev" not in words)
 
 

@@ -103,6 +103,12 @@ def test_a_volume_on_a_mirror_goes_down_to_both_disks() -> None:
         (md("md9", "raid1", ("sdc1", "sdd1"), NUMBER), "md", "raid1"),
         (md("md9", "raid10", ("sdc1", "sdd1"), NUMBER), "md", "raid10"),
         (md("md9", "linear", ("sdc1", "sdd1"), NUMBER), "md", "linear"),
+        (md("md9", "raid0", ("sdc1", "sdd1"), NUMBER), "md", "raid0"),
+        (
+            dm("dm-9", "LVM", ("sdc1",), NUMBER, "raid raid6_ls_6 3 0 region_size 4096 2 8:33"),
+            "lvm",
+            "raid6_ls_6",
+        ),
     ],
 )
 def test_every_layer_that_is_understood(layer: FakeLayer, type_: str, detail: str) -> None:
@@ -168,6 +174,25 @@ def test_a_layer_without_a_rule_is_unknown_and_named(name: str, kind: str, parti
     assert stack.disks == ()
     assert types(stack)[-1] == (name, "unknown", kind)
     assert stack.reasons == (f"{name} is a {kind} device: no rule here says what it promises",)
+
+
+@pytest.mark.parametrize(
+    ("layer", "level"),
+    [
+        (md("md9", "multipath", ("sdc1",), NUMBER), "multipath"),
+        (md("md9", "faulty", ("sdc1",), NUMBER), "faulty"),
+        (md("md9", "container", ("sdc1",), NUMBER), "container"),
+        (md("md9", "raid7", ("sdc1",), NUMBER), "raid7"),
+        (dm("dm-9", "LVM", ("sdc1",), NUMBER, "raid raid7 3 0 region_size 4096 2 8:33"), "raid7"),
+    ],
+)
+def test_an_array_of_a_level_that_is_not_known_is_unknown(layer: FakeLayer, level: str) -> None:
+    """The host was durable with each of them."""
+    stack = walk(over(layer), NUMBER)
+    assert types(stack)[0][1] == "unknown"
+    (reason,) = stack.reasons
+    assert f"observed level {level}, expected one of linear and RAID" in reason
+    assert stack.disks == ("sdc",)
 
 
 @pytest.mark.parametrize("mode", ["writeback", "writethrough", "writearound", "none"])
