@@ -10,17 +10,22 @@ from typing import Any, NamedTuple
 
 from .. import catalog
 
+#: File systems that a boot makes empty.
+_IN_MEMORY = ("tmpfs", "ramfs")
+
 
 class Placement(NamedTuple):
     """The mounts (as `durable_storage` tells of them), and what could not be placed, in plain words.
 
     `examples`: {device of a mount: a directory on it}. `temporary`: mounts that hold nothing of it but temporary files.
+    `in_memory`: what of `unknown` is a directory of its data on a file system that is in memory.
     """
 
     mounts: tuple[dict[str, Any], ...]
     unknown: tuple[str, ...]
     examples: dict[str, str]
     temporary: tuple[dict[str, Any], ...] = ()
+    in_memory: tuple[str, ...] = ()
 
 
 def place(instance: dict[str, Any], storage: dict[str, Any]) -> Placement:
@@ -37,7 +42,16 @@ def place(instance: dict[str, Any], storage: dict[str, Any]) -> Placement:
     scratch = _scratch(instance, storage)
     over = [mount for mount in storage["mounts"] if scratch and not scratch.isdisjoint(mount["targets"])]
     temporary = {mount["device"]: mount for mount in over if mount["device"] not in found}
-    return Placement(tuple(found.values()), tuple(unknown), examples, tuple(temporary.values()))
+    # What is mounted somewhere in a directory need not hold its data.
+    real = (storage["resolved"].get(path, path) for path in instance["directories"])
+    in_memory = {f"{path} lies on {kind}" for path in real for kind in _IN_MEMORY}
+    return Placement(
+        tuple(found.values()),
+        tuple(unknown),
+        examples,
+        tuple(temporary.values()),
+        tuple(each for each in dict.fromkeys(unknown) if each in in_memory),
+    )
 
 
 def _of_files(

@@ -258,6 +258,7 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
     is_promised = any(each.promises_durability for each in every)
     lasting = [*filter(_has_to_last, mounts), *(mount for mount, _need in torn)]
     of_guard = guard.risks(case.power) if is_promised else []
+    of_memory = list(risks.of_memory(case, lambda instance: held_to(instance).promises_durability))
     of_storage = risks.of(lasting, promises.below(lasting, disks), words, guarded.held)
     found = engines.assess(
         case.engines,
@@ -281,7 +282,7 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         mounts,
         tuple(rows),
         requirements.with_attestations(needed, storage, case.today),
-        [*of_guard, *(risk.told(rows) for risk in of_storage), *found.risks],
+        [*of_guard, *of_memory, *(risk.told(rows) for risk in of_storage), *found.risks],
         unknowns,
         (
             *notes.contained(case),

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ..attestations import Attestation
@@ -147,6 +147,17 @@ def of(
             for layer in early_ack.get(disk["name"], ())
         ]
     return found
+
+
+def of_memory(case: Case, is_promised: Callable[[dict[str, Any]], bool]) -> Iterator[str]:
+    """Yield how running instances lose all of their commits, because their data is in memory."""
+    for instance, where in case.placed:
+        if where.in_memory and instance["state"] != "stopped" and is_promised(instance):
+            label = f"{instance['engine']} {instance['name']}"
+            yield (
+                f"all commits of {label} vanish at a power cut or a reboot: {', '.join(where.in_memory)}, which is in memory;"
+                " move the data to a file system on a disk"
+            )
 
 
 def lies_on_loss(case: Case, instance: dict[str, Any], held: frozenset[str]) -> bool:

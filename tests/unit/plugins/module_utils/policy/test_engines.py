@@ -16,7 +16,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.report impor
 from ansible_collections.durable.dbhost.plugins.module_utils.rows import MEND
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
-from ..fakes.runs import NOW, expect_cures, inputs
+from ..fakes.runs import NOW, expect_cures, inputs, settled
 from ..fakes.small_host import BOOT_ID, FakeMount, SmallHost
 from ..fakes.told_power import guard, power
 
@@ -1132,6 +1132,34 @@ class TestMounts:
         assert [mount["target"] for mount in where.mounts] == [
             {"/srv/pgdat": "/", "/": "/"}.get(path, "/srv/pgdata")
         ]
+
+    @pytest.mark.parametrize(
+        ("path", "kind", "state", "verdict"),
+        [
+            ("/srv/pgdata/15/ram", "tmpfs", "running", "at_risk"),
+            ("/srv/pgdata/15/ram/data", "ramfs", "running", "at_risk"),
+            ("/srv/pgdata/15/ram", "tmpfs", "stopped", "unknown"),
+            # What is mounted in its directory need not hold its data.
+            ("/srv/pgdata/15", "tmpfs", "running", "unknown"),
+            ("/srv/pgdata/15/ram", "9p", "running", "unknown"),
+        ],
+    )
+    def test_data_in_memory_is_at_risk(self, path: str, kind: str, state: str, verdict: str) -> None:
+        storage = collect(settled("strict", mounts=["/srv/pgdata"]), NOW)
+        storage["other_mounts"]["/srv/pgdata/15/ram"] = kind
+        engines = {
+            "boot_id": BOOT_ID,
+            "time": NOW,
+            "engines": [instance(directories=[path], state=state)],
+            "unattributed": [],
+            "writers": [],
+        }
+        found = assess(inputs("strict", mounts=["/srv/pgdata"]), storage, NOW, engines)
+        assert found["verdict"] == verdict
+        said = f"all commits of postgresql main vanish at a power cut or a reboot: {path} lies on {kind}, which is in memory"
+        assert any(said in why for why in found["why"]) == (verdict == "at_risk")
+        lost = assess(inputs("disposable", mounts=["/srv/pgdata"]), storage, NOW, engines)
+        assert lost["verdict"] != "at_risk"
 
     def test_who_else_writes_to_a_managed_mount_is_told(self) -> None:
         def row(pid: int, device: str) -> dict[str, Any]:
