@@ -19,7 +19,7 @@ PATH = our_paths.ORIGINALS
 def load(host: Host, path: str = PATH) -> dict[str, str]:
     """Return {what was changed: what it was}; of `PATH`, {mount point: fstab options}.
 
-    Another `path` is another layer's, with keys of its own. Raises ChangeFailed on a damaged file, and on one that others
+    Another `path` is another layer's, with other keys. Raises ChangeFailed on a damaged file, and on one that others
     than root could have written.
     """
     if not host.exists(path):
@@ -34,8 +34,8 @@ def load(host: Host, path: str = PATH) -> dict[str, str]:
         return {str(target): str(options) for target, options in found.items()}
     except (Unobservable, ValueError) as error:
         raise ChangeFailed(
-            f"{path}: {error}; it keeps what release puts back. Fix: restore it from a backup, with root as the owner of"
-            " file and directory and mode go-w, or move it away to begin anew"
+            f"{path}: {error}. Release restores settings from this file. Fix: restore it from a backup, with root as the owner"
+            " of file and directory and mode go-w, or move it away to begin again"
         ) from error
 
 

@@ -320,7 +320,7 @@ def _is_moot(instance: dict[str, Any], rule: Rule) -> bool:
 
 
 def _is_without_effect(instance: dict[str, Any], rule: Rule, when: str) -> bool:
-    """Tell whether another setting takes the effect away, `running` or `persisted`."""
+    """Tell whether another setting makes this one ineffective, `running` or `persisted`."""
     return bool(rule.unless) and _decides(instance, rule, when) == rule.unless[1]
 
 

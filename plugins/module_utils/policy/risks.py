@@ -99,7 +99,7 @@ def of(
         cache = disk["write_cache"]
         lost = f"commits since the last flush on {disk['name']} can vanish"
         target = disk["id"] or disk["name"]
-        # Written while its cache was on: to switch that off makes it no more stable.
+        # Written while its cache was on: to switch that off makes nothing stable.
         is_pending = disk["flush"] == "owed" and cache["device"] != "none"
         if is_pending and not requirements.is_protected(disk, words):
             found.append(

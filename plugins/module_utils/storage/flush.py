@@ -82,7 +82,7 @@ def counted(host: Host, name: str) -> Iterator[Callable[[], int]]:
 
 
 def _settle(host: Host, name: str) -> None:
-    """Take the note away that a disk is owed a flush. Its only reason is a flush that was counted."""
+    """Remove the note of a pending flush. Its only reason is a flush that was counted."""
     if is_owed(host, name):
         host.remove_file(f"{OWED}/{name}")
 

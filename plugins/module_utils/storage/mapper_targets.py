@@ -72,7 +72,7 @@ def understand(target: str, arguments: str, kernel: tuple[int, ...]) -> Segment:
 
 
 def why_not_level(level: str) -> str:
-    """Return why it is not known what an array of a level does with a flush, '' if it is."""
+    """Return why what an array of a level does with a flush is unknown, '' if it is known."""
     known = "linear and RAID 0, 1, 4, 5, 6 and 10"
     return "" if _LEVEL.fullmatch(level) else f"observed level {level}, expected one of {known}"
 

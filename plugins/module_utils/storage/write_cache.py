@@ -187,7 +187,7 @@ def _switch(host: Host, facts: dict[str, Any], state: str) -> None:
         above = ", ".join(facts["flush_blocked_by"])
         raise ChangeFailed(
             f"{name}: a flush is pending, and only a disk whose cache is on is sent one: observed {above} above it, which"
-            " passes no flush on, expected nothing that does so. Fix: reboot"
+            " drops flushes, expected no such layer. Fix: reboot"
         )
     refused = None
     try:
