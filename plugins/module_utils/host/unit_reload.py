@@ -11,15 +11,26 @@ masked drop-in that is the time of /dev/null, which udev sets at each boot.
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from .processes import output
 from .seam import Host, Unobservable
-from .system_conf import drop_ins
+from .system_conf import drop_ins, parse, text_of
 from .unit_names import scopes, template
 
 _NOTHING = "/dev/null"
+#: Section -> keys that change neither what a service starts nor as whom, nor what it waits for. In [Unit] systemd ignores keys
+#: of [Service]: systemd.unit(5), systemd.exec(5), systemd.resource-control(5).
+_UNRELATED = {
+    "Unit": re.compile(r"Description|Documentation|Exec\w+|Environment\w*"),
+    "Service": re.compile(
+        r"Nice|Limit\w+|OOM\w+|Restart|RestartSec|TimeoutStartSec|SyslogIdentifier|Standard(?:Output|Error)|UMask"
+        r"|(?:CPU|Memory|IO|Tasks)\w+"
+    ),
+    "Install": re.compile(r"\w+"),
+}
 _LOADED = "UnitsLoadFinishTimestampMonotonic"
 
 
@@ -60,7 +71,16 @@ def _has_others(host: Host, names: Sequence[str], loaded: Loaded, directories: S
         f"{base}/{scope}.d" for name in names for scope in scopes(name) for base in directories
     )
     known = {_place(host, path) for path in loaded.drop_ins}
-    return any(_place(host, path) not in known for path in drop_ins(host, places))
+    others = (path for path in drop_ins(host, places) if _place(host, path) not in known)
+    return any(_matters(host, path) for path in others)
+
+
+def _matters(host: Host, path: str) -> bool:
+    """Tell whether a drop-in may change how a server is started, or when it is stopped. Raises Unobservable."""
+    return any(
+        line.section not in _UNRELATED or not _UNRELATED[line.section].fullmatch(line.key)
+        for line in parse(text_of(host, path), path)
+    )
 
 
 def _place(host: Host, path: str) -> str:

@@ -277,8 +277,27 @@ def test_a_file_that_systemd_has_not_loaded_is_a_change_that_it_does_not_report(
     host = Loaded()
     host.units["a@1.service"]["NeedDaemonReload"] = "no"
     assert not host.is_stale()
-    host.files[path] = "[Service]\n"
+    host.files[path] = "[Service]\nExecStart=\n"
     assert host.is_stale()
+
+
+@pytest.mark.parametrize(
+    ("text", "stale"),
+    [
+        ("[Service]\nNice=5\nLimitNOFILE=65536\nCPUWeight=200\n", False),
+        ("[Unit]\nDescription=Cluster\nExecStartPost=/bin/x\n[Install]\nWantedBy=x.target\n", False),
+        ("# [Service]\n# ExecStart=\n", False),
+        ("[Service]\nNice=5\nEnvironment=LD_PRELOAD=/x\n", True),
+        ("[Service]\nTimeoutStopSec=5\n", True),
+        ("[Service]\nUser=root\n", True),
+        ("[Unit]\nConditionPathExists=/x\n", True),
+        ("ExecStart=\n", True),
+    ],
+)
+def test_a_new_drop_in_counts_if_it_may_change_the_start(text: str, stale: bool) -> None:
+    host = Loaded()
+    host.files[f"{ETC}/a@1.service.d/new.conf"] = text
+    assert host.is_stale() == stale
 
 
 @pytest.mark.parametrize(
@@ -296,7 +315,7 @@ def test_a_file_that_the_unit_does_not_use_is_no_change(path: str) -> None:
     if path.endswith("a@1.service"):
         host.units["a@1.service"]["FragmentPath"] = host.UNIT.replace("a@", "a@1")
         host.files[f"{LIB}/a@1.service"] = "[Service]\n"
-    host.files[path] = "[Service]\n"
+    host.files[path] = "[Service]\nExecStart=\n"
     assert not host.is_stale()
 
 
