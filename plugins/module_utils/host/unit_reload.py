@@ -52,9 +52,10 @@ def is_due(host: Host, names: Sequence[str], loaded: Loaded, directories: Sequen
     try:
         if _has_others(host, names, loaded, directories):
             return True
-        real = [path for path in loaded.drop_ins if host.resolve(path) != _NOTHING]
-        if not loaded.is_reported or len(real) == len(loaded.drop_ins):
-            return loaded.is_reported
+        if not loaded.is_reported:
+            return False
+        # Reported for a drop-in that is masked, or that changes nothing here, if none of the others is newer or gone.
+        real = (path for path in loaded.drop_ins if host.resolve(path) != _NOTHING)
         since = _last_load(host)
         return any(_is_newer(host, path, since) for path in (loaded.fragment, loaded.source, *real) if path)
     except (Unobservable, ValueError):
