@@ -172,7 +172,7 @@ def test_what_cannot_be_measured_is_refused_and_what_cannot_be_counted_is_unknow
     }
     assert "/srv/small: seen" in said
     assert "wanted 128 MiB for a scratch file of 32 MiB" in said
-    assert "seen /srv/elsewhere: nothing is mounted there" in said
+    assert "observed /srv/elsewhere: nothing is mounted there" in said
     rows = {row["pattern"]: row for row in run.reports["prove-fua-traced"]["rows"]}
     assert {name: row["found"] for name, row in rows.items()} == {
         "direct_dsync": "unknown",

@@ -15,7 +15,7 @@ from .. import attestations
 from ..engines.placement import Placement, place
 from ..host.observation import UNKNOWN
 from ..profiles import BadInput, Profile, choose, known
-from ..rows import Setting
+from ..rows import Setting, Unknown
 from ..storage import flush_passthrough
 from . import (
     chosen_layers,
@@ -46,6 +46,8 @@ from .guarded import Guarded, guarded_by
 from .inputs import Inputs
 from .requirements import Requirement
 
+#: What names mounts.
+_NO_MOUNTS: dict[str, Any] = {"mounts": None, "databases": None, "mount_profiles": None}
 #: Version of the report's JSON.
 SCHEMA = 1
 _UNPINNED = "no durable_profile is pinned: nothing is changed; pin one in the inventory's group_vars"
@@ -71,7 +73,30 @@ def assess(
     try:
         return _assess(inputs, storage, engines or NO_ENGINES, power, now[:10])
     except BadInput as error:
-        return _empty(inputs, "blocked", [str(error)])
+        exposed = _at_risk(inputs, storage, engines or NO_ENGINES, power, now[:10])
+        return _empty(inputs, "at_risk" if exposed else "blocked", [*exposed, str(error)])
+
+
+def _at_risk(
+    inputs: Inputs,
+    storage: dict[str, Any],
+    found_engines: dict[str, Any],
+    power: dict[str, Any] | None,
+    today: str,
+) -> list[str]:
+    """Return how commits can vanish now on a host whose inputs are refused.
+
+    What is refused is left out, the least first: a profile changes no risk, and without mounts those of the engines count.
+    """
+    given = inputs._replace(profile=None, own={}, overrides=None, layers=None)
+    for without in ({}, {"ups": None}, _NO_MOUNTS, {"ignore": None}, {"attestations": None}):
+        given = given._replace(**without)
+        try:
+            told, _exposed = _now(_case(given, storage, found_engines, power, today), "correct the input")
+        except BadInput:
+            continue
+        return [why for verdict, why in told if verdict == "at_risk"]
+    return []
 
 
 def unobserved(inputs: Inputs, verdict: str, why: str) -> dict[str, Any]:
@@ -86,39 +111,15 @@ def _assess(
     power: dict[str, Any] | None,
     today: str,
 ) -> dict[str, Any]:
-    words, expired = attestations.read(inputs.attestations or {}, today)
     inputs.check()
-    asked = ups_inputs.read(inputs.ups)
-    storage = {**storage, "mounts": requirements.vouched(storage["mounts"], words)}
-    ignoring = counted.read(inputs.ignore, inputs.databases, today)
-    standings = counted.standings(found_engines, inputs.databases, ignoring.entries)
-    judged = counted.judged(standings)
-    entries = promises.read(inputs.mount_profiles, inputs.shipped, inputs.own)
-    mounts = managed.mounts_of(inputs.mounts, inputs.databases, storage, judged, entries)
-    placed = tuple((each, place(each, storage)) for each in judged)
-    case = Case(
-        inputs,
-        storage,
-        found_engines if found_engines is NO_ENGINES else {**found_engines, "engines": judged},
-        power,
-        asked,
-        words,
-        expired,
-        mounts,
-        today,
-        entries,
-        placed,
-        _temporary(placed, mounts),
-        tuple(standings),
-        ignoring,
-        chosen_layers.read(inputs.layers),
-    )
+    case = _case(inputs, storage, found_engines, power, today)
+    storage, mounts = case.storage, case.mounts
     listed = {
-        "engines": [engines.told(each, storage) for each in standings],
-        "ignored": [each.as_dict() for each in ignoring.entries],
+        "engines": [engines.told(each, storage) for each in case.standings],
+        "ignored": [each.as_dict() for each in case.ignoring.entries],
         "mounts": _mounts(case.mounts, case.temporary),
     }
-    said = [word._asdict() for word in words]
+    said = [word._asdict() for word in case.words]
     ratings = {}
     if inputs.rate or inputs.profile is None:
         ratings = rate(case)
@@ -144,7 +145,7 @@ def _assess(
     profile, pinned = choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
     if storage["fstab_error"]:
         raise BadInput(storage["fstab_error"])
-    if not mounts and not any(case.engines[kind] for kind in ("engines", "unattributed")):
+    if not mounts and not case.lost and not any(case.engines[kind] for kind in ("engines", "unattributed")):
         why = (
             "no database engine was found, and no managed mount: list them in durable_mounts, or the"
             " databases' paths in durable_databases"
@@ -161,6 +162,44 @@ def _assess(
     listed["mounts"] = _mounts(found.mounts, case.temporary)
     beside = {"ratings": ratings, "recommendation": _recommended(case, ratings)}
     return {**_summary(case, found), **listed, **beside}
+
+
+def _case(
+    inputs: Inputs,
+    storage: dict[str, Any],
+    found_engines: dict[str, Any],
+    power: dict[str, Any] | None,
+    today: str,
+) -> Case:
+    """Return the host as it is judged. Raises BadInput."""
+    words, expired = attestations.read(inputs.attestations or {}, today)
+    asked = ups_inputs.read(inputs.ups)
+    storage = {**storage, "mounts": requirements.vouched(storage["mounts"], words)}
+    ignoring = counted.read(inputs.ignore, inputs.databases, today)
+    standings = counted.standings(found_engines, inputs.databases, ignoring.entries)
+    judged = counted.judged(standings)
+    entries = promises.read(inputs.mount_profiles, inputs.shipped, inputs.own)
+    lost: list[Unknown] = []
+    mounts = managed.mounts_of(inputs.mounts, inputs.databases, storage, judged, entries, lost)
+    placed = tuple((each, place(each, storage)) for each in judged)
+    return Case(
+        inputs,
+        storage,
+        found_engines if found_engines is NO_ENGINES else {**found_engines, "engines": judged},
+        power,
+        asked,
+        words,
+        expired,
+        mounts,
+        today,
+        entries,
+        placed,
+        _temporary(placed, mounts),
+        tuple(standings),
+        ignoring,
+        chosen_layers.read(inputs.layers),
+        tuple(lost),
+    )
 
 
 def rate(case: Case) -> dict[str, Any]:
@@ -200,23 +239,26 @@ def rate(case: Case) -> dict[str, Any]:
     return ratings
 
 
-def _now(case: Case) -> tuple[list[tuple[str, str]], list[str]]:
+def _now(case: Case, first: str = "pin a profile") -> tuple[list[tuple[str, str]], list[str]]:
     """Return (verdict, reason) of what is at risk or unknown now on a host that nobody has pinned, worst first, and what
-    was exposed by it.
+    was exposed by it. `first`: what has to be done before a run.
 
     It is what any profile that promises durability finds. A host without a database has nothing to lose.
     """
-    if not case.mounts and not any(case.engines[kind] for kind in ("engines", "unattributed")):
+    is_empty = not case.mounts and not case.lost
+    if is_empty and not any(case.engines[kind] for kind in ("engines", "unattributed")):
         return [], []
-    profile, pinned = choose(next(iter(_promising(case.inputs))), case.inputs.shipped, case.inputs.own, None)
+    promising = next(iter(_promising(case.inputs)), None)
+    if promising is None:
+        raise BadInput("no profile promises durability")
+    profile, pinned = choose(promising, case.inputs.shipped, case.inputs.own, None)
     found = _find(case._replace(layers=chosen_layers.read(None)), profile, pinned)
     told = [(verdict, why) for verdict, why in verdicts.told(found) if verdict in ("at_risk", UNKNOWN)]
-    return [(verdict, _pin_first(why)) for verdict, why in told], list(found.exposed)
-
-
-def _pin_first(why: str) -> str:
-    """Return a reason whose remedy is a run, which changes nothing here."""
-    return why.replace("; run harden-db", "; pin a profile, then run harden-db")
+    # A run changes nothing here.
+    told = [
+        (verdict, why.replace("; run harden-db", f"; {first}, then run harden-db")) for verdict, why in told
+    ]
+    return told, list(found.exposed)
 
 
 def _promising(inputs: Inputs) -> dict[str, Profile]:
@@ -268,7 +310,7 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         inputs.allow,
         lambda instance: bool(of_guard or of_storage) and risks.lies_on_loss(case, instance, guarded.held),
     )
-    unknowns += [*found.unknowns, *notes.unplaced(case), *dict.fromkeys(notes.not_found(case))]
+    unknowns += [*case.lost, *found.unknowns, *notes.unplaced(case), *dict.fromkeys(notes.not_found(case))]
     names = frozenset(each.name for each in every)
     withheld = names if unknowns or found.lasting else unmet
     guarded = guarded.within(withheld, storage["leased"])

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ..attestations import Attestation
 from ..engines.placement import Placement
+from ..rows import Unknown
 from . import counted, promises, ups_inputs
 from .inputs import Inputs
 
@@ -25,7 +26,7 @@ class Case(NamedTuple):
     `engines` is `durable_engines` but for those that are only listed: `standings` has them all, with
     `durable_ignore` in `ignoring`. `temporary`: (mount point, why it is not judged) of those that hold only temporary
     files. `entries`: `durable_mount_profiles` by path; `placed`: where each of `engines` keeps its files. `layers`: those that a
-    run may touch.
+    run may touch. `lost`: paths of the inventory that are on no mount.
     """
 
     inputs: Inputs
@@ -43,3 +44,4 @@ class Case(NamedTuple):
     standings: tuple[counted.Standing, ...] = ()
     ignoring: counted.Ignoring = counted.Ignoring()
     layers: frozenset[str] = frozenset()
+    lost: tuple[Unknown, ...] = ()

@@ -13,6 +13,7 @@ from ..engines.placement import Placement, at_and_below, holder, place
 from ..host.mountinfo import why_absent
 from ..host.paths import normal
 from ..profiles import BadInput
+from ..rows import Unknown
 from ..storage import mount_settings
 from . import promises, requirements
 
@@ -23,13 +24,14 @@ def mounts_of(
     storage: dict[str, Any],
     judged: Iterable[dict[str, Any]],
     named: Iterable[str] = (),
+    lost: list[Unknown] | None = None,
 ) -> list[dict[str, Any]]:
     """Return the facts of the managed mounts, each with `listed`: whether it is named itself. What is mounted in one that
     is named is managed too, but below mounts that hold the system.
 
     `mounts` and `databases` as the inventory says; where it names neither, what the engines that are judged have
-    open, and are configured to, decides. `named`: the paths of `durable_mount_profiles`, which are managed besides. Raises
-    BadInput for a path that is not there.
+    open, and are configured to, decides. `named`: the paths of `durable_mount_profiles`, which are managed besides. `lost` gets
+    each path that is on no mount: a disk may have failed. Raises BadInput, without `lost` for such a path as well.
     """
     by_target = {target: mount for mount in storage["mounts"] for target in mount["targets"]}
     chosen: dict[str, dict[str, Any]] = {}
@@ -44,10 +46,12 @@ def mounts_of(
                 **{path: mount["fstype"] for path, mount in by_target.items()},
             }
             why = why_absent(target, storage["covered"], types)
-            raise BadInput(
-                f"{where}: seen {target}: {why}; wanted one of {', '.join(sorted(by_target))}; mount it, or"
-                " correct the path"
+            _lose(
+                lost,
+                f"{where}: observed {target}: {why}, expected one of {', '.join(sorted(by_target))}",
+                "mount it, or correct the path",
             )
+            continue
         mount = by_target[target]
         chosen[mount["target"]] = {**mount, "listed": True}
         # A database's log may be mounted in its directory, whether a server is found there or not.
@@ -55,8 +59,12 @@ def mounts_of(
         for each in inner:
             chosen.setdefault(each["target"], {**each, "listed": False})
     for path in _database_paths([] if databases is None else databases):
+        gone = _why_lost(path, storage, by_target)
+        if gone:
+            _lose(lost, *gone)
+            continue
         real = _real(path, storage)
-        mount = by_target[_holder(real, by_target, storage["other_mounts"])]
+        mount = by_target[str(holder(real, (*by_target, *storage["other_mounts"])))]
         listed = real in mount["targets"]
         before = chosen.setdefault(mount["target"], {**mount, "listed": listed})
         before["listed"] = before["listed"] or listed
@@ -71,7 +79,8 @@ def mounts_of(
 
 def is_on(where: Placement, entry: dict[str, Any], storage: dict[str, Any]) -> bool:
     """Tell whether an instance has anything on the file systems of an entry of `durable_databases`, or may have."""
-    devices = {mount["device"] for path in entry["paths"] for mount in _below(normal(path), storage)}
+    paths = [path for path in map(normal, entry["paths"]) if not _why_unresolved(path, storage)]
+    devices = {mount["device"] for path in paths for mount in _below(path, storage)}
     return bool(where.unknown) or any(mount["device"] in devices for mount in where.mounts)
 
 
@@ -144,24 +153,36 @@ def _database_paths(databases: Any) -> list[str]:
     return found
 
 
-def _real(path: str, storage: dict[str, Any]) -> str:
+def _lose(lost: list[Unknown] | None, why: str, fix: str) -> None:
+    if lost is None:
+        raise BadInput(f"{why}; {fix}")
+    lost.append(Unknown(why, fix))
+
+
+def _why_lost(path: str, storage: dict[str, Any], by_target: dict[str, Any]) -> tuple[str, str] | None:
+    """Return why a path of a database is on no mount that is managed, and what to do; None if it is on one."""
+    why = _why_unresolved(path, storage)
+    if why:
+        return why
+    elsewhere = storage["other_mounts"]
+    found = holder(_real(path, storage), (*by_target, *elsewhere)) or "nothing"
+    if found in by_target:
+        return None
+    kind = elsewhere.get(found, "no file system")
+    return (
+        f"durable_databases: observed {path} on {kind} at {found}, which holds nothing over a power cut",
+        "move the data, or correct the path",
+    )
+
+
+def _why_unresolved(path: str, storage: dict[str, Any]) -> tuple[str, str] | None:
     if path in storage["unresolved"]:
-        raise BadInput(
-            f"durable_databases: seen {path}, which cannot be looked at:"
-            f" {storage['unresolved'][path]}; see to its disk, or correct the path"
-        )
-    real = storage["resolved"].get(path, path)
-    if real is None:
-        raise BadInput(f"durable_databases: seen {path}, which is not there; correct the path")
-    return str(real)
+        why = storage["unresolved"][path]
+        return f"durable_databases: {path} cannot be looked at: {why}", "see to its disk, or correct the path"
+    if storage["resolved"].get(path, path) is None:
+        return f"durable_databases: {path} is not there", "mount what it is on, or correct the path"
+    return None
 
 
-def _holder(path: str, by_target: dict[str, Any], elsewhere: dict[str, str]) -> str:
-    found = holder(path, (*by_target, *elsewhere)) or "nothing"
-    if found not in by_target:
-        kind = elsewhere.get(found, "no file system")
-        raise BadInput(
-            f"durable_databases: {path} lies on {kind} at {found}, which holds nothing over a power cut;"
-            " move the data, or correct the path"
-        )
-    return found
+def _real(path: str, storage: dict[str, Any]) -> str:
+    return str(storage["resolved"].get(path, path))

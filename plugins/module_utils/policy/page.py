@@ -16,6 +16,8 @@ from ..rows import MEND
 from .report import takes_place, worst_first
 from .verdicts import VERDICTS
 
+#: Verdicts that do not come from a host's state.
+_NO_STATE = ("blocked", "unreachable", "unknown")
 #: Lines that fit a screen, and the letters of one.
 HEIGHT = 40
 WIDTH = 100
@@ -126,8 +128,12 @@ def _since(ordered: list[dict[str, Any]]) -> str:
 
 
 def _steps(report: dict[str, Any]) -> int:
-    """Return by how many verdicts a host is better than in its last report."""
-    return VERDICTS.index(report["verdict"]) - VERDICTS.index(report["since"]["verdict"])
+    """Return by how many verdicts a host is better than in its last report.
+
+    A host whose state is unknown is never better.
+    """
+    steps = VERDICTS.index(report["verdict"]) - VERDICTS.index(report["since"]["verdict"])
+    return min(steps, 0) if report["verdict"] in _NO_STATE else steps
 
 
 def _hosts(number: int) -> str:

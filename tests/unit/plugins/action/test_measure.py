@@ -72,7 +72,7 @@ def test_a_mount_with_a_profile_of_its_own_is_one_of_them() -> None:
         "/srv/maria": "disposable",
     }
     assert choose(mounts=["/srv/pgdata"], profile="disposable")["lasting"] == ["/srv/pgdata"]
-    with pytest.raises(AnsibleActionFail, match="durable_mount_profiles: seen /srv/none"):
+    with pytest.raises(AnsibleActionFail, match="durable_mount_profiles: observed /srv/none"):
         choose(mounts=["/srv/pgdata"], mount_profiles={"/srv/none": "strict"})
 
 

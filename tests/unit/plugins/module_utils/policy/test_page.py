@@ -195,6 +195,19 @@ def test_what_is_otherwise_than_in_the_last_report_is_named() -> None:
     assert render(found).splitlines()[1] == "since the last report worse: db1; better: db2"
 
 
+@pytest.mark.parametrize("verdict", ["blocked", "unreachable", "unknown"])
+def test_a_host_whose_state_is_unknown_is_never_better(verdict: str) -> None:
+    """A misspelt profile on a host at risk was told as better."""
+    since = {"time": "2026-01-01T00:00:00Z", "settings": []}
+    found = [
+        simple("db1", verdict, "a; b", since={**since, "verdict": "at_risk"}),
+        simple("db2", verdict, "a; b", since={**since, "verdict": "durable"}),
+        simple("db3", "at_risk", "a; b", since={**since, "verdict": verdict}),
+        simple("db4", "durable", since={**since, "verdict": verdict}),
+    ]
+    assert "since the last report worse: db3, db2; better: db4" in render(found)
+
+
 @given(st.text(), st.text(), st.sampled_from(VERDICTS))
 def test_whatever_a_host_says_each_line_is_one(name: str, why: str, verdict: str) -> None:
     text = render([simple(name, verdict, why), simple("db2", verdict, "a; b")], notes=[why])

@@ -191,11 +191,6 @@ def test_one_that_is_named_is_managed_and_listed_whoever_found_the_others() -> N
         ([], r"durable_mount_profiles: seen \[\]; wanted a mapping of mount points to profiles"),
         ({"srv": "strict"}, "durable_mount_profiles: seen 'srv'; wanted an absolute path"),
         ({1: "strict"}, "durable_mount_profiles: seen 1; wanted an absolute path"),
-        (
-            {"/srv/none": "strict"},
-            "durable_mount_profiles: seen /srv/none: .*; mount it, or correct the path",
-        ),
-        ({f"{PG}/base": "strict"}, f"durable_mount_profiles: seen {PG}/base: .*wanted one of /, "),
         ({PG: "stritc"}, f"durable_mount_profiles: {PG}: seen 'stritc'; wanted one of disposable, flush"),
         ({PG: None}, "seen None; wanted the name of a profile, or a mapping with profile, overrides or both"),
         ({PG: {}}, "seen {}; wanted the name of a profile"),
@@ -216,6 +211,17 @@ def test_what_cannot_be_meant_blocks_the_host_and_changes_nothing(value: Any, sa
     assert (found["verdict"], found["steps"]) == ("blocked", [])
     (why,) = found["why"]
     assert re.search(said, why), why
+
+
+@pytest.mark.parametrize("path", ["/srv/none", f"{PG}/base"])
+def test_a_profile_of_a_mount_that_is_not_there_is_unknown_and_the_rest_is_assessed(path: str) -> None:
+    found = look(with_neighbour(), "strict", mounts=[PG], mount_profiles={path: "flush"})
+    assert found["verdict"] == "unknown"
+    said = (
+        f"durable_mount_profiles: observed {path}: .*, expected one of /, .*; mount it, or correct the path"
+    )
+    assert any(re.search(said, why) for why in found["why"])
+    assert {each["target"] for each in found["mounts"]} == {PG}
 
 
 def test_two_places_of_one_file_system_have_one_profile() -> None:

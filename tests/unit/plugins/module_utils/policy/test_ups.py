@@ -245,8 +245,9 @@ def test_a_word_that_is_over_changes_nothing_on_a_host_that_is_not_pinned() -> N
 
 def test_other_bad_input_changes_nothing() -> None:
     found = judged(host("off"), power(guard=leased()), ups={"quite": 1})
-    assert (found["verdict"], found["plan"]) == ("blocked", NO_PLAN)
-    assert found["why"] == ["durable_ups: seen quite; wanted only " + found["why"][0].split("only ")[1]]
+    # Barriers are off, and without the inputs it is unknown what allows that.
+    assert (found["verdict"], found["plan"]) == ("at_risk", NO_PLAN)
+    assert found["why"][-1].startswith("durable_ups: seen quite; wanted only ")
 
 
 @pytest.mark.parametrize("word", ["kvm\n", "docker\n", ""])
