@@ -232,6 +232,8 @@ def _false_alarms(said: Mapping[str, Any], planted: Sequence[Planted], normal: N
     """Yield each harmless item for which something else is said than without it."""
     before = {_key(row): row for row in normal.said["settings"]}
     changed: dict[str, list[str]] = {}
+    # What names a file of another item is not about the harmless one.
+    others = _paths(item for item in planted if not item.saboteur.harmless)
     for row in said["settings"]:
         was = before.get(_key(row))
         area = _AREA_OF.get(row["layer"], "mount")
@@ -243,15 +245,10 @@ def _false_alarms(said: Mapping[str, Any], planted: Sequence[Planted], normal: N
             is_changed = row["persisted"] != was["persisted"] or (
                 row["running"] == was["running"] and row["verdict"] != was["verdict"]
             )
-        if is_changed:
+        # The reason of a row can be the running value: then only the evidence names what sets the persisted one.
+        if is_changed and not any(path in _problem(row) for path in others):
             text = f"{' '.join(_key(row))}: {row['persisted']}, {row['verdict']}: {row['why']}"
             changed.setdefault(area, []).append(text)
-    # What names a file of another item is not about the harmless one.
-    others = _paths(item for item in planted if not item.saboteur.harmless)
-    changed = {
-        area: [text for text in texts if not any(path in text for path in others)]
-        for area, texts in changed.items()
-    }
     why = [text for text in said["why"] if text not in normal.said["why"]]
     all_harmless = all(item.saboteur.harmless for item in planted)
     for item in planted:

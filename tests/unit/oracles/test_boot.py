@@ -371,6 +371,18 @@ def test_a_harmless_item_that_changes_a_value_is_a_false_alarm(number: int, area
         assert judge.FALSE_ALARM not in found(TRUTH, said, (item(area), item(other, harmless=True)))
 
 
+def test_what_a_saboteur_makes_unknown_is_no_alarm_of_a_harmless_item_beside_it() -> None:
+    """The reason of a row that has drifted names the running value, and only its evidence the saboteur."""
+    said = said_with(0, persisted="unknown", verdict="drift_running", why="it is off")
+    area = judge._AREA_OF[said["settings"][0]["layer"]]
+    planted = (item(area, harmless=True), item("postgresql", path="/etc/systemd/system-generators/zz"))
+    assert judge.FALSE_ALARM in found(TRUTH, said, planted)
+    said["settings"][0]["evidence"] = {
+        "persisted": {"reason": "/etc/systemd/system-generators/zz is a generator"}
+    }
+    assert judge.FALSE_ALARM not in found(TRUTH, said, planted)
+
+
 def test_a_reason_that_names_a_harmless_file_is_a_false_alarm() -> None:
     said = copy.deepcopy(SAID)
     said["why"].append("/etc/site.conf may act at the next boot")
