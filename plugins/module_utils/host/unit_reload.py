@@ -17,20 +17,23 @@ from typing import NamedTuple
 
 from .processes import output
 from .seam import Host, Unobservable
-from .system_conf import drop_ins, parse, text_of
+from .system_conf import Line, assigned, drop_ins, parse, text_of
 from .unit_names import scopes, template
 
 _NOTHING = "/dev/null"
-#: Section -> keys that change neither what a service starts nor as whom, nor what it waits for. In [Unit] systemd ignores keys
-#: of [Service]: systemd.unit(5), systemd.exec(5), systemd.resource-control(5).
+#: Section -> keys that change neither the program of a service nor its user, nor what it waits for. The commands beside the
+#: program are read from the files, loaded or not. In [Unit] systemd ignores keys of [Service]: systemd.unit(5),
+#: systemd.exec(5), systemd.resource-control(5).
 _UNRELATED = {
     "Unit": re.compile(r"Description|Documentation|Exec\w+|Environment\w*"),
     "Service": re.compile(
         r"Nice|Limit\w+|OOM\w+|Restart|RestartSec|TimeoutStartSec|SyslogIdentifier|Standard(?:Output|Error)|UMask"
-        r"|(?:CPU|Memory|IO|Tasks)\w+"
+        r"|(?:CPU|Memory|IO|Tasks)\w+|Exec(?:StartPre|StartPost|Reload)"
     ),
     "Install": re.compile(r"\w+"),
 }
+#: Variables of locale(7) and tzset(3).
+_OF_LANGUAGE = re.compile(r"LANG|LANGUAGE|LC_\w+|TZ")
 _LOADED = "UnitsLoadFinishTimestampMonotonic"
 
 
@@ -78,10 +81,13 @@ def _has_others(host: Host, names: Sequence[str], loaded: Loaded, directories: S
 
 def _matters(host: Host, path: str) -> bool:
     """Tell whether a drop-in may change how a server is started, or when it is stopped. Raises Unobservable."""
-    return any(
-        line.section not in _UNRELATED or not _UNRELATED[line.section].fullmatch(line.key)
-        for line in parse(text_of(host, path), path)
-    )
+    return any(_is_related(line) for line in parse(text_of(host, path), path))
+
+
+def _is_related(line: Line) -> bool:
+    if line.key == "Environment" and line.section == "Service":
+        return not line.value or not all(_OF_LANGUAGE.fullmatch(name) for name, _value in assigned(line))
+    return line.section not in _UNRELATED or not _UNRELATED[line.section].fullmatch(line.key)
 
 
 def _place(host: Host, path: str) -> str:

@@ -285,6 +285,12 @@ def test_a_file_that_systemd_has_not_loaded_is_a_change_that_it_does_not_report(
     ("text", "stale"),
     [
         ("[Service]\nNice=5\nLimitNOFILE=65536\nCPUWeight=200\n", False),
+        # What reads the commands of a start reads them from the files.
+        ("[Service]\nExecStartPost=/bin/true\nExecStartPre=\n", False),
+        ("[Service]\nEnvironment=LANG=C.UTF-8 LC_ALL=C TZ=UTC\n", False),
+        ("[Service]\nEnvironment=\n", True),
+        ("[Service]\nEnvironment=LANG=C MYSQLD_OPTS=--sync-binlog=0\n", True),
+        ("[Service]\nExecStopPost=/bin/x\n", True),
         ("[Unit]\nDescription=Cluster\nExecStartPost=/bin/x\n[Install]\nWantedBy=x.target\n", False),
         ("# [Service]\n# ExecStart=\n", False),
         ("[Service]\nNice=5\nEnvironment=LD_PRELOAD=/x\n", True),
