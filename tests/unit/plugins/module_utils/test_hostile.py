@@ -41,6 +41,10 @@ SAID: dict[str, tuple[str, ...]] = {
 }
 
 
+#: Attacks by servers whose data is on the tmpfs of this test.
+IN_MEMORY = ("settings", "below", "tablespaces", "crowd", "opened")
+
+
 @pytest.mark.every_python_alike
 @pytest.mark.skipif(not can_be_hostile(), reason="wants root, and namespaces")
 @pytest.mark.parametrize("attack", SAID)
@@ -50,5 +54,5 @@ def test_a_hostile_host_costs_less_than_200_mb_and_is_named(attack: str) -> None
     assert max(found["peaks"].values()) < MOST
     assert max(found["bytes"].values()) <= bounds.ANSWER
     verdict = found["report"].split("\n")[0].split()[1].rstrip(",")
-    assert verdict == "unknown"
+    assert verdict == ("at_risk" if attack in IN_MEMORY else "unknown")
     assert not [words for words in SAID[attack] if words not in found["report"]]
