@@ -46,11 +46,8 @@ def mounts_of(
                 **{path: mount["fstype"] for path, mount in by_target.items()},
             }
             why = why_absent(target, storage["covered"], types)
-            _lose(
-                lost,
-                f"{where}: observed {target}: {why}, expected one of {', '.join(sorted(by_target))}",
-                "mount it, or correct the path",
-            )
+            what = f"{where}: observed {target}: {why}, expected one of {', '.join(sorted(by_target))}"
+            _lose(lost, Unknown(what, "mount it, or correct the path"))
             continue
         mount = by_target[target]
         chosen[mount["target"]] = {**mount, "listed": True}
@@ -59,13 +56,11 @@ def mounts_of(
         for each in inner:
             chosen.setdefault(each["target"], {**each, "listed": False})
     for path in _database_paths([] if databases is None else databases):
-        gone = _why_lost(path, storage, by_target)
-        if gone:
-            _lose(lost, *gone)
+        found = _mount_under(path, storage, by_target)
+        if isinstance(found, Unknown):
+            _lose(lost, found)
             continue
-        real = _real(path, storage)
-        mount = by_target[str(holder(real, (*by_target, *storage["other_mounts"])))]
-        listed = real in mount["targets"]
+        mount, listed = found, _real(path, storage) in found["targets"]
         before = chosen.setdefault(mount["target"], {**mount, "listed": listed})
         before["listed"] = before["listed"] or listed
         for mount in _below(path, storage):
@@ -153,34 +148,37 @@ def _database_paths(databases: Any) -> list[str]:
     return found
 
 
-def _lose(lost: list[Unknown] | None, why: str, fix: str) -> None:
+def _lose(lost: list[Unknown] | None, why: Unknown) -> None:
     if lost is None:
-        raise BadInput(f"{why}; {fix}")
-    lost.append(Unknown(why, fix))
+        raise BadInput(why.told())
+    lost.append(why)
 
 
-def _why_lost(path: str, storage: dict[str, Any], by_target: dict[str, Any]) -> tuple[str, str] | None:
-    """Return why a path of a database is on no mount that is managed, and what to do; None if it is on one."""
+def _mount_under(path: str, storage: dict[str, Any], by_target: dict[str, Any]) -> dict[str, Any] | Unknown:
+    """Return the mount that holds a path of a database, or why it is on none."""
     why = _why_unresolved(path, storage)
     if why:
         return why
     elsewhere = storage["other_mounts"]
-    found = holder(_real(path, storage), (*by_target, *elsewhere)) or "nothing"
-    if found in by_target:
-        return None
-    kind = elsewhere.get(found, "no file system")
-    return (
-        f"durable_databases: observed {path} on {kind} at {found}, which holds nothing over a power cut",
+    target = holder(_real(path, storage), (*by_target, *elsewhere)) or "nothing"
+    if target in by_target:
+        found: dict[str, Any] = by_target[target]
+        return found
+    kind = elsewhere.get(target, "no file system")
+    return Unknown(
+        f"durable_databases: observed {path} on {kind} at {target}, which holds nothing over a power cut",
         "move the data, or correct the path",
     )
 
 
-def _why_unresolved(path: str, storage: dict[str, Any]) -> tuple[str, str] | None:
+def _why_unresolved(path: str, storage: dict[str, Any]) -> Unknown | None:
     if path in storage["unresolved"]:
         why = storage["unresolved"][path]
-        return f"durable_databases: {path} cannot be looked at: {why}", "see to its disk, or correct the path"
+        return Unknown(
+            f"durable_databases: {path} cannot be looked at: {why}", "see to its disk, or correct the path"
+        )
     if storage["resolved"].get(path, path) is None:
-        return f"durable_databases: {path} is not there", "mount what it is on, or correct the path"
+        return Unknown(f"durable_databases: {path} is not there", "mount what it is on, or correct the path")
     return None
 
 
