@@ -35,10 +35,9 @@ def loops(image: Path) -> str:
 
 @pytest.mark.fact(104)
 def test_options_that_the_kernel_takes_leave_nothing(image: Path) -> None:
-    before = Path("/proc/self/mountinfo").read_text(encoding="utf-8")
+    """While a file system is mounted anywhere, its loop device stays. Other tests mount beside this one."""
     Host().try_mount(str(image), "ext4", [["noatime", "barrier=1", "nofail"]])
     Host().try_mount(str(image), "ext4", [["ro"], ["rw", "errors=remount-ro"]])
-    assert Path("/proc/self/mountinfo").read_text(encoding="utf-8") == before
     assert loops(image) == ""
 
 
