@@ -49,8 +49,9 @@ class ActionModule(Bounded):
         """Return what was begun, and what failed; what is about speed alone apart, as `slow`: it fails no run."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         variables = task_vars or {}
+        inventory = Variables(self._templar, variables)
         try:
-            arguments = self._arguments(variables)
+            arguments = self._arguments(inventory)
         except Unreadable as error:
             result.update(
                 changed=False,
@@ -62,7 +63,7 @@ class ActionModule(Bounded):
                 error=printable(f"the host's variables: {error}"),
             )
             return result
-        answer = execute(self, _MODULE, arguments, variables)
+        answer = execute(self, _MODULE, arguments, variables, inventory.time_limit())
         taken, malformed = _taken(answer)
         slow, errors = (
             [
@@ -94,9 +95,8 @@ class ActionModule(Bounded):
         result.update(learned(answer), **({"diff": diffs} if diffs else {}))
         return result
 
-    def _arguments(self, variables: dict[str, Any]) -> dict[str, Any]:
+    def _arguments(self, inventory: Variables) -> dict[str, Any]:
         """Return the module's arguments, with passwords, which are in no task's and in no assessment. Raises Unreadable."""
-        inventory = Variables(self._templar, variables)
         given = self._task.args
         is_release = boolean(given.get("release", False))
         what = set(given) - {"release", "by"}

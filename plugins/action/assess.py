@@ -15,6 +15,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.results impo
     assess_answer,
     cause,
     disarms,
+    limit_of_look,
     question,
     told_switch,
     unreadable,
@@ -38,8 +39,9 @@ class ActionModule(Bounded):
         given = self._task.args
         answer: dict[str, Any] = {}
         before = unpacked(given["before"]) if given.get("before") else None
+        inventory = Variables(self._templar, task_vars or {})
         try:
-            inputs = Variables(self._templar, task_vars or {}).inputs(bool(given.get("rate")))
+            inputs = inventory.inputs(bool(given.get("rate")))
         except Unreadable as error:
             inputs = Inputs()
             found = printable(unreadable(inputs, str(error)))
@@ -51,8 +53,9 @@ class ActionModule(Bounded):
                 if disarms(inputs, given):
                     connect_anew(self)
                     asked["disarm"] = True
-                answer = execute(self, "durable.dbhost.host_facts", asked, task_vars or {})
-                inputs = inputs._replace(benchmark=benchmark_of(Variables(self._templar, task_vars or {})))
+                limit = limit_of_look(inventory.time_limit(), given.get("applied"))
+                answer = execute(self, "durable.dbhost.host_facts", asked, task_vars or {}, limit)
+                inputs = inputs._replace(benchmark=benchmark_of(inventory))
                 now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
                 found = printable(assess_answer(inputs, now, answer))
         reboot = wants_reboot(inputs, found, before, given.get("applied"))

@@ -12,13 +12,16 @@ from typing import Any
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import conclude, failure
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import unobserved
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.inputs import Inputs
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import cause, conclude, failure
 from ansible_collections.durable.dbhost.plugins.plugin_utils.as_text import packed, unpacked
 from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import collection_version
 
 #: What roles/harden registers of a host, in the order of its run: results of assess, of apply and of reboot.
 LOOKS = ("harden_before", "harden_after", "harden_last")
 APPLIED, REBOOTED = "harden_applied", "harden_rebooted"
+_NOT_RUN = "no look at this host was run"
 
 
 class ActionModule(ActionBase):
@@ -51,16 +54,23 @@ def _concluded(registered: Mapping[str, Any], since: int, looked_only: bool) -> 
 
     A task that had no reason to run leaves what an earlier play has registered.
     """
-    found = {name: registered.get(name) or {} for name in (*LOOKS, APPLIED)}
+    found = {name: registered.get(name) or {} for name in (APPLIED, *LOOKS)}
     fresh = {name: told for name, told in found.items() if told.get("clock", since - 1) >= since}
     # A stock module's, which tells no time: it was run if the look before it asked for it.
     is_rebooted = fresh.get("harden_after", {}).get("wants_reboot", False)
+    looks = [
+        {**fresh[name], "assessment": unpacked(fresh[name]["assessment"])} for name in LOOKS if name in fresh
+    ]
+    # A task that failed tells no time.
+    failed = [
+        cause(told) or "a task failed, and said nothing" for told in found.values() if told.get("failed")
+    ]
+    if not looks:
+        looks = [{"assessment": unobserved(Inputs(), "unknown", f"no facts: {(failed or [_NOT_RUN])[-1]}")}]
+    elif found["harden_last"].get("failed"):
+        looks.append({**looks[-1], "error": f"the host was not looked at again: {failed[-1]}"})
     return conclude(
-        [
-            {**fresh[name], "assessment": unpacked(fresh[name]["assessment"])}
-            for name in LOOKS
-            if name in fresh
-        ],
+        looks,
         fresh.get(APPLIED, {}),
         registered.get(REBOOTED) or {} if is_rebooted else {},
         looked_only,

@@ -28,6 +28,9 @@ class _Refused(Exception):
 class Bounded(ActionBase):
     """An action whose module's answer is bounded."""
 
+    #: Whether the host did not answer within the time limit. Nothing more is asked of it by this task.
+    is_given_up = False
+
     def _execute_module(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Return what the module returns, or that it failed, for a larger answer."""
         try:
@@ -41,6 +44,8 @@ class Bounded(ActionBase):
 
     def cleanup(self, force: bool = False) -> None:
         """Take what lies on the host for this task away; a host that is lost meanwhile has said so already."""
+        if self.is_given_up:
+            return
         with contextlib.suppress(AnsibleError, _Refused):
             super().cleanup(force)
 

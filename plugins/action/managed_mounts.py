@@ -34,12 +34,15 @@ class ActionModule(Bounded):
         Fails where there is nothing to measure.
         """
         result: dict[str, Any] = super().run(tmp, task_vars)
+        inventory = Variables(self._templar, task_vars or {})
         try:
-            inputs = Variables(self._templar, task_vars or {}).inputs()
+            inputs = inventory.inputs()
         except Unreadable as error:
             raise refused(f"{error}. Nothing was written.") from error
         arguments = {"databases": inputs.databases, "power": "never"}
-        answer = execute(self, "durable.dbhost.host_facts", arguments, task_vars or {})
+        answer = execute(
+            self, "durable.dbhost.host_facts", arguments, task_vars or {}, inventory.time_limit()
+        )
         storage, engines = (_collected(answer, f"durable_{name}") for name in ("storage", "engines"))
         try:
             today = time.strftime("%Y-%m-%d", time.gmtime())

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 #: What to do where a value could not be read, and no more is known.
 MEND = "mend what could not be read, then run again"
+#: How the reason begins for which a host that hangs is unreachable.
+NO_ANSWER = "no answer within"
 
 
 class Unknown(NamedTuple):

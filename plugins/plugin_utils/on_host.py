@@ -1,30 +1,47 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Modules run on a host from our actions: a host that is lost, or gives no rights, is a result and no exception."""
+"""Modules run on a host from our actions: a host that is lost, hangs, or gives no rights, is a result and no exception."""
 
 from __future__ import annotations
 
 import contextlib
+import time
 from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
-from ansible.plugins.action import ActionBase
 
+from ..action.engine_facts import Bounded
 from ..module_utils.host.printable import printable
+from ..module_utils.rows import NO_ANSWER
+from .deadline import Expired, deadline
 
 #: Facts with which Ansible remembers what it has found out of a host on the way to a module.
 _LEARNED = ("discovered_interpreter_python",)
 
 
+_HANGS = "look there for processes that wait for a disk or a network file system (ps, dmesg), or raise durable_time_limit"
+#: Seconds for what ends a connection; it asks a process of the controller only.
+_RESET = 10
+
+
 def execute(
-    action: ActionBase, module: str, arguments: dict[str, Any], variables: dict[str, Any]
+    action: Bounded, module: str, arguments: dict[str, Any], variables: dict[str, Any], limit: int
 ) -> dict[str, Any]:
-    """Return what a module returns; for one that could not be run `failed` or `unreachable`, and `msg`."""
+    """Return what a module returns; for one that could not be run `failed` or `unreachable`, and `msg`.
+
+    A host that does not answer within `limit` seconds (0: no limit) is unreachable. What the module does there may go on.
+    """
+    begun = time.monotonic()
     try:
-        result: dict[str, Any] = action._execute_module(
-            module_name=module, module_args=arguments, task_vars=variables
-        )
+        with deadline(limit):
+            result: dict[str, Any] = action._execute_module(
+                module_name=module, module_args=arguments, task_vars=variables
+            )
+    except Expired:
+        action.is_given_up = True
+        connect_anew(action)
+        return {"unreachable": True, "msg": f"{NO_ANSWER} {int(time.monotonic() - begun)} seconds; {_HANGS}"}
     except AnsibleConnectionFailure as error:
         return {"unreachable": True, "msg": str(error)}
     except AnsibleError as error:
@@ -32,9 +49,9 @@ def execute(
     return result
 
 
-def connect_anew(action: ActionBase) -> None:
+def connect_anew(action: Bounded) -> None:
     """End a connection that is kept open: it proves nothing of a new one. Where that fails, what runs next says why."""
-    with contextlib.suppress(AnsibleError):
+    with contextlib.suppress(AnsibleError, Expired), deadline(_RESET):
         action._connection.reset()
 
 

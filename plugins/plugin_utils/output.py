@@ -160,6 +160,20 @@ def remove(directory: str, name: str) -> None:
         os.close(place)
 
 
+def rename(directory: str, name: str, new: str) -> None:
+    """Give a file another name, where it and its directory are there. Raises OSError."""
+    try:
+        place = _open(directory, make=False)
+    except FileNotFoundError:
+        return
+    try:
+        os.replace(name, new, src_dir_fd=place, dst_dir_fd=place)
+    except FileNotFoundError:
+        pass
+    finally:
+        os.close(place)
+
+
 def _open(path: str, make: bool = True) -> int:
     """Return a descriptor of a directory, reached step by step: nobody can put another in its place on the way."""
     place = os.open("/", _DIRECTORY)

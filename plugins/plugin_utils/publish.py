@@ -15,7 +15,7 @@ from ..module_utils.policy.history import with_history
 from ..module_utils.policy.page import render
 from ..module_utils.policy.report import details
 from . import html, junit
-from .output import keep, kept, measured, refused, show
+from .output import keep, kept, measured, refused, remove, rename, show
 from .variables import REPORT_DIR, Unreadable, Variables
 
 
@@ -29,8 +29,9 @@ def publish(
     """Show the page, write the files, and return the page's lines.
 
     `reports`: worst first; `missing` and `notes` as the page takes them; `of_hosts`: whether each report is written to
-    a file of its own too, and says what has changed since the one that was there. The page is shown also where its files
-    cannot be written. Raises AnsibleActionFail.
+    a file of its own too, and says what has changed since the one that was there. The earlier report of a missing host
+    is renamed, so that it is not read as one of this run. The page is shown also where its files cannot be written.
+    Raises AnsibleActionFail.
     """
     chosen = inventory.report_dir()
     formats = [name for name in inventory.report_formats() if of_hosts or name != "json"]
@@ -38,6 +39,8 @@ def publish(
     where, failed = "", ""
     if directory:
         try:
+            for host in missing if of_hosts else ():
+                rename(directory, _file(host), _stale(host))
             if of_hosts:
                 reports = [_since(directory, report) for report in reports]
             files = _write(directory, formats, reports, missing, notes)
@@ -69,8 +72,14 @@ def _file(host: str) -> str:
     return f"{quote(host, safe='')}.json"
 
 
+def _stale(host: str) -> str:
+    """Return the name of an earlier report of a host that the last run did not reach: it counts for nothing."""
+    return f"{quote(host, safe='')}.stale"
+
+
 def _since(directory: str, report: dict[str, Any]) -> dict[str, Any]:
-    return with_history(report, kept(directory, _file(report["host"])))
+    host = report["host"]
+    return with_history(report, kept(directory, _file(host)) or kept(directory, _stale(host)))
 
 
 def _write(
@@ -89,6 +98,7 @@ def _write(
     for report in reports if "json" in formats else ():
         text = json.dumps(report, indent=2, sort_keys=True, default=str)
         keep(directory, _file(report["host"]), f"{text}\n")
+        remove(directory, _stale(report["host"]))
     chosen = [whole[each] for each in whole if each in formats]
     for name, render_it in chosen:
         keep(directory, name, render_it())

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 from ansible.errors import AnsibleError
 from ansible.module_utils.common.yaml import yaml_load
 
-from ..module_utils.policy.inputs import UNDO_AFTER, Inputs
+from ..module_utils.policy.inputs import TIME_LIMIT, UNDO_AFTER, Inputs, time_limit_is_valid
 from ..module_utils.policy.verdicts import FAIL_ON
 from .output import refused
 
@@ -70,6 +71,7 @@ class Variables:
             layers=self.get("durable_layers"),
             accept_data_loss=self.get("durable_accept_data_loss", False),
             undo_after=self.undo_after(),
+            time_limit=self.get("durable_time_limit", TIME_LIMIT),
             fail_on=self.get("durable_fail_on", FAIL_ON),
             ups=self._ups(),
             rate=rate,
@@ -79,6 +81,13 @@ class Variables:
     def undo_after(self) -> Any:
         """Return `durable_undo_after` as it is written. Raises Unreadable."""
         return self.get("durable_undo_after", UNDO_AFTER)
+
+    def time_limit(self) -> int:
+        """Return `durable_time_limit`; the default where it is none, which the assessment refuses."""
+        with contextlib.suppress(Unreadable):
+            found = self.get("durable_time_limit", TIME_LIMIT)
+            return int(found) if time_limit_is_valid(found) else TIME_LIMIT
+        return TIME_LIMIT
 
     def options(self, layer: str, names: Iterable[str]) -> dict[str, Any]:
         """Return the options of a layer's module that the role's variables give. Raises Unreadable."""

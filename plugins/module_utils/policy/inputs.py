@@ -13,6 +13,9 @@ from .verdicts import FAIL_ON, VERDICTS
 
 #: Seconds after which a host goes back by itself; the least that leaves time to boot, and the most.
 UNDO_AFTER, _LEAST_UNDO, _MOST_UNDO = 900, 60, 86400
+#: Seconds after which a run gives up a host that does not answer; the least, and the most. Shorter than UNDO_AFTER: the other
+#: hosts of a batch wait for it, and their dead man's switches run.
+TIME_LIMIT, _LEAST_LIMIT, _MOST_LIMIT = 600, 10, 86400
 #: Permissions that durable_allow may give.
 PERMISSIONS = ("restart_engines", "reboot", "alter_system")
 
@@ -38,6 +41,7 @@ class Inputs(NamedTuple):
     layers: Any = None
     accept_data_loss: Any = False
     undo_after: Any = UNDO_AFTER
+    time_limit: Any = TIME_LIMIT
     fail_on: Any = FAIL_ON
     ups: Any = None
     rate: bool = False
@@ -61,6 +65,11 @@ class Inputs(NamedTuple):
                 f"durable_undo_after: seen {self.undo_after!r}; wanted whole seconds from {_LEAST_UNDO} to {_MOST_UNDO}, or 0"
                 " for no dead man's switch"
             )
+        if not time_limit_is_valid(self.time_limit):
+            raise BadInput(
+                f"durable_time_limit: seen {self.time_limit!r}; wanted whole seconds from {_LEAST_LIMIT} to {_MOST_LIMIT}, or 0"
+                " for no limit"
+            )
 
     def fails(self, verdict: str) -> bool:
         """Tell whether a verdict fails its host; always, when it cannot be told what should."""
@@ -73,8 +82,14 @@ class Inputs(NamedTuple):
 
 def undo_is_valid(seconds: Any) -> bool:
     """Tell whether a value is one for `durable_undo_after`."""
-    return (
-        isinstance(seconds, int)
-        and not isinstance(seconds, bool)
-        and (seconds == 0 or _LEAST_UNDO <= seconds <= _MOST_UNDO)
-    )
+    return _is_seconds(seconds, _LEAST_UNDO, _MOST_UNDO)
+
+
+def time_limit_is_valid(seconds: Any) -> bool:
+    """Tell whether a value is one for `durable_time_limit`."""
+    return _is_seconds(seconds, _LEAST_LIMIT, _MOST_LIMIT)
+
+
+def _is_seconds(given: Any, least: int, most: int) -> bool:
+    """Tell whether a value is 0, or whole seconds within limits."""
+    return isinstance(given, int) and not isinstance(given, bool) and (given == 0 or least <= given <= most)

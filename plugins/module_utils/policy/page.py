@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..host.printable import Lines, line, lines
-from ..rows import MEND
+from ..rows import MEND, NO_ANSWER
 from .report import takes_place, worst_first
 from .verdicts import VERDICTS
 
@@ -98,7 +98,7 @@ def _unnamed(text: str, report: dict[str, Any]) -> str:
         if disk["id"]:
             text = text.replace(disk["id"], disk["name"])
     # A host's own name and address, and what ssh or Python say besides.
-    text = re.sub(r"^unreachable: .*", "unreachable: no connection", text)
+    text = re.sub(rf"^unreachable: (?!{NO_ANSWER}).*", "unreachable: no connection", text)
     return re.sub(r"^(no facts: [^(]*) \(.*\)(?=; )", r"\1", text)
 
 
@@ -108,7 +108,7 @@ def _parted(text: str) -> tuple[str, str]:
     why, _semicolon, remedy = (
         text.partition("; ") if not text.endswith(end) else (text[: -len(end)], "", MEND)
     )
-    if why.startswith("unreachable:"):
+    if why.startswith("unreachable:") and NO_ANSWER not in why:
         remedy = "see that the host is up and that ssh reaches it; then run again"
     return why, remedy
 

@@ -27,6 +27,8 @@ SWITCHES = {
     "unknown": "how far it came is not known, and {said}; run again once it answers",
 }
 UNSEEN = "unseen"
+#: Seconds for a look at a host that was lost a moment ago.
+_AGAIN = 120
 #: Letters of a reason in the line with which a host fails.
 _ONE_LINE = 160
 _PYTHON = "install Python 3.9 or later there, or name one in ansible_python_interpreter"
@@ -176,6 +178,11 @@ def disarms(inputs: Inputs, given: dict[str, Any]) -> bool:
     may_be_armed = (given.get("applied") or {}).get("switch") != "none"
     is_kept = given.get("before") is not None and _may_reboot(inputs)
     return bool(given.get("disarm")) and may_be_armed and not is_kept
+
+
+def limit_of_look(limit: int, applied: dict[str, Any] | None) -> int:
+    """Return the time limit of a look in seconds, 0 for none: a short one where the steps before it lost the host."""
+    return min(limit or _AGAIN, _AGAIN) if (applied or {}).get("switch") == "unknown" else limit
 
 
 def _may_reboot(inputs: Inputs) -> bool:

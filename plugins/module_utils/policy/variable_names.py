@@ -26,6 +26,7 @@ INPUTS = frozenset(
             "layers",
             "accept_data_loss",
             "undo_after",
+            "time_limit",
         ),
         *(
             "attestations",

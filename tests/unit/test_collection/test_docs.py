@@ -124,6 +124,7 @@ def test_the_words_for_layers_are_those_of_the_policy() -> None:
 def test_the_defaults_of_variables_are_those_of_the_code() -> None:
     rows = {row[0].partition("]")[0].strip("["): row[2] for row in table("docs/variables.md", "variable | ")}
     assert int(rows["durable_undo_after"]) == inputs.UNDO_AFTER
+    assert int(rows["durable_time_limit"]) == inputs.TIME_LIMIT < inputs.UNDO_AFTER
     assert rows["durable_report_dir"] == variables.REPORT_DIR
     assert words(rows["durable_report_formats"]) == list(variables.REPORT_FORMATS)
     said = inputs.Inputs()

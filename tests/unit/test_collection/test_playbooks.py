@@ -48,7 +48,7 @@ def test_looking_costs_one_execution_however_many_engines_there_are() -> None:
     assert len(block) == 2
     for name in ("assess", "managed_mounts"):
         text = (ROOT / f"plugins/action/{name}.py").read_text(encoding="utf-8")
-        assert text.count("execute(self") == 1
+        assert len(re.findall(r"\bexecute\(\s*self\b", text)) == 1
 
 
 def test_all_layers_are_released_in_one_execution_once_nothing_puts_them_back() -> None:

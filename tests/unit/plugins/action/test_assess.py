@@ -436,3 +436,27 @@ def test_in_a_check_no_switch_is_disarmed() -> None:
 def test_what_is_no_switch_is_none(told: Any) -> None:
     plugin = started(PINNED, {**answered(), "switch": told})
     assert plugin.run(task_vars=PINNED)["switch"]["state"] == "unseen"
+
+
+@pytest.mark.parametrize("wrong", [9, 86401, "600", True, 1.5])
+def test_a_time_limit_that_is_none_blocks_the_host_which_is_looked_at_all_the_same(wrong: Any) -> None:
+    found = run({"durable_time_limit": wrong})
+    assert found["verdict"] == "blocked"
+    assert f"durable_time_limit: seen {wrong!r}; wanted whole seconds from 10 to 86400" in found["why"][0]
+
+
+@pytest.mark.parametrize(
+    ("given", "limit"), [({}, 600), ({"durable_time_limit": 0}, 0), ({"durable_time_limit": "x"}, 600)]
+)
+def test_the_look_has_the_time_limit_of_the_inventory(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], limit: int
+) -> None:
+    asked: list[int] = []
+
+    def execute(*words: Any) -> dict[str, Any]:
+        asked.append(words[-1])
+        return answered()
+
+    monkeypatch.setattr(action, "execute", execute)
+    run(given)
+    assert asked == [limit]

@@ -72,3 +72,22 @@ def test_a_reboot_counts_that_this_play_has_asked_for(wants: bool) -> None:
         "harden_rebooted": {"failed": True, "msg": "no answer"},
     }
     assert concluded(registered)["error"] == ("reboot: no answer" if wants else None)
+
+
+FAILED = {"failed": True, "msg": "Task failed: 'NoneType' object is not iterable"}
+
+
+def test_a_host_of_which_no_look_succeeded_is_unknown_with_the_reason() -> None:
+    """The reports of the others are made all the same."""
+    report = concluded(
+        {"harden_before": FAILED, "harden_last": {"failed": True, "msg": "of the second look"}}
+    )
+    assert (report["verdict"], report["why"]) == ("unknown", ["no facts: of the second look"])
+    assert report["fails"]
+    assert concluded({})["why"] == ["no facts: no look at this host was run"]
+
+
+def test_a_second_look_that_fails_is_an_error_of_the_host() -> None:
+    """What was seen before the steps says nothing of the host after them."""
+    report = concluded({"harden_before": seen("durable", BEGAN), "harden_last": FAILED})
+    assert report["error"].startswith("the host was not looked at again: Task failed")

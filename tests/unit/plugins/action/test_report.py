@@ -184,3 +184,17 @@ def test_a_host_without_a_pin_in_a_group_of_pinned_ones_is_named(tmp_path: Path)
     assert notes == [
         "    note: db2, db10: no durable_profile, and others of the group databases have one: a slip?"
     ]
+
+
+def test_the_report_of_a_host_that_the_run_did_not_reach_is_not_left_as_one_of_this_run(
+    tmp_path: Path,
+) -> None:
+    """It is renamed, and what has changed since then is still said once the host has a report again."""
+    both = {name: concluded(name, verdict="attested") for name in ("a", "b")}
+    run(both, str(tmp_path))
+    run({"a": both["a"], "b": {}}, str(tmp_path))
+    assert sorted(os.listdir(tmp_path)) == ["a.json", "b.stale", *OF_RUN]
+    later = {name: concluded(name, verdict="drifted", time="2026-02-01T12:00:00Z") for name in ("a", "b")}
+    run(later, str(tmp_path))
+    assert sorted(os.listdir(tmp_path)) == ["a.json", "b.json", *OF_RUN]
+    assert json.loads((tmp_path / "b.json").read_text())["since"]["verdict"] == "attested"

@@ -361,6 +361,11 @@ def test_the_worst_thing_that_is_true_is_the_verdict(level: int) -> None:
         ({"accept_data_loss": "yes"}, "durable_accept_data_loss: seen 'yes'"),
         ({"accept_data_loss": 1}, "durable_accept_data_loss: seen 1"),
         ({"accept_data_loss": None}, "durable_accept_data_loss: seen None"),
+        (
+            {"time_limit": 9},
+            "durable_time_limit: seen 9; wanted whole seconds from 10 to 86400, or 0 for no limit",
+        ),
+        ({"time_limit": True}, "durable_time_limit: seen True"),
     ],
 )
 @pytest.mark.parametrize("rate", [False, True])

@@ -126,6 +126,17 @@ def test_the_hosts_that_no_address_reaches_are_one_line() -> None:
     assert "do: see that the host is up and that ssh reaches it" in text
 
 
+def test_hosts_that_hang_are_apart_from_those_that_no_address_reaches() -> None:
+    """What to do there is another thing."""
+    hangs = "unreachable: no answer within 600 seconds; look there for processes that wait"
+    text = render(
+        [simple("db1", "unreachable", hangs), simple("db2", "unreachable", "unreachable: timed out")]
+    )
+    assert "unreachable: no answer within 600 seconds" in text
+    assert "look there for processes that wait" in text
+    assert "unreachable: no connection" in text
+
+
 def test_what_keeps_ansible_out_is_told_once_for_each_cause() -> None:
     found = [
         simple(

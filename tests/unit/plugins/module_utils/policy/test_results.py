@@ -14,6 +14,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.results impo
     cause,
     conclude,
     failure,
+    limit_of_look,
     wants_reboot,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
@@ -243,3 +244,20 @@ def test_in_a_check_the_switch_is_as_it_was_found() -> None:
     found = conclude(seen, {"switch": "armed"}, {}, True)
     assert (found["switch"], found["error"]) == ("armed", None)
     assert "run again to keep what was changed" in found["warnings"][0]
+
+
+@pytest.mark.parametrize(
+    ("limit", "switch", "wanted"),
+    [
+        (600, "none", 600),
+        (600, "armed", 600),
+        (600, "unknown", 120),
+        (30, "unknown", 30),
+        (0, "unknown", 120),
+    ],
+)
+def test_a_host_that_its_steps_lost_is_not_waited_for_as_long_again(
+    limit: int, switch: str, wanted: int
+) -> None:
+    assert limit_of_look(limit, {"switch": switch}) == wanted
+    assert limit_of_look(limit, None) == limit

@@ -1,0 +1,73 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A time limit for one execution on a host, inside the time limit that Ansible may have for the task."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+#: Seconds before the end of Ansible's own limit. Then the task still has a result, and the host its report.
+_EARLIER = 2.0
+#: A timer of 0 seconds would be none.
+_AT_ONCE = 0.01
+
+
+class Expired(BaseException):
+    """The time limit is over. No handler of errors between here and the limit may take it for one of its own."""
+
+
+@contextlib.contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """Raise Expired in the block after some seconds, 0 for never, and end the processes that the block has started.
+
+    Only for the main thread, as signals are. A timer that runs already, such as that of ANSIBLE_TASK_TIMEOUT, goes on
+    afterwards; one that would end first shortens this limit.
+    """
+    is_active = False
+
+    def expire(_signal: int, _frame: Any) -> None:
+        if is_active:
+            raise Expired
+
+    begun, before = time.monotonic(), _children()
+    handler = signal.signal(signal.SIGALRM, expire)
+    outer, _interval = signal.setitimer(signal.ITIMER_REAL, 0)
+    limits = [limit for limit in (seconds, max(outer - _EARLIER, outer / 2)) if limit]
+    try:
+        is_active = True
+        signal.setitimer(signal.ITIMER_REAL, min(limits, default=0))
+        yield
+    except Expired:
+        is_active = False
+        _end(_children() - before)
+        raise
+    finally:
+        is_active = False
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+        if outer:
+            left = outer - (time.monotonic() - begun)
+            signal.setitimer(signal.ITIMER_REAL, max(left, _AT_ONCE))
+
+
+def _children() -> set[int]:
+    """Return the processes that this one has started; none where the kernel does not list them."""
+    try:
+        tables = Path(f"/proc/{os.getpid()}/task").glob("*/children")
+        return {int(pid) for table in tables for pid in table.read_text(encoding="ascii").split()}
+    except OSError:
+        return set()
+
+
+def _end(processes: set[int]) -> None:
+    """End processes, such as an ssh that would wait for its host for ever."""
+    for process in processes:
+        with contextlib.suppress(OSError):
+            os.kill(process, signal.SIGTERM)
