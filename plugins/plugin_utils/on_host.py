@@ -39,9 +39,10 @@ def execute(
                 module_name=module, module_args=arguments, task_vars=variables
             )
     except Expired:
+        waited = int(time.monotonic() - begun)
         action.is_given_up = True
         connect_anew(action)
-        return {"unreachable": True, "msg": f"{NO_ANSWER} {int(time.monotonic() - begun)} seconds; {_HANGS}"}
+        return {"unreachable": True, "msg": f"{NO_ANSWER} {waited} seconds; {_HANGS}"}
     except AnsibleConnectionFailure as error:
         return {"unreachable": True, "msg": str(error)}
     except AnsibleError as error:
