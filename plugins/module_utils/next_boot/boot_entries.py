@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from ..host.seam import Host
 from . import version_order
-from .grub_menu import Item, default_names, parse_menu, resolve
+from .grub_menu import Item, default_names, parse_menu, resolve, sets_default
 
 GRUB = ("/boot/grub/grub.cfg", "/boot/grub2/grub.cfg")
 GRUB_VARIABLES = ("/boot/grub/grubenv", "/boot/grub2/grubenv")
@@ -96,16 +96,18 @@ class Next(NamedTuple):
 def find(host: Host) -> Next:
     """Return the entries of the boot loader by whether the next boot may be theirs. Raises Unobservable."""
     texts, environment = _configurations(host), _environments(host)
-    variables = _variables(texts, environment)
+    read = {path: _read_menu(host, path, text, {path}) for path, text in texts.items()}
+    sourced = {path: content for _menu, contents in read.values() for path, content in contents.items()}
+    variables = _variables({**texts, **sourced}, environment)
     specified = [entry for path in _entry_files(host) for entry in _specified(host, path, variables)]
-    menus = {path: parse_menu(text) for path, text in texts.items()}
-    active = _active(host, {path: menu for path, menu in menus.items() if menu})
+    active = _active(host, {path: menu for path, (menu, _contents) in read.items() if menu})
     if specified and not active and (texts or environment) and not _loader_conf(host):
         active, texts = {"": [Item("", is_blscfg=True)]}, {"": "\n".join(texts.values())}
     found: list[Entry] = []
     every: list[Entry] = []
     for path, menu in active.items():
-        chosen, all_of_it = _of_menu(path, menu, texts[path], environment, variables, specified)
+        text = _of_default(texts[path], read[path][1].values() if path in read else ())
+        chosen, all_of_it = _of_menu(path, menu, text, environment, variables, specified)
         found, every = [*found, *chosen], [*every, *all_of_it]
     if not active or _loader_conf(host):
         unified = _unified(host)
@@ -124,6 +126,47 @@ def of_next_kernel(host: Host) -> tuple[str, str] | None:
         return None
     path = next(filter(host.exists, KERNEL_COMMAND_LINE), None)
     return (path, " ".join(host.read(path).split())) if path else None
+
+
+def _read_menu(host: Host, path: str, text: str, done: set[str]) -> tuple[list[Item], dict[str, str]]:
+    """Return the rows of a configuration with those of the files that it sources, and {path: text} of these files.
+
+    `done`: files that were read. Raises Unobservable.
+    """
+    rows: list[Item] = []
+    contents: dict[str, str] = {}
+    for item in parse_menu(text):
+        if not item.sourced:
+            rows.append(item)
+            continue
+        file = _sourced(host, path, item.sourced)
+        if file and file not in done:
+            done.add(file)
+            contents[file] = host.read(file)
+            inner, more = _read_menu(host, file, contents[file], done)
+            rows += [_in_file(each, file) for each in inner]
+            contents.update(more)
+    return rows, contents
+
+
+def _sourced(host: Host, path: str, said: str) -> str:
+    """Return the file that a configuration sources, '' if it is not there: beside it, or on the file system of /boot."""
+    beside = re.fullmatch(r"\$(?:\{\w+\}|\w+)/([^$]+)", said)
+    paths = [f"{posixpath.dirname(path)}/{beside[1]}"] if beside else [said, f"/boot{said}"]
+    return next((each for each in paths if each.startswith("/") and host.exists(each)), "")
+
+
+def _in_file(item: Item, path: str) -> Item:
+    return item._replace(path=item.path or path, items=tuple(_in_file(each, path) for each in item.items))
+
+
+def _of_default(text: str, contents: Iterable[str]) -> str:
+    """Return the text that sets the default: a sourced file comes after the beginning of the configuration."""
+    for content in contents:
+        sets, always = sets_default(content)
+        if sets:
+            text = content if always else f"{text}\n{content}"
+    return text
 
 
 def _active(host: Host, menus: dict[str, list[Item]]) -> dict[str, list[Item]]:
@@ -155,7 +198,7 @@ def _of_menu(
     whole = [item for each in menu for item in (listed if each.is_blscfg else [each])]
 
     def entries(item: Item) -> list[Entry]:
-        return of_name[item.specified] if item.specified else _of_item(path, item, variables)
+        return of_name[item.specified] if item.specified else _of_item(item.path or path, item, variables)
 
     chosen: list[Entry] = []
     for name in default_names(text, environment):

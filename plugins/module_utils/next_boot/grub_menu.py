@@ -20,13 +20,17 @@ _KERNEL = re.compile(r"^\s*(?P<command>linux(?:16|efi)?|module2?)\s+(?P<said>.*)
 _IMAGE = re.compile(r"^\s*(?:initrd(?:16|efi)?)\s+(?P<said>.*)$")
 _DEFAULT = re.compile(r"""^[ \t]*set[ \t]+default=(?:"([^"\n]*)"|'([^'\n]*)'|(\S*))[ \t]*$""", re.M)
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_CONDITION = re.compile(r"(?m)^\s*(?:if|for|while|until|return|exit)\b")
+_ENTRY = re.compile(r"(?ms)^[ \t]*(?:menuentry|submenu)\b.*?^\}")
+#: A file whose commands are those of the configuration, as 41_custom has custom.cfg beside it.
+_SOURCED = re.compile(r"""^\s*(?:source|\.)\s+["']?(?P<path>[^\s"']+)""")
 
 
 class Item(NamedTuple):
-    """One row of a menu: an entry, a submenu with `items`, or the place of the entries of the specification.
+    """One row of a menu: an entry, a submenu with `items`, or the place of the entries of the specification or of a file.
 
     `kernel` and `images`: row and text of the lines that load them. `specified`: the name of an entry of the
-    specification.
+    specification. `sourced`: the file whose entries are there. `path`: the file of an entry, '' for the configuration.
     """
 
     title: str
@@ -36,6 +40,8 @@ class Item(NamedTuple):
     images: tuple[tuple[int, str], ...] = ()
     items: tuple[Item, ...] = ()
     is_blscfg: bool = False
+    sourced: str = ""
+    path: str = ""
 
 
 class _Open:
@@ -86,6 +92,12 @@ def default_names(text: str, environment: Mapping[str, list[str]]) -> list[str]:
     return list(found) or ["0"]
 
 
+def sets_default(text: str) -> tuple[bool, bool]:
+    """Tell whether a file sets the default, and whether it does so on no condition."""
+    bare = _ENTRY.sub("", text)
+    return bool(_DEFAULT.search(bare)), not _CONDITION.search(bare)
+
+
 def resolve(items: list[Item], name: str) -> Iterator[Item]:
     """Yield the entries of which a default's value names one: all of a submenu that it names alone.
 
@@ -124,9 +136,11 @@ def _named(rest: str) -> tuple[str, tuple[str, ...]]:
 
 def _take(stack: list[_Open], row: int, line: str) -> None:
     block = stack[-1]
-    kernel, image = _KERNEL.match(line), _IMAGE.match(line)
+    kernel, image, sourced = _KERNEL.match(line), _IMAGE.match(line), _SOURCED.match(line)
     if line.split()[:1] == ["blscfg"]:
         stack[0].items.append(Item("", is_blscfg=True))
+    elif sourced and block.kind in ("", "submenu"):
+        block.items.append(Item("", sourced=sourced["path"]))
     elif kernel:
         if len(stack) == 1:
             _end_bare(block)

@@ -349,3 +349,72 @@ def test_a_configuration_that_cannot_be_read_is_unknown() -> None:
     found = host({"/boot/grub/grub.cfg/is-a-directory": ""})
     with pytest.raises(Unobservable, match=r"/boot/grub/grub\.cfg: Is a directory"):
         boot_loader.of_the_next(found)
+
+
+CUSTOM = "/boot/grub/custom.cfg"
+#: As 41_custom writes it.
+SOURCES = """
+if [ -f  ${config_directory}/custom.cfg ]; then
+  source ${config_directory}/custom.cfg
+elif [ -z "${config_directory}" -a -f  $prefix/custom.cfg ]; then
+  source $prefix/custom.cfg
+fi
+"""
+
+
+def own(option: str, title: str = "Mine") -> str:
+    return f"menuentry '{title}' {{\n\tif [ x ]; then\n\ttrue\n\tfi\n\tlinux /v root=UUID=aaaa rootflags={option}\n}}\n"
+
+
+@pytest.mark.parametrize(
+    ("custom", "default", "flags", "source"),
+    [
+        ("", "Mine", ("commit=9", "barrier=1"), "/boot/grub/grub.cfg line 6"),
+        (own("nobarrier"), "Mine", ("nobarrier",), f"{CUSTOM} line 5"),
+        (own("nobarrier"), "3", ("nobarrier",), f"{CUSTOM} line 5"),
+        (own("nobarrier"), "0", ("commit=9", "barrier=1"), "/boot/grub/grub.cfg line 6"),
+        (f"set default=Mine\n{own('nobarrier')}", "0", ("nobarrier",), f"{CUSTOM} line 6"),
+        (f"submenu 'More' {{\n{own('nobarrier')}}}\n", "More>Mine", ("nobarrier",), f"{CUSTOM} line 6"),
+    ],
+)
+def test_entries_and_default_of_custom_cfg_count(
+    custom: str, default: str, flags: tuple[str, ...], source: str
+) -> None:
+    text = (GRUB_CFG % LINE).replace("${saved_entry}", default) + SOURCES
+    found = of_the_next({"/boot/grub/grub.cfg": text, CUSTOM: custom})
+    assert found == (flags, f"rootflags of {source}")
+
+
+def test_an_entry_that_sources_a_file_is_no_submenu() -> None:
+    files = {
+        "/boot/grub/grub.cfg": (GRUB_CFG % LINE).replace("\tinsmod", "\tsource $prefix/x.cfg\n\tinsmod"),
+        CUSTOM: "",
+    }
+    assert of_the_next(files).source == "rootflags of /boot/grub/grub.cfg line 7"
+
+
+def test_without_a_line_that_sources_it_custom_cfg_is_not_read() -> None:
+    files = {"/boot/grub/grub.cfg": (GRUB_CFG % LINE), CUSTOM: f"set default=Mine\n{own('nobarrier')}"}
+    assert of_the_next(files).source == "rootflags of /boot/grub/grub.cfg line 6"
+
+
+def test_a_default_that_custom_cfg_sets_on_a_condition_leaves_both() -> None:
+    custom = f"if [ -e /x ]; then\nset default=Mine\nfi\n{own('nobarrier')}"
+    with pytest.raises(Unobservable, match="Which of these the next boot has is unknown"):
+        of_the_next({"/boot/grub/grub.cfg": (GRUB_CFG % LINE) + SOURCES, CUSTOM: custom})
+
+
+def test_a_sourced_file_may_source_another_one_and_itself() -> None:
+    files = {
+        "/boot/grub2/grub.cfg": (GRUB_CFG % LINE).replace("${saved_entry}", "Mine") + "source /grub2/a.cfg\n",
+        "/boot/grub2/a.cfg": ". $prefix/b.cfg\nsource /grub2/a.cfg\nsource $nothing\n",
+        "/boot/grub2/b.cfg": own("nobarrier"),
+    }
+    assert of_the_next(files) == (("nobarrier",), "rootflags of /boot/grub2/b.cfg line 5")
+
+
+def test_a_custom_cfg_that_cannot_be_read_is_unknown() -> None:
+    machine = host({"/boot/grub/grub.cfg": (GRUB_CFG % LINE) + SOURCES})
+    machine.files[CUSTOM] = Unobservable(f"{CUSTOM}: Input/output error")
+    with pytest.raises(Unobservable, match="Input/output error"):
+        boot_loader.of_the_next(machine)
