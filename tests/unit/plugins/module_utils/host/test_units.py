@@ -330,6 +330,7 @@ def test_a_file_that_the_unit_does_not_use_is_no_change(path: str) -> None:
 def test_a_link_of_lib_is_no_other_directory() -> None:
     host = Loaded()
     host.links["/lib"] = "/usr/lib"
+    host.files[host.ALL] = "[Service]\nUser=root\n"
     for path in (host.UNIT, host.ALL):
         host.files[f"/usr{path}"] = host.files.pop(path)
     assert not host.is_stale()
