@@ -3,21 +3,25 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Commands that run with the next start of a server, or at a boot: of its unit, of other units, scripts, cron and udev rules.
 
-Scripts that they name are read, and those that a script names, no further. Each text has its file and line.
+Scripts that they name are read, and those that a script names; of scripts of packages below those the ones that are
+executed. Each text has its file and line.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
-from ..host import boot_scripts, bounded_read, named_by, shell_lines, unit_lines, unit_names
+from ..host import boot_scripts, bounded_read, named_by, script_chain, shell_lines, unit_lines, unit_names
 from ..host.foreign import ACCOUNT, Identity
 from ..host.processes import FIRST_PERSON
 from ..host.seam import NO_FILE, Host, Unobservable
 from ..host.system_conf import Line, text_of
 from ..host.textfile import LIMIT
 from ..host.units import Unit
+from ..next_boot import command_lines, programs
+from ..next_boot.files import PACKAGED
 from . import udev_commands
 from .others import Text
 
@@ -25,8 +29,12 @@ from .others import Text
 _EXEC = re.compile(r"Exec(?:Condition|StartPre|Start|StartPost|Stop|StopPost)")
 #: Unit types of which a command after the start runs once the server is ready.
 _READY = ("notify", "notify-reload", "forking")
-#: Texts longer than that are no command.
-_LONGEST = 4096
+#: Characters of a text, and those that it has in common with the next one of a longer line.
+_LONGEST, _COMMON = 4096, 512
+#: Paths that a command of a login names, and that are opened with its rights.
+_MOST_OF_LOGINS = 16
+#: Scripts above a line in which each path can be a script.
+_NAMED = 2
 
 
 class Commands:
@@ -55,9 +63,10 @@ class Commands:
             # How the first one starts the server is for next_start.py to read.
             if not _EXEC.fullmatch(line.key) or (is_server and line is next(iter(starts), None)):
                 continue
-            is_direct = is_server and ready and line.key == "ExecStartPost"
+            is_direct = is_server and ready and line.key == "ExecStartPost" and len(line.value) <= _LONGEST
             by = f"{line.key} of {names[0]}"
-            found += self._followed(Text(line.value[:_LONGEST], line.source, by, is_direct, is_server))
+            for piece in _pieces(line.value):
+                found += self._followed(Text(piece, line.source, by, is_direct, is_server))
         return (
             [*found, *self._variables(lines, names[0])] if any("$" in text.text for text in found) else found
         )
@@ -67,7 +76,7 @@ class Commands:
         for line in lines:
             by = f"{line.key} of {unit}"
             if line.key == "Environment":
-                yield Text(line.value[:_LONGEST], line.source, by)
+                yield from (Text(piece, line.source, by) for piece in _pieces(line.value))
             path = line.value.lstrip("-") if line.key == "EnvironmentFile" else ""
             if path.startswith("/") and not re.search(r"[*?\[]", path):
                 yield from _of_script(text_of(self.host, path), path, by)
@@ -78,7 +87,11 @@ class Commands:
             at_boot = list(self._at_boot())
             # What a script gives to systemctl may be a unit.
             words = (word for text in at_boot if "systemctl" in text.text for word in text.text.split())
-            started = {*rules.units, *(unit_names.with_kind(word.strip("'\";&|()")) for word in words)}
+            started = {
+                *rules.units,
+                *command_lines.wants(self.host),
+                *(unit_names.with_kind(word.strip("'\";&|()")) for word in words),
+            }
             found: list[Text] = []
             for name in unit_lines.of_administrators(self.host, started):
                 found += self._of_unit((name,), is_server=False)
@@ -91,8 +104,9 @@ class Commands:
             for text in _of_script(text_of(self.host, path), path, by):
                 yield from self._followed(text)
         for command in boot_scripts.commands(self.host):
-            text = Text(command.text[:_LONGEST], command.source, boot_scripts.CRON)
-            yield from self._followed(text, self._owner(command))
+            for piece in _pieces(command.text):
+                text = Text(piece, command.source, boot_scripts.CRON)
+                yield from self._followed(text, self._owner(command))
 
     def _owner(self, command: boot_scripts.Command) -> Identity | None:
         """Return who named the paths in a command of cron: the owner of its table, None for root. Raises Unobservable."""
@@ -106,27 +120,34 @@ class Commands:
 
         `owner`: who named them, None for root. What a login cannot read, or what is too long, sets nothing of a server.
         """
-        read: set[str] = set()
-        found, waiting = [text], [(path, text, 0) for path in shell_lines.paths(text.text)]
-        while waiting and len(read) < shell_lines.MOST:
-            path, at, depth = waiting.pop(0)
-            if path in read:
-                continue
-            read.add(path)
-            try:
-                script = self._script(path, at, owner)
-            except Unobservable:
-                if owner is None or owner.user < FIRST_PERSON:
-                    raise
-                continue
-            lines = list(_of_script(script, path, at.by, at.source))
-            found += lines
-            if depth == 0:
-                waiting += [(inner, line, 1) for line in lines for inner in shell_lines.paths(line.text)]
+        found = [text]
+        begin, whole = partial(self._begin, owner), partial(self._whole, owner)
+        most = _MOST_OF_LOGINS if _is_person(owner) else script_chain.MOST_PATHS
+        try:
+            for each in script_chain.follow(text.text, text.source, self._named, begin, whole, most):
+                found += _of_script(each.text, each.path, text.by, each.run_by)
+        except Unobservable:
+            if not _is_person(owner):
+                raise
         return found
 
-    def _script(self, path: str, at: Text, owner: Identity | None) -> str:
-        """Return the text of a script, '' for a program, a directory and what is not there. Raises Unobservable."""
+    def _named(self, line: str, depth: int) -> list[str]:
+        """Return the paths in a line that can be scripts; `depth`: the number of scripts above it.
+
+        Scripts of packages name many others, so of those below them the ones count that are executed.
+        """
+        paths = shell_lines.paths(line)
+        if depth < _NAMED:
+            return paths
+        return [
+            path
+            for path in paths
+            if not self.host.resolve(path).startswith(PACKAGED) or programs.runs(path, line)
+        ]
+
+    def _begin(self, owner: Identity | None, path: str) -> str:
+        """Return how a file begins, '' for a directory and what is not there. Raises Unobservable, not for what a login
+        cannot read."""
         real = self.host.resolve(path)
         if real.startswith(("/dev/", "/proc/", "/sys/")) or not self.host.exists(real):
             return ""
@@ -134,16 +155,18 @@ class Commands:
             try:
                 begin = self.host.read_part(path, limit=_LONGEST)
             except Unobservable as error:
-                if NO_FILE in str(error):
+                if NO_FILE in str(error) or _is_person(owner):
                     return ""
                 raise
-            if begin is None or not shell_lines.is_script(begin.text, path, at.text):
-                return ""
+        return begin.text if begin else ""
+
+    def _whole(self, owner: Identity | None, path: str, place: str) -> str:
+        with named_by.one(self.host, owner):
             text = bounded_read.read(self.host, path) or ""
         if len(text) > LIMIT:
-            raise Unobservable(
-                f"{path}, which {at.source} runs, is longer than {LIMIT} bytes: make it shorter"
-            )
+            if _is_person(owner):
+                return ""
+            raise Unobservable(f"{path}, which {place} runs, is longer than {LIMIT} bytes: make it shorter")
         return text
 
 
@@ -151,7 +174,18 @@ def _of_script(text: str, path: str, by: str, runs: str = "") -> Iterator[Text]:
     """Yield the lines of a script, without comments; continued lines are one."""
     for row, line in shell_lines.lines(text):
         source = f"{path} line {row}"
-        yield Text(line[:_LONGEST], f"{source}, run by {runs}" if runs else source, by)
+        for piece in _pieces(line):
+            yield Text(piece, f"{source}, run by {runs}" if runs else source, by)
+
+
+def _pieces(text: str) -> list[str]:
+    """Return a text, or the pieces of a long one: what it sets is searched for in each."""
+    ends = max(1, len(text) - _COMMON)
+    return [text[start : start + _LONGEST] for start in range(0, ends, _LONGEST - _COMMON)]
+
+
+def _is_person(owner: Identity | None) -> bool:
+    return owner is not None and owner.user >= FIRST_PERSON
 
 
 def _is_of(text: Text, names: tuple[str, ...]) -> bool:

@@ -13,19 +13,13 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ..host import our_paths, unit_names
+from ..host import unit_names
 from ..host.seam import Host
 from ..next_boot import udev_rules
 from ..next_boot.udev_rules import Rule, Token
 from .others import Text
 
 BY = "udev rule"
-#: Where udev looks for a program that is named without a directory.
-_PROGRAMS = "/usr/lib/udev"
-_OURS = (
-    *(our_paths.CACHE_RULES, our_paths.SCHEDULER_RULES),
-    *(our_paths.FORMER_CACHE_RULES, our_paths.FORMER_SCHEDULER_RULES),
-)
 _UNIT = re.compile(r"[\w@.:\\*-]+")
 #: A substitution of udev's: its value is unknown here.
 _UNKNOWN = re.compile(r"\$\w+(?:\{[^}]*\})?|%[a-zA-Z](?:\{[^}]*\})?")
@@ -40,8 +34,7 @@ class Commands(NamedTuple):
 
 def read(host: Host) -> Commands:
     """Return what the rules of administrators run and start. Raises Unobservable."""
-    paths = (path for path in udev_rules.files(host) if path not in _OURS)
-    rules = udev_rules.read(host, [path for path in paths if not path.startswith(udev_rules.PACKAGED)])
+    rules = udev_rules.read(host, filter(_is_administrators, udev_rules.files(host)))
     return Commands(
         tuple(text for rule in rules for text in _texts(rule)),
         tuple(dict.fromkeys(unit for rule in rules for token in rule.tokens for unit in _units(token))),
@@ -50,9 +43,8 @@ def read(host: Host) -> Commands:
 
 def _texts(rule: Rule) -> Iterator[Text]:
     for token in rule.tokens:
-        if _is_command(token):
-            is_named = not token.value or posixpath.isabs(token.value)
-            yield Text(token.value if is_named else f"{_PROGRAMS}/{token.value}", rule.source, BY)
+        if token.is_program:
+            yield Text(udev_rules.command(token.value), rule.source, BY)
 
 
 def _units(token: Token) -> Iterable[str]:
@@ -60,13 +52,10 @@ def _units(token: Token) -> Iterable[str]:
     value = _UNKNOWN.sub("*", token.value)
     if (token.key, token.name) == ("ENV", "SYSTEMD_WANTS") and not token.is_match:
         return value.split()
-    if _is_command(token) and "systemctl" in value:
+    if token.is_program and "systemctl" in value:
         return [unit_names.with_kind(word) for word in _UNIT.findall(value)]
     return []
 
 
-def _is_command(token: Token) -> bool:
-    """Tell whether a token runs a program: RUN{builtin} and IMPORT{db} do not."""
-    if token.key == "RUN":
-        return token.name in ("", "program") and not token.is_match
-    return token.key == "PROGRAM" or (token.key, token.name) == ("IMPORT", "program")
+def _is_administrators(path: str) -> bool:
+    return posixpath.basename(path) not in udev_rules.OURS and not path.startswith(udev_rules.PACKAGED)

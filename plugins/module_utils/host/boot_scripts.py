@@ -25,6 +25,12 @@ _EXECUTABLE = 0o111
 _TABLE, _TABLES = "/etc/crontab", "/etc/cron.d"
 _TABLES_OF_USERS = ("/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron")
 _REBOOT = re.compile(r"\s*@reboot\s+(?P<command>.*)")
+#: Debian's cron reads files with such names alone (its README); with -l in this file, which has its arguments, others too.
+_NAME, _ARGUMENTS = re.compile(r"[\w-]+", re.ASCII), "/etc/default/cron"
+_LONG_NAMES = re.compile(r"(?m)^(?!\s*#).*\s?-\w*l")
+#: Programs of Debian's cron and of cronie, and what the latter passes over in /etc/cron.d (its database.c).
+_DEBIANS, _CRONIES = ("/usr/sbin/cron",), ("/usr/sbin/crond", "/usr/sbin/cronie")
+_BACKUP = re.compile(r"#.*|.*(?:~|\.rpm(?:save|orig|new))")
 
 
 class Command(NamedTuple):
@@ -51,7 +57,7 @@ def scripts(host: Host) -> list[tuple[str, str]]:
 def commands(host: Host) -> list[Command]:
     """Return what cron runs at a boot. Raises Unobservable."""
     found: list[Command] = []
-    for path in (_TABLE, *_files(host, _TABLES)):
+    for path in (_TABLE, *_tables(host)):
         found += parse_table(_text(host, path), path, True)
     for path in (path for directory in _TABLES_OF_USERS for path in _files(host, directory)):
         try:
@@ -72,6 +78,17 @@ def parse_table(text: str, path: str, has_users: bool) -> Iterator[Command]:
             if has_users:
                 user, command = (*command.split(None, 1), "")[:2]
             yield Command(command.strip(), f"{path} line {row}", user, path)
+
+
+def _tables(host: Host) -> list[str]:
+    """Return the files in cron's directory of tables that it reads. Raises Unobservable."""
+    paths = [path for path in _files(host, _TABLES) if not _BACKUP.fullmatch(posixpath.basename(path))]
+    if all(_NAME.fullmatch(posixpath.basename(path)) for path in paths):
+        return paths
+    is_debians = any(map(host.exists, _DEBIANS)) and not any(map(host.exists, _CRONIES))
+    if not is_debians or _LONG_NAMES.search(_text(host, _ARGUMENTS)):
+        return paths
+    return [path for path in paths if _NAME.fullmatch(posixpath.basename(path))]
 
 
 def _sysv(host: Host) -> list[str]:

@@ -12,8 +12,6 @@ _PATH = re.compile(r"(?<![\w$}/.:])/[\w.@%+:,/-]*[\w]")
 _INTERPRETERS = r"sh|bash|dash|ksh|zsh|perl|python[\d.]*"
 _ENDINGS = (".sh", ".bash", ".inc", ".sql", ".psql")
 _ELF = "\x7fELF"
-#: Paths in one command that count.
-MOST = 16
 
 
 def lines(text: str) -> Iterator[tuple[int, str]]:
@@ -43,8 +41,8 @@ def _without_comment(line: str) -> str:
 
 
 def paths(command: str) -> list[str]:
-    """Return the paths that a command names, the first ones."""
-    return list(dict.fromkeys(_PATH.findall(command)))[:MOST]
+    """Return the paths that a command names, each once."""
+    return list(dict.fromkeys(_PATH.findall(command)))
 
 
 def is_script(begin: str, path: str, command: str) -> bool:

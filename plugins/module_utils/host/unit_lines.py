@@ -19,13 +19,15 @@ _ADMINISTRATORS = ("/etc/systemd/system", "/usr/local/lib/systemd/system")
 _PACKAGED = ("/usr/lib/", "/lib/")
 #: Lists of which an empty assignment takes back all before it.
 _LISTS = re.compile(r"Exec\w+|Environment|EnvironmentFile|UnsetEnvironment|PassEnvironment")
-_ASKS = ("Wants", "Requires", "BindsTo", "Upholds", "Unit", "OnSuccess", "OnFailure", "Requisite")
+_ASKS = ("Wants", "Requires", "BindsTo", "Upholds", "Unit", "OnSuccess", "OnFailure", "Requisite", "Sockets")
 _KINDS = ("service", "target", "timer", "path", "socket")
+#: Units with commands, and the section that has them.
+_SECTIONS = {"service": "Service", "socket": "Socket"}
 _STARTS = (".wants", ".requires", ".upholds")
 
 
 def lines(host: Host, names: Iterable[str]) -> list[Line]:
-    """Return the lines of a service that count, its drop-ins included; `names`: its own and its aliases'.
+    """Return the lines of a service or socket that count, its drop-ins included; `names`: its own and its aliases'.
 
     Raises Unobservable.
     """
@@ -37,10 +39,11 @@ def lines(host: Host, names: Iterable[str]) -> list[Line]:
     # Those of a type come after those of all names.
     ordered = sorted(every, key=lambda scope: "." not in scope)
     directories = [f"{base}/{scope}.d" for scope in ordered for base in units.DIRECTORIES]
+    section = _SECTIONS.get(names[0].rpartition(".")[2], "Service")
     found: list[Line] = []
     for path in [*([main] if main else []), *drop_ins(host, directories)]:
         for line in parse(text_of(host, path), path):
-            if line.section != "Service":
+            if line.section != section:
                 continue
             if not line.value and _LISTS.fullmatch(line.key):
                 found = [each for each in found if each.key != line.key]
@@ -50,7 +53,7 @@ def lines(host: Host, names: Iterable[str]) -> list[Line]:
 
 
 def of_administrators(host: Host, started: Iterable[str] = ()) -> list[str]:
-    """Return the services that an administrator wrote or changed, and that a boot can start. Raises Unobservable.
+    """Return the services and sockets that an administrator wrote or changed, and that a boot can start. Raises Unobservable.
 
     `started`: units that something else than a unit starts, with `*` for a part that is unknown.
     """
@@ -64,12 +67,12 @@ def of_administrators(host: Host, started: Iterable[str] = ()) -> list[str]:
                 files = names_in(host, path) if host.exists(path) else []
                 drop_in = [f"{path}/{name}" for name in files if name.endswith(".conf")]
                 texts += [(entry[: -len(".d")], text_of(host, each)) for each in drop_in]
-            if entry.endswith(".service.d"):
+            if entry.endswith((".service.d", ".socket.d")):
                 own.append(entry[: -len(".d")])
             elif entry.rpartition(".")[2] in _KINDS and not _is_packaged(host, path):
                 texts.append((entry, text_of(host, path)))
                 named.append(entry)
-    own += [name for name in named if name.endswith(".service")]
+    own += [name for name in named if name.rpartition(".")[2] in _SECTIONS]
     for name, text in texts:
         wanted |= {
             each
@@ -84,8 +87,9 @@ def of_administrators(host: Host, started: Iterable[str] = ()) -> list[str]:
 
 
 def _is_wanted(name: str, wanted: set[str]) -> bool:
-    stem = template(name).rpartition(".")[0]
-    asked = {f"{stem}.{kind}" for kind in _KINDS}
+    stem, _dot, own = template(name).rpartition(".")
+    # A timer, a path or a socket starts the service of its name.
+    asked = {f"{stem}.{kind}" for kind in (_KINDS if own == "service" else (own,))}
     return any(fnmatch.fnmatchcase(unit, template(each)) for each in wanted for unit in asked)
 
 

@@ -15,8 +15,8 @@ from ..host.observation import UNKNOWN
 
 #: Settings of a disk that an act can set.
 CACHE, MODE, SCHEDULER, READAHEAD = "write_cache", "kernel_cache_mode", "scheduler", "readahead"
-#: Settings of a mount.
-BARRIER, DATA_MODE, ATIME = "barrier", "data_mode", "atime"
+#: Settings of a mount. That of ZFS is its barrier.
+BARRIER, DATA_MODE, ATIME, ZFS = "barrier", "data_mode", "atime", "zfs"
 WRITE_BACK, WRITE_THROUGH = "write back", "write through"
 #: Words of a script -> settings that it can set.
 _MENTIONS = (
@@ -31,6 +31,12 @@ _MENTIONS = (
     (re.compile(r"\bread_ahead_kb\b|--setra\b|\bhdparm\b[^\n;|&]*\s-a\s?\d"), (READAHEAD,)),
     (re.compile(r"\bremount\b"), (BARRIER, DATA_MODE, ATIME)),
     (re.compile(r"\bnobarrier\b|\bbarrier=\S"), (BARRIER,)),
+    (
+        re.compile(
+            r"\bzfs\s+(?:set|inherit)\b[^\n;|&]*(?:\b(?:sync|canmount|mountpoint)\b|\$)|\bz(?:fs|il)_nocacheflush\b"
+        ),
+        (ZFS,),
+    ),
 )
 _ECHO = r"(?:echo|printf)\s+(?:-n\s+)?['\"]?(%s)['\"]?\s*(?:>|\|\s*tee\s)\s*\S*"
 _MODES = f"{WRITE_BACK}|{WRITE_THROUGH}"

@@ -164,7 +164,7 @@ def of_words(words: list[str], source: str, by: str, whole: str = "") -> list[Ac
         if any("c" in word for word in letters) and rest:
             return [act._replace(source=source) for act in of_script(rest[0], source, by, 0)]
         return []
-    if name in ("hdparm", "sdparm", "nvme", "blockdev", "mount", "umount"):
+    if name in ("hdparm", "sdparm", "nvme", "blockdev", "mount", "umount", "zfs"):
         return [Act(by, source, "command", (name, *words[1:]))]
     # What is only printed sets nothing.
     line = " ".join(words)

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from ..host import shell_lines
-from ..host.seam import Host, Unobservable
+from ..host.seam import DIRECTORY, NO_FILE, Host, Unobservable
 from ..host.system_conf import names_in
 
 #: Directories in which only packages have files.
@@ -21,6 +20,8 @@ PACKAGED = (
     "/usr/libexec/",
 )
 _KERNEL = ("/dev/", "/proc/", "/sys/")
+#: In the reason of host.seam.TooLong: over 4 MiB, so a program.
+_TOO_LONG = ": longer than "
 
 
 def existing(host: Host, directory: str, ending: str = "") -> list[str]:
@@ -33,19 +34,25 @@ def text_of(host: Host, path: str) -> str:
     """Return a file's text, '' if it is not there or a directory. Raises Unobservable."""
     if not host.exists(host.resolve(path)):
         return ""
-    return host.read(path)
+    try:
+        return host.read(path)
+    except Unobservable as error:
+        if any(why in str(error) for why in (NO_FILE, DIRECTORY)):
+            return ""
+        raise
 
 
-def script(host: Host, path: str, command: str, packaged: bool = False) -> str:
-    """Return the text of a script that a command runs, '' for a program and for what cannot be read.
+def program_text(host: Host, path: str, packaged: bool = False) -> str:
+    """Return what is in a file that a command can run, '' for none, for a directory, and for one that is too long for a script.
 
-    `packaged`: also one in a directory of packages.
+    `packaged`: also of one in a directory of packages. Raises Unobservable.
     """
     real = host.resolve(path)
     if real.startswith(_KERNEL) or (real.startswith(PACKAGED) and not packaged):
         return ""
     try:
-        text = text_of(host, path)
-    except Unobservable:
-        return ""
-    return text if text and shell_lines.is_script(text, path, command) else ""
+        return text_of(host, path)
+    except Unobservable as error:
+        if _TOO_LONG in str(error):
+            return ""
+        raise

@@ -16,15 +16,10 @@ from . import programs, udev_rules
 from .acts import Act, mentioned
 
 BY = "udev rule"
-_OURS = frozenset(
-    posixpath.basename(path)
-    for path in (
-        *(our_paths.CACHE_RULES, our_paths.SCHEDULER_RULES),
-        *(our_paths.FORMER_CACHE_RULES, our_paths.FORMER_SCHEDULER_RULES),
-    )
-)
 _OUR_NAME = posixpath.basename(our_paths.CACHE_RULES)
 _ATTRIBUTE = re.compile(r"(?:^|/)(?:write_cache|cache_type|scheduler|read_ahead_kb)$")
+#: Of ZFS's module, which no disk has.
+_PARAMETER = re.compile(r"parameters/z(?:fs|il)_nocacheflush")
 #: What our rules ask for besides the name of the disk.
 _CONDITIONS = ("DEVTYPE", "ID_BUS")
 #: Debian's, which applies hdparm.conf and nothing else.
@@ -65,7 +60,7 @@ def read(host: Host) -> Rules:
     """Return the rules of others that can matter here. Raises Unobservable."""
     files: dict[str, list[udev_rules.Rule]] = {}
     for rule in udev_rules.read(host):
-        if posixpath.basename(rule.path) not in _OURS:
+        if posixpath.basename(rule.path) not in udev_rules.OURS:
             files.setdefault(rule.path, []).append(rule)
     kept = (rules for rules in files.values() if not rules[0].is_packaged or any(map(_can_matter, rules)))
     every = tuple(rule for rules in kept for rule in rules)
@@ -140,8 +135,11 @@ def of_others(host: Host, rules: Rules) -> list[tuple[udev_rules.Rule, list[Act]
     for rule in rules.rules:
         acts: list[Act] = []
         for token in () if rule.is_packaged else rule.tokens:
+            if token.key == "ATTR" and not token.is_match and _PARAMETER.fullmatch(token.name):
+                words = (f"/sys/module/zfs/{token.name}", token.value)
+                acts.append(Act(BY, rule.source, "write", words))
             is_other = token.key == "ATTR" and not token.is_match and token.name.startswith("[")
-            if not is_other and not (_is_program(token) and not _OWN_DEVICE.search(token.value)):
+            if not is_other and not (token.is_program and not _OWN_DEVICE.search(token.value)):
                 continue
             step = udev_rules.Assignment(rule, token.key, token.name, token.op, token.value, False)
             acts += (
@@ -194,10 +192,6 @@ def _is_condition(token: udev_rules.Token) -> bool:
     return is_run and bool(mentioned(token.value))
 
 
-def _is_program(token: udev_rules.Token) -> bool:
-    return token.key in ("RUN", "PROGRAM", "IMPORT") and token.name in ("", "program")
-
-
 def _acts(host: Host, step: udev_rules.Assignment, device: udev_rules.Device) -> list[Act]:
     """Return what one assignment sets."""
     source = step.rule.source
@@ -224,9 +218,7 @@ def _acts(host: Host, step: udev_rules.Assignment, device: udev_rules.Device) ->
 def _of_program(host: Host, step: udev_rules.Assignment, command: str) -> list[Act]:
     """Return what a program does that a rule runs, with the scripts that it runs."""
     is_packaged = step.rule.is_packaged
-    # A program without a directory is udev's own.
-    if re.match(r"[\w.-]+(?:\s|$)", command) and not is_packaged:
-        command = f"/usr/lib/udev/{command}"
+    command = command if is_packaged else udev_rules.command(command)
     return programs.of_words(host, command, step.rule.source, BY, packaged=not is_packaged)
 
 

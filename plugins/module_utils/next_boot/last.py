@@ -29,21 +29,22 @@ from . import (
 from .acts import ATIME, BARRIER, WRITE_BACK, Act, Device
 from .early import after_udev, agreed
 from .effects import UNSET, State, Value
+from .starts import Starts
 from .udev_rules import Rule
 
 #: What sets a value if no other component does.
 US, KERNEL = "durable.dbhost", "kernel"
 #: Component -> what reads its files. Each acts after udev's rules, in an order that is unknown.
-_Reader = Callable[[Host, list[Device], Mapping[str, Mapping[str, str]]], "list[Act]"]
+_Reader = Callable[[Starts, list[Device], Mapping[str, Mapping[str, str]]], "list[Act]"]
 SOURCES: dict[str, _Reader] = {
-    tuned.BY: lambda host, _devices, properties: tuned.collect(host, properties),
-    tmpfiles.BY: lambda host, *_: tmpfiles.collect(host),
-    sysfs_conf.BY: lambda host, *_: sysfs_conf.collect(host),
-    units.BY: lambda host, *_: units.collect(host),
-    scripts.BY: lambda host, *_: scripts.collect(host),
-    smartd.BY: lambda host, *_: smartd.collect(host),
-    udisks.BY: lambda host, devices, _properties: udisks.collect(host, devices),
-    generators.BY: lambda host, *_: generators.collect(host),
+    tuned.BY: lambda starts, _devices, properties: tuned.collect(starts.host, properties),
+    tmpfiles.BY: lambda starts, *_: tmpfiles.collect(starts.host),
+    sysfs_conf.BY: lambda starts, *_: sysfs_conf.collect(starts.host, starts),
+    units.BY: lambda starts, *_: units.collect(starts.host, starts),
+    scripts.BY: lambda starts, *_: scripts.collect(starts.host, starts),
+    smartd.BY: lambda starts, *_: smartd.collect(starts.host, starts),
+    udisks.BY: lambda starts, devices, _properties: udisks.collect(starts.host, devices),
+    generators.BY: lambda starts, *_: generators.collect(starts.host),
 }
 #: The beginning of the names that a driver gives to disks.
 _DRIVER = re.compile(r"sd|vd|xvd|nvme|mmcblk")
@@ -136,7 +137,7 @@ class Last:
     def _collect(self) -> Collected:
         errors: dict[str, str] = {}
         groups: list[list[Act]] = []
-        devices = list(self.devices.values())
+        devices, starts = list(self.devices.values()), Starts(self.host)
 
         def attempt(component: str, read: Callable[[], Any], default: Any) -> Any:
             try:
@@ -147,7 +148,7 @@ class Last:
 
         for component, read in SOURCES.items():
             by_file: dict[str, list[Act]] = {}
-            for act in attempt(component, lambda read=read: read(self.host, devices, self.properties), []):  # type: ignore[misc]
+            for act in attempt(component, lambda read=read: read(starts, devices, self.properties), []):  # type: ignore[misc]
                 by_file.setdefault(act.source.partition(" line ")[0], []).append(act)
             groups += by_file.values()
         rules = attempt(

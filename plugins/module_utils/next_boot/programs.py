@@ -8,16 +8,16 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
+from functools import partial
 
-from ..host import shell_lines
+from ..host import script_chain, shell_lines
 from ..host.seam import Host
 from . import commands
 from .acts import Act, mentioned
-from .files import existing, script
+from .files import existing, program_text
 
 #: Where a command that is named without a directory counts: an administrator's.
 _PATH = ("/usr/local/sbin", "/usr/local/bin")
-_DEPTH = 2
 #: What can be before the name of a program: the start of a command, or a program that runs another one.
 _BEFORE = (
     r"(?:^|[;&|(!{`]|-\w*c\s+['\"]|\b(?:then|do|else|exec|sudo|nohup|env|nice|ionice|timeout|setsid|command|systemd-run|time)"
@@ -36,17 +36,20 @@ _NO_PART = re.compile(r"\..*|.*(?:~|,v|\.(?:rpm(?:save|orig|new|swp)|dpkg-\w+|cf
 def of_shell(host: Host, text: str, path: str, by: str, first: int = 1, packaged: bool = True) -> list[Act]:
     """Return what a text does that a shell reads; `first`: the number of its first line, 0 for a command at `path`.
 
-    `packaged`: also scripts in directories of packages are read.
+    `packaged`: also scripts in directories of packages are read. Raises Unobservable.
     """
     found = commands.of_script(text, path, by, first)
     for row, line in shell_lines.lines(text):
         source = f"{path} line {first + row - 1}" if first else path
-        found += _of_scripts(host, line, source, by, packaged, _DEPTH, set())
+        found += _of_scripts(host, line, source, by, packaged)
     return [_if_there(host, act) for act in found]
 
 
 def of_words(host: Host, command: str, source: str, by: str, packaged: bool = True) -> list[Act]:
-    """Return what a command does that no shell reads. `packaged`: also scripts in directories of packages are read."""
+    """Return what a command does that no shell reads. `packaged`: also scripts in directories of packages are read.
+
+    Raises Unobservable.
+    """
     try:
         words = shlex.split(command)
     except ValueError:
@@ -55,7 +58,7 @@ def of_words(host: Host, command: str, source: str, by: str, packaged: bool = Tr
         found = [Act(by, source, "script", (command, command), False)] if mentioned(command) else []
     else:
         found = commands.of_words(words, source, by)
-    found += _of_scripts(host, command, source, by, packaged, _DEPTH, set())
+    found += _of_scripts(host, command, source, by, packaged)
     return [_if_there(host, act) for act in found]
 
 
@@ -65,29 +68,19 @@ def _if_there(host: Host, act: Act) -> Act:
     return act if is_there else act._replace(is_certain=False)
 
 
-def _of_scripts(
-    host: Host, command: str, source: str, by: str, packaged: bool, depth: int, read: set[str]
-) -> list[Act]:
-    found: list[Act] = []
-    for path in (*_named(command), *_parts(host, command)):
-        if path in read or len(read) >= shell_lines.MOST:
-            continue
-        read.add(path)
-        text = script(host, path, command, packaged)
-        # On what a script is given, and on the rest of its text, its result depends.
-        acts = commands.of_script(text, path, by) if text else []
-        for row, line in shell_lines.lines(text) if depth > 1 else ():
-            acts += _of_scripts(host, line, f"{path} line {row}", by, packaged, depth - 1, read)
-        found += [
-            act._replace(source=f"{act.source}, run by {source}", is_certain=False)
-            if ", run by " not in act.source
-            else act
-            for act in acts
-        ]
-    return found
+def _of_scripts(host: Host, command: str, source: str, by: str, packaged: bool) -> list[Act]:
+    """Return what the scripts do that a command runs. Raises Unobservable."""
+    named, read = partial(_named, host), partial(program_text, host, packaged=packaged)
+    followed = script_chain.follow(command, source, named, read, lambda path, _place: read(path))
+    # On what a script is given, and on the rest of its text, its result depends.
+    return [
+        act._replace(source=f"{act.source}, run by {each.run_by}", is_certain=False)
+        for each in followed
+        for act in commands.of_script(each.text, each.path, by)
+    ]
 
 
-def _named(command: str) -> list[str]:
+def _named(host: Host, command: str, _depth: int) -> list[str]:
     """Return the paths that a command runs or gives to a shell, and those of a program without a directory.
 
     What a program is only given as an argument is not read: it can be a key.
@@ -95,7 +88,11 @@ def _named(command: str) -> list[str]:
     word = _WORD.match(command.strip())
     is_bare = word is not None and "/" not in command.split()[0]
     bare = [f"{directory}/{word['name']}" for directory in _PATH] if word and is_bare else []
-    return [*(path for path in shell_lines.paths(command) if _runs(path, command)), *bare]
+    return [
+        *(path for path in shell_lines.paths(command) if runs(path, command)),
+        *bare,
+        *_parts(host, command),
+    ]
 
 
 def _parts(host: Host, command: str) -> list[str]:
@@ -109,6 +106,7 @@ def _parts(host: Host, command: str) -> list[str]:
     ]
 
 
-def _runs(path: str, command: str) -> bool:
+def runs(path: str, command: str) -> bool:
+    """Tell whether a command executes what is at a path, or gives it to a shell."""
     first = rf"{_BEFORE}[@:+!-]*['\"]?{re.escape(path)}(?![\w/.-])"
     return shell_lines.is_script("", path, command) or re.search(first, command) is not None

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..host.observation import UNKNOWN
-from . import acts
+from . import acts, zfs_commands
 from .acts import ATIME, BARRIER, DATA_MODE, WRITE_BACK, Act, Device
 
 #: File systems whose options are compared, and the values that are a statement about the next boot.
-REMOUNTED = ("ext", "btrfs", "xfs")
+REMOUNTED = ("ext", "btrfs", "xfs", "zfs")
 CERTAIN = ("on", "off", "noatime", "relatime", "strictatime")
 
 
@@ -50,6 +50,8 @@ def _effects(
     targets, fstype = facts["targets"], facts["fstype"]
     if not targets or not fstype.startswith(REMOUNTED):
         return {}
+    if fstype == "zfs":
+        return zfs_commands.effects(act, facts["source"], facts["persisted"].get(BARRIER))
     if act.kind == "barriers":
         return _of_tuned(act, facts, disks) if fstype.startswith("ext") else {}
     if act.kind == "options":

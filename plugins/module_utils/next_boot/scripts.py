@@ -11,20 +11,20 @@ from ..host import boot_scripts
 from ..host.seam import Host
 from . import commands, programs
 from .acts import Act
-from .files import text_of
+from .starts import Starts
 
 BY = "rc.local, cron"
 #: Programs with which another user can run a command as root.
 _AS_ROOT = re.compile(r"\b(?:sudo|doas|pkexec|run0|su)\b")
 
 
-def collect(host: Host) -> list[Act]:
+def collect(host: Host, starts: Starts) -> list[Act]:
     """Return what the scripts and commands of a boot do. Raises Unobservable."""
     found: list[Act] = []
-    for path, by in boot_scripts.scripts(host):
+    for path, by, text in starts.scripts:
         # Most SysV scripts are of packages, and so is what they run.
-        found += programs.of_shell(host, text_of(host, path), path, by, packaged=by != boot_scripts.SYSV)
-    for command in boot_scripts.commands(host):
+        found += programs.of_shell(host, text, path, by, packaged=by != boot_scripts.SYSV)
+    for command in starts.commands:
         if command.is_roots:
             found += programs.of_shell(host, command.text, command.source, boot_scripts.CRON, 0)
         elif _AS_ROOT.search(command.text):

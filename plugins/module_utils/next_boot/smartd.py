@@ -11,7 +11,7 @@ import shlex
 from ..host.seam import Host
 from .acts import Act
 from .files import text_of
-from .units import starts_any
+from .starts import Starts
 
 BY = "smartd"
 PATHS = ("/etc/smartd.conf", "/etc/smartmontools/smartd.conf")
@@ -19,11 +19,11 @@ _UNITS = ("smartd.service", "smartmontools.service")
 _CACHE = re.compile(r"wcache,(on|off)")
 
 
-def collect(host: Host) -> list[Act]:
+def collect(host: Host, starts: Starts) -> list[Act]:
     """Return what smartd sets, if it starts at boot. Raises Unobservable."""
     texts = [(path, text_of(host, path)) for path in PATHS]
     found = [act for path, text in texts for act in parse(text, path)]
-    return found if found and starts_any(host, _UNITS) else []
+    return starts.of_unit(found, _UNITS)
 
 
 def parse(text: str, path: str) -> list[Act]:

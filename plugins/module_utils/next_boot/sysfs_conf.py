@@ -5,17 +5,25 @@
 
 from __future__ import annotations
 
+import posixpath
+
 from ..host.seam import Host
 from .acts import Act
 from .files import existing, text_of
+from .starts import Starts
 
 BY = "sysfs.conf"
+#: Debian's package has a SysV script and no unit; others have a unit. Without the package nothing reads the files.
+_SCRIPT, _UNITS = "sysfsutils", ("sysfsutils.service",)
 
 
-def collect(host: Host) -> list[Act]:
-    """Return what the files write, if anything there reads them. Raises Unobservable."""
+def collect(host: Host, starts: Starts) -> list[Act]:
+    """Return what the files write, if a boot runs what reads them. Raises Unobservable."""
     paths = ["/etc/sysfs.conf", *existing(host, "/etc/sysfs.d", ".conf")]
-    return [act for path in paths for act in parse(text_of(host, path), path)]
+    found = [act for path in paths for act in parse(text_of(host, path), path)]
+    if any(posixpath.basename(each.path) == _SCRIPT for each in (starts.scripts if found else ())):
+        return found
+    return starts.of_unit(found, _UNITS)
 
 
 def parse(text: str, path: str) -> list[Act]:

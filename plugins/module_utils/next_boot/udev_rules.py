@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from ..host import our_paths
 from ..host.seam import Host, Unobservable
 
 #: Directories that outlive a boot, the strongest first; /run/udev/rules.d is empty at the start of a boot.
@@ -26,6 +27,16 @@ DIRECTORIES = (
 )
 #: Directories in which only packages of the distribution have files.
 PACKAGED = ("/usr/lib/", "/lib/")
+#: The names of our files.
+OURS = frozenset(
+    posixpath.basename(path)
+    for path in (
+        *(our_paths.CACHE_RULES, our_paths.SCHEDULER_RULES),
+        *(our_paths.FORMER_CACHE_RULES, our_paths.FORMER_SCHEDULER_RULES),
+    )
+)
+#: A program without a directory, which is in udev's own.
+_BARE, _PROGRAMS = re.compile(r"[\w.-]+(?:\s|$)"), "/usr/lib/udev"
 #: Bytes of a line with its continuations: udev drops a longer one.
 _LONGEST = 16384
 TOKEN = re.compile(
@@ -86,6 +97,12 @@ class Token(NamedTuple):
     def is_match(self) -> bool:
         """Tell whether it is a condition. PROGRAM, IMPORT and TEST are one with any operator."""
         return self.op in ("==", "!=") or self.key in ("PROGRAM", "IMPORT", "TEST")
+
+    @property
+    def is_program(self) -> bool:
+        """Tell whether it runs a program: RUN{builtin} and IMPORT{db} do not."""
+        is_condition = self.key == "PROGRAM" or (self.key, self.name) == ("IMPORT", "program")
+        return is_condition or (self.key == "RUN" and self.name in ("", "program") and not self.is_match)
 
 
 class Rule(NamedTuple):
@@ -169,6 +186,11 @@ class Device:
             if path == self.path or self.host.exists(f"{path}/uevent"):
                 yield path
             path = posixpath.dirname(path)
+
+
+def command(value: str) -> str:
+    """Return what a rule has run, with the directory of its program."""
+    return f"{_PROGRAMS}/{value}" if _BARE.match(value) else value
 
 
 def masked(host: Host, name: str) -> str:

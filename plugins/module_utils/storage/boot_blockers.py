@@ -18,7 +18,7 @@ from ..host import our_paths, processes
 from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN
 from ..host.seam import Host, Unobservable
-from ..next_boot import boot_entries, generators, modprobe, udev_rules, unit_files
+from ..next_boot import boot_entries, command_lines, generators, modprobe, udev_rules, unit_files
 from ..next_boot.udev_rules import Assignment, Rule
 from . import fstab, mount_units
 from .boot_faults import Devices, Fault, boot_lines, names_a_device
@@ -370,7 +370,7 @@ def _command_line(host: Host) -> tuple[str, str]:
     lines = {entry.line: entry.at for entry in found.entries}
     if len(lines) == 1 and found.is_decided:
         return lines.popitem()
-    return host.read("/proc/cmdline"), "the kernel's command line of this boot (/proc/cmdline)"
+    return command_lines.of_this_boot(host)
 
 
 def _start(boot: Boot) -> Iterator[Fault]:
@@ -416,6 +416,8 @@ def _options(boot: Boot) -> Iterator[Fault]:
             what = "has the next boot use another root, or stop before it"
         elif key == "init" and not _SHELL.search(word) and not _INIT.fullmatch(boot.host.resolve(value)):
             what = f"has the next boot start {value} instead of systemd"
+        elif key == "systemd.run":
+            what = "has the next boot run one command, and power off"
         elif key == "systemd.setenv" and value.startswith("LD_PRELOAD"):
             what = "has systemd load a library into each program"
         if what:

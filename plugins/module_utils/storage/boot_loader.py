@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ..host.seam import Host, Unobservable
 from ..next_boot import boot_entries
+from ..next_boot import command_lines as next_lines
 from ..next_boot.boot_entries import ENTRIES, REPAIR, Entry
 from .shown_options import as_written
 
@@ -90,15 +91,11 @@ def command_lines(host: Host) -> list[tuple[str, str]]:
     """Return the kernel's command lines of which the next boot's is one, each with its place; without a boot loader this
     boot's. Raises Unobservable if a part of one is unknown.
     """
-    found = boot_entries.find(host)
-    entries = found.entries or found.others
-    may_be = [each for each in entries if (found.entries and found.is_decided) or not each.is_repair]
+    may_be = next_lines.candidates(host)
     lost = next((entry for entry in may_be if entry.lost), None)
     if lost:
         raise Unobservable(_lacks(lost))
-    if not may_be:
-        return [(host.read("/proc/cmdline"), "the kernel's command line of this boot (/proc/cmdline)")]
-    return [(each.line, each.at) for each in may_be]
+    return [(each.line, each.at) for each in may_be] or [next_lines.of_this_boot(host)]
 
 
 def entries(host: Host) -> list[Entry]:

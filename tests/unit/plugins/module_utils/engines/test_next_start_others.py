@@ -309,6 +309,109 @@ def test_scripts_that_a_unit_runs_are_read_and_those_that_they_run() -> None:
     assert "/etc/mysql/debian-start line 5" in setting(host, BINLOG)["from"]
 
 
+def chain(host: MariaHost, depth: int, directory: str = "/opt") -> None:
+    """Plant scripts of which each runs the next; the last one turns flushes off."""
+    for number in range(depth - 1):
+        host.files[f"{directory}/s{number}"] = f"#!/bin/sh\n{directory}/s{number + 1} start\n"
+    host.files[f"{directory}/s{depth - 1}"] = f"#!/bin/sh\n{ZERO}\n"
+
+
+AT_START = [
+    {OVERRIDE: "[Service]\nExecStartPost=/opt/s0\n"},
+    {OTHER: "[Service]\nExecStart=/opt/s0\n", WANTED: ""},
+    {"/etc/rc.local": "#!/bin/sh\n/opt/s0\n"},
+    {"/etc/cron.d/tune": "@reboot root /opt/s0\n"},
+    {"/etc/udev/rules.d/70-x.rules": 'SUBSYSTEM=="net", RUN+="/opt/s0"\n'},
+]
+
+
+@pytest.mark.parametrize("files", AT_START)
+def test_scripts_below_scripts_count_however_deep(files: dict[str, str]) -> None:
+    host = maria()
+    host.files.update(files)
+    host.modes["/etc/rc.local"] = 0o755
+    chain(host, 5)
+    found = setting(host, BINLOG)
+    assert found["persisted"] == "unknown"
+    assert "/opt/s4 line 2, run by /opt/s3 line 2" in found["from"]
+    chain(host, 80)
+    found = setting(host, BINLOG)
+    (path,) = (path for path in files if path != WANTED)
+    assert found["persisted"] == "unknown"
+    assert f"{path} line " in found["reason"]
+    assert "runs more than 64 scripts" in found["reason"]
+
+
+def test_deep_scripts_of_packages_count_if_they_are_executed() -> None:
+    host = maria()
+    host.files[OVERRIDE] = "[Service]\nExecStartPost=/usr/share/x/s0\n"
+    chain(host, 5, "/usr/share/x")
+    assert persisted(host, BINLOG) == "unknown"
+    host.files["/usr/share/x/s3"] = "#!/bin/sh\ntest -e /usr/share/x/s4\n"
+    assert persisted(host, BINLOG) == "1"
+
+
+def test_a_long_line_is_read_to_its_end() -> None:
+    host = maria()
+    host.files[OVERRIDE] = (
+        f"[Service]\nExecStartPost=/bin/sh -c '{': ;' * 3000} {ZERO.replace(chr(39), chr(34))}'\n"
+    )
+    assert persisted(host, BINLOG) == "unknown"
+
+
+def test_a_command_that_names_too_many_paths_is_unknown() -> None:
+    host = maria()
+    paths = " ".join(f"/srv/{number}" for number in range(600))
+    host.files[OVERRIDE] = "[Service]\nExecStartPost=/opt/s0\n"
+    host.files["/opt/s0"] = f"#!/bin/sh\nrm {paths}\n"
+    assert "names more than 512 paths" in setting(host, BINLOG)["reason"]
+
+
+def test_too_many_scripts_of_a_login_set_nothing() -> None:
+    host = maria()
+    host.files["/var/spool/cron/crontabs/joe"] = "@reboot /opt/s0\n"
+    host.uids["/var/spool/cron/crontabs/joe"] = 1500
+    chain(host, 80)
+    host.questions.clear()
+    assert persisted(host, BINLOG) == "1"
+    assert sum(path.startswith("/opt/s") for _kind, path, *_more in host.questions) <= 2 * 16
+
+
+@pytest.mark.parametrize(
+    ("files", "word"),
+    [
+        ({"/etc/systemd/system/sockets.target.wants/tune-db.socket": ""}, "unknown"),
+        ({"/etc/systemd/system/a.service": "[Service]\nSockets=tune-db.socket\n"}, "unknown"),
+        ({WANTED: ""}, "1"),
+        ({}, "1"),
+    ],
+)
+def test_commands_of_a_socket_that_a_boot_starts_count(files: dict[str, str], word: str) -> None:
+    host = maria()
+    host.files["/etc/systemd/system/tune-db.socket"] = (
+        f"[Socket]\nListenStream=/run/t\nExecStartPost=/bin/{ZERO}\n"
+    )
+    host.files.update(files)
+    assert persisted(host, BINLOG) == word
+
+
+def test_a_drop_in_of_a_packaged_socket_counts_and_its_other_sections_do_not() -> None:
+    host = maria()
+    path = "/etc/systemd/system/ssh.socket.d/x.conf"
+    host.files[path] = f"[Service]\nExecStartPost=/bin/{ZERO}\n"
+    assert persisted(host, BINLOG) == "1"
+    host.files[path] = f"[Socket]\nExecStartPost=/bin/{ZERO}\n"
+    assert setting(host, BINLOG)["by"] == "ExecStartPost of ssh.socket"
+
+
+def test_a_unit_on_the_kernel_s_command_line_starts() -> None:
+    host = maria()
+    host.files[OTHER] = f"[Service]\nExecStart=/usr/bin/{ZERO}\n"
+    assert persisted(host, BINLOG) == "1"
+    host.files["/proc/cmdline"] = "root=/dev/vda ro systemd.wants=tune-db.service\n"
+    assert persisted(host, BINLOG) == "unknown"
+
+
 def test_a_script_that_cannot_be_read_makes_what_persists_unknown() -> None:
     host = maria()
     host.files[UNIT] += "ExecStartPost=/opt/start.sh\n"

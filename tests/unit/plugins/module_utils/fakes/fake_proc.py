@@ -115,6 +115,7 @@ class ProcHost(FakeHost):
         self.end_at, self.ending = 0, 0
         self.files.update(
             {
+                "/proc/cmdline": "root=/dev/vda1 ro quiet\n",
                 "/proc/stat": "cpu 1 2 3\nbtime 1700000000\nprocesses 9\n",
                 "/proc/self/mountinfo": MOUNTINFO,
                 # As in a container without the capability that keeps others from tracing a command.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.host import shell_lines
 from ansible_collections.durable.dbhost.plugins.module_utils.next_boot import files, sysfs_conf
 
 from ..fakes.fake_host import FakeHost
@@ -58,4 +59,5 @@ def test_which_scripts_a_command_runs(
 ) -> None:
     host = FakeHost()
     host.files[path] = text
-    assert files.script(host, path, command, packaged) == (text if found else "")
+    found_text = files.program_text(host, path, packaged)
+    assert bool(found_text and shell_lines.is_script(found_text, path, command)) is found

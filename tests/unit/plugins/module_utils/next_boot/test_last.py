@@ -99,6 +99,8 @@ def tuned(text: str) -> dict[str, str]:
     return {**TUNED, "/etc/tuned/profiles/ours/tuned.conf": text}
 
 
+#: What reads sysfs.conf: Debian's package.
+SYSFS = {"/etc/init.d/sysfsutils": "#!/bin/sh\n", "/etc/rc2.d/S01sysfsutils": "-> ../init.d/sysfsutils"}
 SDA = ("disabled", "ours", "none", "512")
 #: Name -> (files, disk, its cache, mode, scheduler and readahead at the next boot).
 SABOTEURS: dict[str, tuple[dict[str, str], str, tuple[str, str, str, str]]] = {
@@ -203,12 +205,21 @@ SABOTEURS: dict[str, tuple[dict[str, str], str, tuple[str, str, str, str]]] = {
         SDA,
     ),
     "sysfs.conf": (
-        {"/etc/sysfs.conf": "# x\nblock/sda/queue/read_ahead_kb = 64\n"},
+        {**SYSFS, "/etc/sysfs.conf": "# x\nblock/sda/queue/read_ahead_kb = 64\n"},
         "sda",
         ("disabled", "ours", "none", "64"),
     ),
+    "sysfs.conf: a unit reads it": (
+        {
+            "/etc/sysfs.conf": "block/sda/queue/scheduler = bfq\n",
+            "/usr/lib/systemd/system/sysfsutils.service": "[Service]\nExecStart=/usr/lib/sysfsutils/apply\n",
+            f"{WANTS}/sysfsutils.service": "-> /usr/lib/systemd/system/sysfsutils.service",
+        },
+        "sda",
+        ("disabled", "ours", "bfq", "512"),
+    ),
     "sysfs.d": (
-        {"/etc/sysfs.d/x.conf": "block/sda/queue/scheduler = bfq\n"},
+        {**SYSFS, "/etc/sysfs.d/x.conf": "block/sda/queue/scheduler = bfq\n"},
         "sda",
         ("disabled", "ours", "bfq", "512"),
     ),
@@ -265,6 +276,24 @@ SABOTEURS: dict[str, tuple[dict[str, str], str, tuple[str, str, str, str]]] = {
         "sda",
         ("enabled", "ours", "none", "512"),
     ),
+    "cron.d: a name with a dot, read by cronie": (
+        {
+            "/usr/sbin/cron": "ELF",
+            "/usr/sbin/crond": "ELF",
+            "/etc/cron.d/x.site": "@reboot root /sbin/hdparm -W1 /dev/sda\n",
+        },
+        "sda",
+        ("enabled", "ours", "none", "512"),
+    ),
+    "cron.d: a name with a dot, with Debian's -l": (
+        {
+            "/usr/sbin/cron": "ELF",
+            "/etc/default/cron": '# cron\nEXTRA_OPTS="-l"\n',
+            "/etc/cron.d/x.site": "@reboot root /sbin/hdparm -W1 /dev/sda\n",
+        },
+        "sda",
+        ("enabled", "ours", "none", "512"),
+    ),
     "cron of a user": (
         {"/var/spool/cron/crontabs/root": "@reboot echo bfq > /sys/block/sda/queue/scheduler\n"},
         "sda",
@@ -298,6 +327,39 @@ SABOTEURS: dict[str, tuple[dict[str, str], str, tuple[str, str, str, str]]] = {
             "/usr/lib/systemd/system/ssh.service": "[Service]\nExecStart=/usr/sbin/sshd -D\n",
             f"{WANTS}/ssh.service": "-> /usr/lib/systemd/system/ssh.service",
             "/etc/systemd/system/ssh.service.d/x.conf": "[Service]\nExecStartPost=/sbin/hdparm -W1 /dev/sda\n",
+        },
+        "sda",
+        ("enabled", "ours", "none", "512"),
+    ),
+    "unit: a socket": (
+        {
+            "/etc/systemd/system/tune.socket": "[Socket]\nListenStream=/run/t\nExecStartPost=/sbin/hdparm -W1 /dev/sda\n",
+            "/etc/systemd/system/sockets.target.wants/tune.socket": "-> /etc/systemd/system/tune.socket",
+        },
+        "sda",
+        ("enabled", "ours", "none", "512"),
+    ),
+    "unit: a drop-in of a packaged socket": (
+        {
+            "/usr/lib/systemd/system/ssh.socket": "[Socket]\nListenStream=22\n",
+            "/usr/lib/systemd/system/sockets.target.wants/ssh.socket": "-> ../ssh.socket",
+            "/etc/systemd/system/ssh.socket.d/x.conf": "[Socket]\nExecStartPre=/sbin/hdparm -W1 /dev/sda\n",
+        },
+        "sda",
+        ("enabled", "ours", "none", "512"),
+    ),
+    "unit: a socket that a service names": (
+        {
+            "/etc/systemd/system/tune.socket": "[Socket]\nExecStartPost=/sbin/hdparm -W1 /dev/sda\n",
+            "/etc/systemd/system/a.service": "[Service]\nSockets=tune.socket\nExecStart=/bin/true\n",
+        },
+        "sda",
+        ("enabled", "ours", "none", "512"),
+    ),
+    "unit: on the kernel's command line": (
+        {
+            UNIT: "[Service]\nExecStart=/sbin/hdparm -W1 /dev/sda\n",
+            "/proc/cmdline": 'root=UUID=root ro "systemd.wants=tune.service"\n',
         },
         "sda",
         ("enabled", "ours", "none", "512"),
@@ -441,7 +503,14 @@ HARMLESS: dict[str, dict[str, str]] = {
         "/usr/lib/tmpfiles.d/x.conf": "w /sys/block/sda/queue/scheduler - - - - bfq\n",
     },
     "sysfs.conf: another disk": {
-        "/etc/sysfs.conf": "block/sdz/queue/scheduler = bfq\nmode block/sda/queue/x = 1\n"
+        **SYSFS,
+        "/etc/sysfs.conf": "block/sdz/queue/scheduler = bfq\nmode block/sda/queue/x = 1\n",
+    },
+    "sysfs.conf: without the package": {"/etc/sysfs.conf": "block/sda/queue/scheduler = bfq\n"},
+    "sysfs.conf: the package is disabled": {
+        "/etc/init.d/sysfsutils": "#!/bin/sh\n",
+        "/etc/rc2.d/K01sysfsutils": "-> ../init.d/sysfsutils",
+        "/etc/sysfs.conf": "block/sda/queue/scheduler = bfq\n",
     },
     "rc.local: not executable": {"/etc/rc.d/rc.local": "#!/bin/sh\n"},
     "rc.local: the same": {
@@ -461,6 +530,16 @@ HARMLESS: dict[str, dict[str, str]] = {
     "rc.local: a word in a text": {
         "/etc/rc.local": f"{RC}logger 'hdparm is not run here'\n# hdparm -W1 /dev/sda\n"
     },
+    "cron.d: a name that Debian's cron does not read": {
+        "/usr/sbin/cron": "ELF",
+        "/etc/default/cron": '# EXTRA_OPTS="-l"\nREAD_ENV="yes"\n',
+        "/etc/cron.d/x.disabled": "@reboot root hdparm -W1 /dev/sda\n",
+    },
+    "cron.d: a name that no cron reads": {
+        "/usr/sbin/crond": "ELF",
+        "/etc/cron.d/x.rpmsave": "@reboot root hdparm -W1 /dev/sda\n",
+        "/etc/cron.d/x~": "@reboot root hdparm -W1 /dev/sda\n",
+    },
     "cron: another time": {"/etc/crontab": "0 3 * * * root hdparm -t /dev/sda\n"},
     "cron: a login's table": {"/var/spool/cron/crontabs/joe": "@reboot hdparm -W1 /dev/sda\n"},
     "cron: as another user": {"/etc/cron.d/x": "@reboot nobody hdparm -W1 /dev/sda\n"},
@@ -470,6 +549,23 @@ HARMLESS: dict[str, dict[str, str]] = {
     },
     "cron: something else": {"/etc/cron.d/x": "@reboot root /usr/local/bin/backup --all\n"},
     "unit: not enabled": {UNIT: "[Service]\nExecStart=/sbin/hdparm -W1 /dev/sda\n"},
+    "unit: a socket that is not enabled": {
+        "/etc/systemd/system/tune.socket": "[Socket]\nExecStartPost=/sbin/hdparm -W1 /dev/sda\n",
+        "/etc/systemd/system/tune.service": "[Service]\nExecStart=/bin/true\n",
+        f"{WANTS}/tune.service": "-> /etc/systemd/system/tune.service",
+    },
+    "unit: sections without commands": {
+        "/etc/systemd/system/srv-x.mount": "[Mount]\nWhat=/dev/sdz1\nWhere=/srv/x\nExecStartPost=/sbin/hdparm -W1 /dev/sda\n",
+        "/etc/systemd/system/local-fs.target.wants/srv-x.mount": "-> ../srv-x.mount",
+        "/etc/systemd/system/dev-sdz2.swap": "[Swap]\nWhat=/dev/sdz2\nExecStartPre=/sbin/hdparm -W1 /dev/sda\n",
+        "/etc/systemd/system/swap.target.wants/dev-sdz2.swap": "-> ../dev-sdz2.swap",
+        "/etc/systemd/system/y.socket": "[Socket]\nListenStream=/run/y\n[Service]\nExecStart=/sbin/hdparm -W1 /dev/sda\n",
+        "/etc/systemd/system/sockets.target.wants/y.socket": "-> ../y.socket",
+    },
+    "unit: another one on the kernel's command line": {
+        UNIT: "[Service]\nExecStart=/sbin/hdparm -W1 /dev/sda\n",
+        "/proc/cmdline": "root=UUID=root ro systemd.wants=other.service rd.systemd.wants=tune.service\n",
+    },
     "unit: masked": {**unit("ExecStart=/sbin/hdparm -W1 /dev/sda"), UNIT: "-> /dev/null"},
     "unit: at shutdown": {
         UNIT: "[Service]\nExecStart=/sbin/hdparm -W1 /dev/sda\n",
@@ -1066,6 +1162,125 @@ class TestScripts:
         assert seen(host, "sda")["cache"] == cache
 
 
+#: What runs /opt/s0 at a boot.
+RUNS = {
+    "rc.local": {"/etc/rc.local": f"{RC}/opt/s0\n"},
+    "cron": {"/etc/cron.d/x": "@reboot root /opt/s0\n"},
+    "unit": unit("ExecStart=/opt/s0"),
+    "udev": {RULES: 'SUBSYSTEM=="net", RUN+="/opt/s0"\n'},
+    "TuneD": {
+        **tuned("[script]\nscript=x.sh\n"),
+        "/etc/tuned/profiles/ours/x.sh": "#!/bin/sh\n/opt/s0\n",
+    },
+    "run-parts": {
+        "/etc/rc.local": f"{RC}run-parts /etc/site.d\n",
+        "/etc/site.d/10": "#!/bin/sh\n/opt/s0\n",
+    },
+}
+
+
+class TestChains:
+    """However many scripts are between a boot and a command, the command counts; with too many what it sets is unknown."""
+
+    def chain(self, host: SmallHost, depth: int) -> None:
+        """Plant scripts of which each runs the next; the last one turns the cache of sda on."""
+        files = {f"/opt/s{number}": f"#!/bin/sh\n/opt/s{number + 1}\n" for number in range(depth - 1)}
+        plant(host, {**files, f"/opt/s{depth - 1}": TUNE})
+
+    @pytest.mark.parametrize("start", RUNS)
+    def test_a_script_four_levels_deep_counts(self, start: str) -> None:
+        host = ready()
+        self.chain(host, 5)
+        plant(host, RUNS[start])
+        found = seen(host, "sda")
+        assert found["cache"] == "unknown"
+        assert "/opt/s4 line 2" in found["evidence"]["write_cache.persisted"]["source"]
+
+    @pytest.mark.parametrize("start", RUNS)
+    def test_behind_too_many_scripts_it_is_unknown_with_the_line_that_runs_them(self, start: str) -> None:
+        host = ready()
+        self.chain(host, 80)
+        plant(host, RUNS[start])
+        found = seen(host, "sda")
+        assert found["cache"] == "unknown"
+        reason = found["evidence"]["write_cache.persisted"]["reason"]
+        assert "runs more than 64 scripts" in reason
+        (place,) = (path for path in RUNS[start] if f"{path} line " in reason)
+        assert f"{place} line " in reason
+
+    def test_many_scripts_of_several_lines_are_read(self) -> None:
+        host = ready()
+        lines = "\n".join(f"/opt/n{number}" for number in range(80))
+        plant(host, {f"/opt/n{number}": "#!/bin/sh\n:\n" for number in range(80)})
+        plant(host, {"/etc/rc.local": f"{RC}{lines}\n"})
+        assert seen(host, "sda")["cache"] == "disabled"
+
+    def test_scripts_that_run_each_other_end(self) -> None:
+        host = ready()
+        plant(
+            host,
+            {
+                "/etc/rc.local": f"{RC}/opt/a\n",
+                "/opt/a": "#!/bin/sh\n/opt/b\n",
+                "/opt/b": "#!/bin/sh\n/opt/a\n",
+            },
+        )
+        assert seen(host, "sda")["cache"] == "disabled"
+
+    def test_a_script_that_cannot_be_read_is_unknown(self) -> None:
+        host = ready()
+        plant(host, {"/etc/rc.local": f"{RC}/opt/a\n"})
+        host.files["/opt/a"] = Unobservable("/opt/a: Input/output error")
+        found = seen(host, "sda")
+        assert found["cache"] == "unknown"
+        assert "/opt/a: Input/output error" in found["evidence"]["write_cache.persisted"]["reason"]
+
+    def test_a_long_program_and_a_directory_are_no_scripts(self) -> None:
+        host = ready()
+        plant(host, {"/etc/rc.local": f"{RC}/opt/a\n/opt/b\n", "/opt/b/c": ""})
+        host.files["/opt/a"] = Unobservable("/opt/a: longer than 4194304 bytes")
+        assert seen(host, "sda")["cache"] == "disabled"
+
+    def test_a_line_that_only_names_a_script_does_not_hide_one_that_sources_it(self) -> None:
+        host = ready()
+        plant(
+            host, {"/etc/rc.local": f"{RC}/opt/a\n", "/opt/a": "#!/bin/sh\n/opt/tune --help\n. /opt/tune\n"}
+        )
+        plant(host, {"/opt/tune": "hdparm -W1 /dev/sda\n"})
+        assert seen(host, "sda")["cache"] == "unknown"
+
+
+def test_what_a_boot_runs_is_read_once() -> None:
+    host = ready()
+    for number in range(20):
+        plant(
+            host,
+            {f"/etc/systemd/system/t{number}.service": "[Service]\nExecStart=/sbin/hdparm -W1 /dev/sdz\n"},
+        )
+    plant(
+        host, {RULES: 'SUBSYSTEM=="net", RUN+="/bin/true"\n', "/etc/rc.local": RC, "/etc/cron.d/x": "# x\n"}
+    )
+    reads: list[str] = []
+    read = host.read
+    host.read = lambda path: (reads.append(path), read(path))[1]  # type: ignore[method-assign]
+    last.Last(host, {}, [])
+    # A unit for its commands and for what it starts; rules also for whether they are masked and what they do.
+    paths = {RULES: 3, "/etc/rc.local": 1, "/etc/cron.d/x": 1, "/etc/systemd/system/t0.service": 2}
+    assert {path: reads.count(path) for path in paths} == paths
+
+
+def test_a_unit_of_some_entries_of_the_boot_loader_may_start() -> None:
+    host = ready()
+    plant(host, {UNIT: "[Service]\nExecStart=/sbin/hdparm -W1 /dev/sda\n"})
+    entry = "menuentry '{0}' {{\n linux /vmlinuz root=UUID=root ro {1}\n}}\n"
+    wants = "systemd.wants=tune.service"
+    for first, second, cache in (("", "", "disabled"), (wants, "", "unknown"), (wants, wants, "enabled")):
+        text = f"set default=$saved_entry\n{entry.format('a', first)}{entry.format('b', second)}"
+        plant(host, {"/boot/grub/grub.cfg": text, "/boot/grub/grubenv": "saved_entry=a\n"})
+        plant(host, {"/boot/grub2/grubenv": "saved_entry=b\n"})
+        assert seen(host, "sda")["cache"] == cache
+
+
 class TestTuned:
     """A variable is left to TuneD, and options of the root file system come from its boot loader section too."""
 
@@ -1119,7 +1334,7 @@ class TestKernelNames:
 
     def test_of_a_driver_with_one_disk_it_is_its_own(self) -> None:
         host = ready()
-        plant(host, {"/etc/sysfs.conf": "block/nvme0n1/queue/write_cache = write through\n"})
+        plant(host, {**SYSFS, "/etc/sysfs.conf": "block/nvme0n1/queue/write_cache = write through\n"})
         assert seen(host, "nvme0n1")["mode"] == "write through"
 
     @pytest.mark.parametrize(

@@ -349,6 +349,7 @@ class TestWords:
             ("rd.break", "rd.break"),
             ("init=/opt/start", "init"),
             ("systemd.setenv=LD_PRELOAD=libeatmydata.so", "systemd.setenv"),
+            ("systemd.run=/opt/once", "systemd.run"),
             ("systemd.mask=other.mount", ""),
             ("fstab=yes", ""),
             ("systemd.volatile=no", ""),

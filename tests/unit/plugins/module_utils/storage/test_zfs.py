@@ -280,3 +280,87 @@ def test_a_root_that_the_boot_loader_does_not_name_is_unset() -> None:
     found, why = persisted(host, "/")
     assert (found, "the boot loader names rpool/ROOT/older" in why) == ("unset", True)
     assert persisted(root_on_zfs("root=ZFS=rpool/ROOT/debian", canmount="off"), "/")[0] == "unset"
+
+
+def at_boot(
+    command: str, path: str = "/etc/rc.local", sync: str = "standard", **files: str
+) -> tuple[str, str]:
+    """Return the barrier of the dataset at the next boot with a command at boot, and its source."""
+    host = on_zfs(sync)
+    host.files["/sbin/zfs"] = "ELF"
+    host.files.update({path: command, **files})
+    host.modes[path] = 0o755
+    (mount,) = [each for each in collect(host, NOW)["mounts"] if each["target"] == SRV]
+    return mount["persisted"]["barrier"], mount["evidence"]["persisted.barrier"]["source"]
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("zfs set sync=disabled 'tank/pg data'", "off"),
+        ("/sbin/zfs set -u compression=lz4 sync=disabled 'tank/pg data'", "off"),
+        ("echo 1 > /sys/module/zfs/parameters/zfs_nocacheflush", "off"),
+        # Below the dataset: with a value of its own it inherits none.
+        ("zfs set sync=disabled tank", "unknown"),
+        ("zfs inherit sync 'tank/pg data'", "unknown"),
+        ("zfs inherit -r sync tank", "unknown"),
+        ("zfs set sync=bogus 'tank/pg data'", "unknown"),
+        ("zfs set canmount=off 'tank/pg data'", "unknown"),
+        ("zfs set mountpoint=/srv/elsewhere tank", "unknown"),
+        ("for d in $(zfs list -Ho name); do zfs set sync=disabled $d; done", "unknown"),
+        ("if true; then zfs set sync=disabled 'tank/pg data'; fi", "unknown"),
+        ("modprobe zfs zil_nocacheflush=1", "unknown"),
+        ("zfs set sync=disabled 'tank/pg data'; zfs set sync=always 'tank/pg data'", "unknown"),
+        # What changes nothing.
+        ("zfs set sync=standard 'tank/pg data'", "on"),
+        ("zfs set sync=disabled tank/other", "on"),
+        ("zfs set sync=disabled tan", "on"),
+        ("zfs set sync=disabled other/pg", "on"),
+        ("if true; then zfs set sync=disabled tank/other; fi", "on"),
+        ("zfs set atime=off 'tank/pg data'; zfs inherit compression tank; zfs list; zfs get sync tank", "on"),
+        ("echo 0 > /sys/module/zfs/parameters/zfs_nocacheflush", "on"),
+        ("mount -o remount,nobarrier /srv/pgdata", "on"),
+        ("echo zfs set sync=disabled tank", "on"),
+    ],
+)
+def test_commands_at_boot_that_set_properties_of_a_dataset(line: str, wanted: str) -> None:
+    value, source = at_boot(f"#!/bin/sh\n{line}\n")
+    assert value == wanted
+    assert (source == "/etc/rc.local line 2") is (wanted != "on")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("/etc/tmpfiles.d/zfs.conf", "w /sys/module/zfs/parameters/z?l_nocacheflush - - - - 1\n"),
+        (
+            "/etc/udev/rules.d/70-zfs.rules",
+            'SUBSYSTEM=="module", KERNEL=="zfs", ATTR{parameters/zil_nocacheflush}="1"\n',
+        ),
+        ("/etc/cron.d/zfs", "@reboot root zfs set sync=disabled 'tank/pg data'\n"),
+    ],
+)
+def test_other_components_that_set_zfs(path: str, text: str) -> None:
+    value, source = at_boot(text, path)
+    assert value in ("off", "unknown")
+    assert source == f"{path} line 1"
+
+
+def test_a_command_that_turns_flushes_on_hides_no_other_cause() -> None:
+    assert at_boot("#!/bin/sh\nzfs set sync=standard 'tank/pg data'\n", sync="disabled")[0] == "off"
+
+
+def test_a_script_about_zfs_is_about_no_other_mount() -> None:
+    host = on_zfs()
+    before = {each["target"]: each["persisted"] for each in collect(host, NOW)["mounts"]}
+    host.files["/etc/rc.local"] = "#!/bin/sh\nfor d in $(cat /x); do zfs set sync=disabled $d; done\n"
+    host.modes["/etc/rc.local"] = 0o755
+    after = {each["target"]: each["persisted"] for each in collect(host, NOW)["mounts"]}
+    assert {target for target in before if before[target] != after[target]} == {SRV}
+
+
+def test_what_cannot_be_read_at_boot_leaves_zfs_unknown() -> None:
+    host = on_zfs()
+    host.files["/etc/crontab"] = Unobservable("/etc/crontab: Input/output error")
+    (mount,) = [each for each in collect(host, NOW)["mounts"] if each["target"] == SRV]
+    assert mount["persisted"]["barrier"] == "unknown"
