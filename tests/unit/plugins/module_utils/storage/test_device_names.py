@@ -70,6 +70,18 @@ def test_a_name_of_this_boot_is_unknown_at_the_next_and_the_fix_is_one_replaceme
     assert look(host, "strict", mounts=[PG])["fails"]
 
 
+@pytest.mark.parametrize("spec", ["/dev/vdq1", "/dev/nvme1n1p1", "/dev/dm-3", "/dev/md7"])
+def test_names_by_number_of_each_driver_are_of_this_boot(spec: str) -> None:
+    host = machine(spec)
+    for number in range(2):
+        disk = FakeDisk(f"nvme{number}n1", "nvme", f"N{number}", wwn=f"eui.002538{number}")
+        host.add_disk(disk, f"259:{number}")
+    host.links[spec] = "/dev/sda1"
+    (row,) = named(host)
+    assert (row["verdict"], row["persisted"]) == ("unknown", "unknown")
+    assert f"mounts {PG} by {spec}" in row["why"]
+
+
 def test_the_fix_makes_the_finding_go_away() -> None:
     host = machine("/dev/sda1")
     (row,) = named(host)
