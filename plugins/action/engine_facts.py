@@ -26,7 +26,9 @@ class _Refused(Exception):
 
 
 class Bounded(ActionBase):
-    """An action whose module's answer is bounded."""
+    """An action whose module's answer is bounded. `last_stderr`: what the last command on the host printed as errors."""
+
+    last_stderr = ""
 
     #: Whether the host did not answer within the time limit. Nothing more is asked of it by this task.
     is_given_up = False
@@ -51,10 +53,12 @@ class Bounded(ActionBase):
 
     def _low_level_execute_command(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Return what a command on the host says. Raises _Refused for too much, before it is understood."""
+        self.last_stderr = ""  # A connection that is lost now prints nothing.
         result: dict[str, Any] = super()._low_level_execute_command(*args, **kwargs)
         why = bounds.too_much(result["stdout"], result["stderr"])
         if why:
             raise _Refused(why)
+        self.last_stderr = str(result["stderr"]) if result.get("rc") else ""
         return result
 
 

@@ -6,6 +6,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
+import re
 import time
 from typing import Any
 
@@ -13,9 +16,12 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ..action.engine_facts import Bounded
 from ..module_utils.host.printable import printable
+from ..module_utils.host.refusals import remedy
 from ..module_utils.rows import NO_ANSWER
 from .deadline import Expired, deadline
 
+#: What mkdir prints that cannot make a directory.
+_MKDIR = re.compile(r"^mkdir: .*", re.M)
 #: Facts with which Ansible remembers what it has found out of a host on the way to a module.
 _LEARNED = ("discovered_interpreter_python",)
 
@@ -44,10 +50,27 @@ def execute(
         connect_anew(action)
         return {"unreachable": True, "msg": f"{NO_ANSWER} {waited} seconds; {_HANGS}"}
     except AnsibleConnectionFailure as error:
+        # Ansible reports a directory that it cannot make as a lost connection, and drops the error of mkdir.
+        refused = _MKDIR.search(getattr(action, "last_stderr", ""))
+        if refused:
+            return {"failed": True, "msg": f"Failed to create temporary directory: {refused[0]}"}
         return {"unreachable": True, "msg": str(error)}
     except AnsibleError as error:
         return {"failed": True, "msg": str(error)}
-    return result
+    return _with_reason(result)
+
+
+def _with_reason(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a result with `msg`: of a module that ended by an exception ansible-core 2.19 and later have it in `exception`."""
+    reason = getattr(getattr(result.get("exception"), "event", None), "msg", None)
+    if not result.get("failed") or result.get("msg") or reason is None:
+        return result
+    is_full = os.strerror(errno.ENOSPC) in reason
+    fix = remedy(reason) if is_full else "run again with -vvv, which shows the traceback, and report it"
+    return {
+        **result,
+        "msg": f"the module failed with an error that it does not handle: {reason or 'no text'}; {fix}",
+    }
 
 
 def connect_anew(action: Bounded) -> None:

@@ -484,6 +484,13 @@ class Host:
         except OSError as error:
             raise Unobservable(f"{path}: {error.strerror}") from error
 
+    def make_lock(self, path: str) -> None:
+        """Create the file of a lock if it is missing. Raises ChangeFailed."""
+        try:
+            os.close(lock_file.open_file(path))
+        except OSError as error:
+            raise _not_locked(path, error) from error
+
     @contextmanager
     def hold(self, path: str, tell: Callable[[str], str], is_text_needed: bool = True) -> Iterator[None]:
         """Hold a lock while a block runs. However this process ends, the kernel releases the lock.

@@ -30,6 +30,12 @@ _REASONS = 3
 #: Hosts that are named in a line; the others are counted.
 _NAMED = 4
 _INDENT = " " * 4
+#: What ssh and the kernel report of a connection that is not made, without names and addresses.
+_NO_CONNECTION = re.compile(
+    r"Permission denied|Connection (?:refused|reset|closed|timed out)|(?<!Connection )timed out|No route to host"
+    r"|Network is unreachable|Could not resolve hostname|Name or service not known|Host key verification failed",
+    re.I,
+)
 
 
 class Group(NamedTuple):
@@ -98,7 +104,9 @@ def _unnamed(text: str, report: dict[str, Any]) -> str:
         if disk["id"]:
             text = text.replace(disk["id"], disk["name"])
     # A host's own name and address, and what ssh or Python say besides.
-    text = re.sub(rf"^unreachable: (?!{NO_ANSWER}).*", "unreachable: no connection", text)
+    if text.startswith("unreachable: ") and NO_ANSWER not in text:
+        found = _NO_CONNECTION.search(text)
+        return f"unreachable: no connection{f' ({found[0]})' if found else ''}"
     return re.sub(r"^(no facts: [^(]*) \(.*\)(?=; )", r"\1", text)
 
 

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import textwrap
 from collections.abc import Callable
@@ -48,9 +50,14 @@ _CAUSES = (
         "a password is wanted for root's rights ({said}); give it with -K, or log in as root",
     ),
     (
-        # What a change of ours says goes on with what is there then.
-        re.compile(r"failed to create temporary directory|no space left on device(?![:;])", re.I),
-        "Ansible cannot write its own files there ({said}); make room, or name another directory in ansible_remote_tmp",
+        # A message of ours goes on with the state of the file, or has its own fix.
+        re.compile(
+            r"\A(?!.*make room on ).*(failed to create temporary directory|failed to transfer file"
+            r"|no usable temporary directory|no space left on device(?![:;]))",
+            re.I | re.S,
+        ),
+        "Ansible cannot write its own files there{error} ({said}); make room or make the file system writable, or name another"
+        " directory in ansible_remote_tmp",
     ),
     (
         re.compile(
@@ -59,6 +66,10 @@ _CAUSES = (
         ),
         "root's rights were not given ({said}); log in as root, or add -b (become: true), with its password (-K)",
     ),
+)
+#: Errors of a file system, which the page shows of a longer text.
+_FILE_ERROR = re.compile(
+    "|".join(os.strerror(each) for each in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO))
 )
 #: By these Ansible says no more than that a module has ended badly: the host's own words are elsewhere.
 _SYMPTOMS = re.compile(r"Module result deserialization failed|MODULE FAILURE|See stdout/stderr", re.I)
@@ -79,7 +90,8 @@ def cause(result: dict[str, Any]) -> str:
     last = lines[-1] if len(lines) > 1 else lines[0]
     for pattern, meaning in _CAUSES:
         if pattern.search(said):
-            return meaning.format(said=last)
+            error = _FILE_ERROR.search(said)
+            return meaning.format(said=last, error=f": {error[0]}" if error else "")
     return last if _SYMPTOMS.search(str(result.get("msg") or "")) else " ".join(lines)
 
 

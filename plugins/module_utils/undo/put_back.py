@@ -12,6 +12,7 @@ nothing was to be done, 1 where it is to be tried again, 2 where the journal can
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import posixpath
@@ -51,6 +52,9 @@ def main() -> int:
         return 2
     if found is None:
         return 0
+    # After a boot the lock has no file yet. A server's user can fill /run before it is needed.
+    with contextlib.suppress(ChangeFailed):
+        host.make_lock(our_paths.LOCK)
     _tell_systemd("READY=1")
     while True:
         wait(host, found.seconds)

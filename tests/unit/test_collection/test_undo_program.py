@@ -31,13 +31,20 @@ one_run.LOCK = our_paths.LOCK
 installed._FILES = tuple(root + path for path in installed._FILES if not path.startswith(root))
 systemd.runs = lambda host: False
 put_back.expect_root = lambda host: None
-put_back.wait = lambda host, seconds: print("waited", seconds)
+def wait(host, seconds):
+    print("waited", seconds)
+    try:
+        for number in range(100 if sys.argv[3:] else 0):
+            open(root + "/run/" + str(number), "x").close()
+    except OSError:
+        pass
+put_back.wait = wait
 put_back._make_writable = lambda host: None
 sys.exit(put_back.main())
 """
 
 
-@pytest.fixture(params=["no lock", "a torn text", "a full file system"])
+@pytest.fixture(params=["no lock", "a torn text", "a full file system", "no inode since the boot"])
 def run(tmp_path: Path, request: pytest.FixtureRequest) -> subprocess.CompletedProcess[str]:
     """The program, ended, over a machine of files of which one was changed, one made and one removed."""
     host = Host()
@@ -68,6 +75,11 @@ def run(tmp_path: Path, request: pytest.FixtureRequest) -> subprocess.CompletedP
         place.mkdir()
         fill = 'mount -t tmpfs -o size=4k tmpfs "$1"; head -c 4096 /dev/zero > "$1/fill"; shift; exec "$@"'
         argv = ["unshare", "--mount", "sh", "-e", "-c", fill, "sh", str(place), *argv]
+    elif request.param == "no inode since the boot":
+        place = tmp_path / "run"
+        place.mkdir()
+        fill = 'mount -t tmpfs -o nr_inodes=9 tmpfs "$1"; shift; exec "$@"'
+        argv = ["unshare", "--mount", "sh", "-e", "-c", fill, "sh", str(place), *argv, "fill"]
     return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
 
 

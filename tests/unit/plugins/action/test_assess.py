@@ -249,7 +249,8 @@ def test_why_the_host_could_not_be_asked_is_told_in_one_line(failed: str, why: s
                 "msg": "MODULE FAILURE: No start of json char found\nSee stdout/stderr for the exact error",
                 "module_stderr": "Traceback\nOSError: [Errno 28] No space left on device",
             },
-            "no facts: Ansible cannot write its own files there (OSError: [Errno 28] No space left on device); make room",
+            "no facts: Ansible cannot write its own files there: No space left on device"
+            " (OSError: [Errno 28] No space left on device); make room",
         ),
     ],
 )

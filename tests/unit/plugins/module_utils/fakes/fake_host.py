@@ -462,6 +462,9 @@ class FakeHost(Host):
     def lock_text(self, path: str) -> str | None:
         return None if path in self.held else self.files.get(path, "")
 
+    def make_lock(self, path: str) -> None:
+        self.files.setdefault(path, "")
+
     @contextmanager
     def hold(self, path: str, tell: Callable[[str], str], is_text_needed: bool = True) -> Iterator[None]:
         before = self.files.get(path, "")

@@ -20,6 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import 
     render,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import worst_first
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import cause
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.verdicts import VERDICTS
 from ansible_collections.durable.dbhost.plugins.module_utils.rows import MEND
 
@@ -135,6 +136,33 @@ def test_hosts_that_hang_are_apart_from_those_that_no_address_reaches() -> None:
     assert "unreachable: no answer within 600 seconds" in text
     assert "look there for processes that wait" in text
     assert "unreachable: no connection" in text
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (
+            "Failed to connect to the host via ssh: ssh: connect to host 10.0.0.1: Connection refused",
+            "Connection refused",
+        ),
+        ("ann@10.0.0.1: Permission denied (publickey).", "Permission denied"),
+        ("ssh: connect to host 10.0.0.1 port 22: Connection timed out", "Connection timed out"),
+        ("ssh: Could not resolve hostname db1: Name or service not known", "Could not resolve hostname"),
+        ("Host key verification failed.", "Host key verification failed"),
+        ("timed out", "timed out"),
+        ("something else", ""),
+    ],
+)
+def test_why_a_host_is_not_reached_is_on_the_page(said: str, shown: str) -> None:
+    text = render([simple("db1", "unreachable", f"unreachable: {said}")])
+    assert f"unreachable: no connection{f' ({shown})' if shown else ''}\n" in text
+
+
+def test_what_ansible_cannot_write_is_on_the_page() -> None:
+    why = cause({"msg": "Failed to create temporary directory: mkdir: '/root/db1': No space left on device"})
+    text = render([simple("db1", "unknown", f"no facts: {why}")])
+    assert "no facts: Ansible cannot write its own files there: No space left on device\n" in text
+    assert "do: make room or make the file system writable, or name another directory in" in text
 
 
 def test_what_keeps_ansible_out_is_told_once_for_each_cause() -> None:

@@ -185,6 +185,20 @@ def test_a_step_about_speed_that_failed_is_a_note_and_no_failure() -> None:
     [
         ("scp: write remote: No space left on device", True),
         (
+            "Failed to transfer file to '/root/.ansible/x': [Errno 28] No space left on device: b'/tmp/x'",
+            True,
+        ),
+        ("Failed to create temporary directory: mkdir: '/root/x': No space left on device", True),
+        (
+            "FileNotFoundError: [Errno 2] No usable temporary directory found in ['/tmp', '/var/tmp']",
+            True,
+        ),
+        (
+            "/run/durable-dbhost/lock: the lock of this host cannot be taken: No space left on device. Nothing was changed."
+            " Fix: make room on /run (df -h, df -i), then run again",
+            False,
+        ),
+        (
             "/etc/durable-dbhost/undo/journal.json: No space left on device: not changed; make room on /",
             False,
         ),
@@ -194,6 +208,12 @@ def test_a_step_about_speed_that_failed_is_a_note_and_no_failure() -> None:
 def test_a_full_disk_of_our_own_files_is_not_taken_for_one_of_ansible_s(said: str, is_ansibles: bool) -> None:
     assert (cause({"msg": said}) != said) is is_ansibles
     assert ("ansible_remote_tmp" in cause({"msg": said})) is is_ansibles
+
+
+@pytest.mark.parametrize("error", ["No space left on device", "Read-only file system", "Permission denied"])
+def test_the_error_of_a_file_system_is_on_the_page_too(error: str) -> None:
+    said = cause({"msg": f"Failed to create temporary directory: mkdir: '/root/x': {error}"})
+    assert said.startswith(f"Ansible cannot write its own files there: {error} (Failed to create")
 
 
 def switched(state: str) -> dict[str, str]:
