@@ -79,7 +79,8 @@ class ActionModule(Bounded):
         if lost:
             errors.append(f"lost the host: {answer.get('msg', 'unreachable')}")
         elif answer.get("failed"):
-            errors.append(cause(answer) or "the module failed, and said nothing")
+            # What failed before the first step explains the failures of the steps.
+            errors.insert(0, cause(answer) or "the module failed, and said nothing")
         every = [[step["phase"], step["layer"]] for step in arguments["steps"]]
         result.update(
             changed=bool(answer.get("changed")) or lost,

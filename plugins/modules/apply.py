@@ -129,6 +129,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.undo import installed
 from ansible_collections.durable.dbhost.plugins.module_utils.undo.arm import arm, expect_possible
+from ansible_collections.durable.dbhost.plugins.module_utils.undo.journal import UnarmedHost
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import apply as power
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import apply as power_guard
 
@@ -169,30 +170,36 @@ def main() -> None:
             # Left armed, it would put back what is released here.
             is_disarmed = given["release"] and not module.check_mode and installed.take_away(host)
             undone = [layer for layer in reach if LAYERS[layer].undone]
-            hosts = {}
+            guarded, unarmed = host, ""
             if undone and given["undo_after"]:
                 expect_possible(host)
             if undone and given["undo_after"] and not module.check_mode:
-                hosts = dict.fromkeys(undone, arm(host, CODE, given["steps"], given["undo_after"]))
-            taken = list(take(host, CODE, given["steps"], given["secrets"], module.check_mode, hosts))
+                try:
+                    guarded = arm(host, CODE, given["steps"], given["undo_after"])
+                except ChangeFailed as error:
+                    # A remount, or a switch of a cache, needs no file of the boot.
+                    guarded, unarmed = UnarmedHost(host), str(error)
+            hosts = dict.fromkeys(undone, guarded)
+            taken = list(
+                take(host, CODE, given["steps"], given["secrets"], module.check_mode, hosts, bool(unarmed))
+            )
     except (ChangeFailed, Unobservable) as error:
         fail(module, error)
     for warning in (warning for step in taken for warning in step.outcome.warnings):
         warn(module, warning)
-    finish(
-        module,
-        changed=is_disarmed or any(step.outcome.changed for step in taken),
-        taken=[
-            {
-                "step": [step.phase, step.layer],
-                "class": step.klass,
-                "failures": list(step.outcome.failures),
-                "diff": as_diff(step.outcome.changes),
-            }
-            for step in taken
-        ],
-        switch=installed.look(host).state,
-    )
+    changed = is_disarmed or any(step.outcome.changed for step in taken)
+    told = [
+        {
+            "step": [step.phase, step.layer],
+            "class": step.klass,
+            "failures": list(step.outcome.failures),
+            "diff": as_diff(step.outcome.changes),
+        }
+        for step in taken
+    ]
+    if unarmed:
+        fail(module, unarmed, changed, taken=told)
+    finish(module, changed=changed, taken=told, switch=installed.look(host).state)
 
 
 if __name__ == "__main__":

@@ -34,14 +34,15 @@ def take(
     secrets: Mapping[str, Mapping[str, Any]],
     foretell: bool,
     hosts: Mapping[str, Host] = MappingProxyType({}),
+    failed: bool = False,
 ) -> Iterator[Taken]:
     """Yield each step as it ends. After one that failed those that make safer are still done, and no other: a guard that could
     not be released may still take barriers away. One about speed alone keeps nothing back.
 
     `code`: {layer: what enforce/bring.py takes}; `steps`: [{phase, layer, class, arguments}], as the plan has them; `secrets`:
-    {layer: arguments that nobody is shown}; `hosts`: {layer: the host as that layer takes it}, where that is another.
+    {layer: arguments that nobody is shown}; `hosts`: {layer: the host as that layer takes it}, where that is another;
+    `failed`: whether something failed before the first step.
     """
-    failed = False
     for step in steps:
         phase, layer, klass = str(step["phase"]), str(step["layer"]), str(step["class"])
         if failed and phase not in _SAFER:

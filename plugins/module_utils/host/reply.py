@@ -33,9 +33,9 @@ def observed(module: AnsibleModule, name: str, facts: dict[str, Any]) -> None:
     _end(module, {"changed": False, "ansible_facts": {name: shown}})
 
 
-def fail(module: AnsibleModule, why: object, changed: bool = False) -> None:
+def fail(module: AnsibleModule, why: object, changed: bool = False, **result: Any) -> None:
     """End a module with a reason, an exception or a text. Never returns."""
-    module.fail_json(msg=line(str(why)), changed=changed)
+    module.fail_json(msg=line(str(why)), changed=changed, **printable(result))
 
 
 def warn(module: AnsibleModule, text: str) -> None:

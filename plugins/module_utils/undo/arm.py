@@ -10,7 +10,8 @@ from typing import Any
 
 from ..enforce import our_files
 from ..host import our_paths, program, systemd
-from ..host.seam import ChangeFailed, Host, Unobservable
+from ..host.refusals import remedy
+from ..host.seam import ChangeFailed, CommandFailed, Host, Unobservable
 from ..ups.guard import lease
 from . import installed, journal, put_back
 from .journal import Journal, KeepingHost
@@ -39,7 +40,7 @@ def arm(host: Host, code: Mapping[str, Any], steps: Iterable[Mapping[str, Any]],
         _install(host, _journal(host, code, steps, seconds))
     except ChangeFailed as error:
         raise ChangeFailed(
-            f"the dead man's switch could not be armed, and nothing else was changed: {error}"
+            f"the dead man's switch could not be armed, so nothing was changed that the next boot reads: {error}"
         ) from error
     return KeepingHost(host)
 
@@ -90,9 +91,17 @@ def _named(row: Mapping[str, Any]) -> Any:
     return row.get("target") or row.get("disk")
 
 
+def _make_directory(host: Host, path: str, mode: str) -> None:
+    try:
+        host.change(["install", "-d", "-m", mode, path])
+    except CommandFailed as error:
+        # `install` reports the mode that it cannot set, also if the file system is read-only.
+        raise ChangeFailed(f"{path}: {error.said}; {remedy(error.said, path)}") from error
+
+
 def _install(host: Host, wanted: Journal) -> None:
-    host.change(["install", "-d", "-m", "0755", our_paths.CONFIGURED])
-    host.change(["install", "-d", "-m", "0700", our_paths.UNDO])
+    _make_directory(host, our_paths.CONFIGURED, "0755")
+    _make_directory(host, our_paths.UNDO, "0700")
     if host.exists(our_paths.UNDO_FIRED):
         host.remove_file(our_paths.UNDO_FIRED)
     journal.write(host, wanted)

@@ -103,7 +103,7 @@ def plan(host: Host, targets: list[str], **terms: Any) -> Work:
 
 def apply(host: Host, work: Work, targets: list[str]) -> None:
     """Do the work, with barriers on meanwhile, and read it back. Raises ChangeFailed."""
-    _stop(host, ["stop"])
+    _stop(host)
     for directory in _closed(host):
         host.change(["chmod", "0755", directory])
     our_files.write(host, work.files, MODES)
@@ -143,7 +143,9 @@ def plan_release(host: Host, **_terms: Any) -> Release:
 
 def apply_release(host: Host, work: Release) -> None:
     """Stop the guard, see that barriers are on and flushed, and only then take it away. Raises ChangeFailed."""
-    _stop(host, ["disable", "--now", "--no-reload"])
+    _stop(host)
+    if host.exists(our_paths.UNIT) and systemd.runs(host):
+        host.change(["systemctl", "--quiet", "disable", "--no-reload", our_paths.SERVICE], _STOP_TIMEOUT)
     for path in work.files:
         if path == our_paths.RUNTIME:
             host.change(["rm", "-rf", our_paths.RUNTIME])
@@ -211,13 +213,13 @@ def _words(found: Lease) -> str:
     )
 
 
-def _stop(host: Host, words: list[str]) -> None:
+def _stop(host: Host) -> None:
     """Stop the guard, and see that nothing is left without barriers or without a flush.
 
     Raises ChangeFailed: then everything is left in place, and the guard's own end tries again.
     """
     if host.exists(our_paths.UNIT) and systemd.runs(host):
-        host.change(["systemctl", "--quiet", *words, our_paths.SERVICE], _STOP_TIMEOUT)
+        host.change(["systemctl", "--quiet", "stop", our_paths.SERVICE], _STOP_TIMEOUT)
     kept = service.inherited(host, _nobody)
     left = state.read(host)["state"] in (state.FAILED, UNKNOWN)
     if left or any(seen not in ("on", "absent") for seen in _barriers(kept).values()):

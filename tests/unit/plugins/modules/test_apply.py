@@ -15,7 +15,7 @@ pytest.importorskip("ansible")
 from ansible_collections.durable.dbhost.plugins.module_utils.catalog import is_engine, release
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce import one_run
 from ansible_collections.durable.dbhost.plugins.module_utils.host import our_paths
-from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, CommandFailed
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import mount_options
 from ansible_collections.durable.dbhost.plugins.module_utils.undo import installed
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import apply as power_guard
@@ -198,6 +198,81 @@ def test_the_switch_is_armed_for_layers_that_it_takes_back(
     assert (done["switch"], undo_host.waits, undo_host.disks["sda"].cache) == ("armed", True, "disabled")
     kept = json.loads(undo_host.text(our_paths.UNDO_JOURNAL))
     assert [entry[0] for entry in kept["entries"]] == [our_paths.CACHE_RULES, our_paths.RESUME_UNIT]
+
+
+class ReadOnlyEtc(UndoHost):
+    """A host with barriers off, caches on and /etc read-only."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mounts["/srv/pgdata"].barrier = "off"
+
+    def on_change(self, argv: list[str]) -> None:
+        if argv[0] == "install":
+            raise CommandFailed(
+                argv, 1, f"install: cannot change permissions of '{argv[-1]}': Read-only file system"
+            )
+        super().on_change(argv)
+
+    def _write(self, path: str, text: str) -> None:
+        assert not path.startswith("/etc"), path
+        super()._write(path, text)
+
+
+def test_what_runs_is_tightened_if_no_file_of_the_boot_can_be_written(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    host = ReadOnlyEtc()
+    both = [{"target": "/srv/pgdata", "barrier": "on", "atime": "noatime"}]
+    steps = [step("tighten", "mount_options", targets=both), CACHE_OFF, barriers("off", "loosen")]
+    found = run_module(apply, host, monkeypatch, capsys, steps=steps, looked_at=0, undo_after=600)
+    assert (host.mounts["/srv/pgdata"].barrier, host.disks["sda"].cache) == ("on", "disabled")
+    assert found["failed"] and found["changed"]
+    assert found["msg"].startswith(
+        "the dead man's switch could not be armed, so nothing was changed that the next boot reads:"
+        " /etc/durable-dbhost: install: cannot change permissions"
+    )
+    assert "Read-only file system; the kernel log (dmesg) says why / is read-only" in found["msg"]
+    assert [taken["step"] for taken in found["taken"]] == [
+        ["tighten", "mount_options"],
+        ["tighten", "write_cache"],
+    ]
+    assert [taken["failures"] for taken in found["taken"]] == [
+        [f"{path}: not changed, because no dead man's switch is armed; done: {done}; not done: {left}"]
+        for path, done, left in (
+            (
+                our_paths.ORIGINALS,
+                "/srv/pgdata barrier (running), /srv/pgdata atime (running)",
+                "/srv/pgdata atime (persisted): seen relatime, wanted noatime",
+            ),
+            (
+                our_paths.CACHE_RULES,
+                f"{SDA} write_cache (running)",
+                f"{SDA} write_cache (persisted): seen unset, wanted disabled",
+            ),
+        )
+    ]
+
+
+def test_without_a_switch_nothing_is_made_less_strict(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    host = ReadOnlyEtc()
+    host.mounts["/srv/pgdata"].barrier = "on"
+    steps = [barriers("off", "loosen")]
+    found = run_module(apply, host, monkeypatch, capsys, steps=steps, looked_at=0, undo_after=600)
+    assert (host.mounts["/srv/pgdata"].barrier, found["taken"], found["changed"]) == ("on", [], False)
+
+
+def test_without_a_switch_the_superblock_of_the_root_stays(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """Also if an earlier run has saved the original already, so that no file is written first."""
+    host = ReadOnlyEtc()
+    host.files[our_paths.ORIGINALS] = json.dumps({"superblock of /: data=": "none"})
+    before = host.mounts["/"].sb_options
+    root = step("tighten", "mount_options", targets=[{"target": "/", "data_mode": "journal"}])
+    found = run_module(apply, host, monkeypatch, capsys, steps=[root], looked_at=0, undo_after=600)
+    assert host.mounts["/"].sb_options == before
+    assert "not changed, because no dead man's switch is armed" in found["taken"][0]["failures"][0]
 
 
 @pytest.mark.parametrize("check", [False, True])

@@ -75,7 +75,7 @@ class GuardHost(SmallHost):
         if words == ["daemon-reload"]:
             return
         assert words[-1] == SERVICE, argv
-        if words[0] in ("stop", "disable"):
+        if words[0] == "stop":
             self.end()
         if words[0] == "enable":
             self.files[unit.WANTED_BY] = ""
@@ -312,11 +312,27 @@ def test_release_takes_all_of_it_away_once_barriers_are_on() -> None:
     assert (PG, "barrier", "running", "off", "on") in work.changes
     assert host.mutations == []
     apply_release(host, work)
-    assert kinds(host)[0] == "systemctl disable"
+    assert kinds(host)[:2] == ["systemctl stop", "systemctl disable"]
     assert host.mounts[PG].barrier == "on"
     assert not [path for path in host.files if "guard" in path or path == HOOK]
     assert plan_release(host).changes == ()
     assert state.read(host)["state"] == "absent"
+
+
+def test_a_guard_ends_also_if_its_links_cannot_be_removed() -> None:
+    class ReadOnlyEtc(GuardHost):
+        def _systemctl(self, argv: list[str]) -> None:
+            if "disable" in argv:
+                raise ChangeFailed("Failed to disable unit: Read-only file system")
+            super()._systemctl(argv)
+
+    host = ReadOnlyEtc()
+    run(host)
+    host.say(state.LOOSE)
+    host.mounts[PG].barrier = "off"
+    with pytest.raises(ChangeFailed, match="Read-only file system"):
+        apply_release(host, plan_release(host))
+    assert (host.mounts[PG].barrier, host.runs()) == ("on", False)
 
 
 def test_release_tightens_itself_what_the_guard_left_and_takes_nothing_away_before() -> None:
