@@ -327,23 +327,24 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         [*of_guard, *of_memory, *(risk.told(rows) for risk in of_storage), *found.risks],
         unknowns,
         (
+            # The most important first: a page has few lines for them.
             *notes.contained(case),
-            *found.warnings,
             *notes.not_asked(case),
-            *unit_mounts.not_checked(case.engines["engines"], storage),
-            *notes.unmatched(case),
-            *notes.not_judged(case),
-            *promises.shared(disks, mounts),
+            *notes.behind(case),
+            *found.warnings,
             *(
                 f"{mount['target']}: {_lost(mount)}"
                 for mount in mounts
                 if is_promised and not _has_to_last(mount)
             ),
             *notes.writers(case),
-            *notes.substitute_names(disks),
-            *notes.behind(case),
             *notes.limited(case),
+            *unit_mounts.not_checked(case.engines["engines"], storage),
+            *notes.substitute_names(disks),
+            *notes.unmatched(case),
             *guarded.warnings,
+            *promises.shared(disks, mounts),
+            *notes.not_judged(case),
             *verdicts.slow(rows),
         ),
         found.exposed,

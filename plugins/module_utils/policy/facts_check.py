@@ -15,6 +15,9 @@ from .case import NO_ENGINES
 
 #: Facts older than this, by the controller's clock, are last run's (a fact cache keeps them).
 _MAX_AGE = datetime.timedelta(hours=1)
+#: No host had facts before: a clock without a battery begins in 1970.
+_FIRST = datetime.datetime(2026, 1, 1)
+_SET_CLOCK = "set it by `timedatectl set-ntp true` or `chronyc makestep`"
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z", re.ASCII)
 
 
@@ -31,10 +34,16 @@ def check(
 
 def _check_age(facts: dict[str, Any], now: str) -> None:
     taken, here = (_time(text) for text in (facts.get("time"), now))
+    for whose, clock, text in (("host", taken, facts["time"]), ("controller", here, now)):
+        if clock < _FIRST:
+            raise ValueError(
+                f"the clock of the {whose} is wrong: it says {text}, which is before this collection existed; {_SET_CLOCK},"
+                " then run again"
+            )
     if abs(here - taken) > _MAX_AGE:
         raise ValueError(
-            f"the facts are of {facts['time']}, the controller's clock says {now}: they are of an"
-            " older run, or a clock is wrong; collect them anew in this run"
+            f"the facts are of {facts['time']}, the controller's clock says {now}: a clock is wrong, or they are of an older"
+            f" run; compare `date -u` on both, {_SET_CLOCK} where it is wrong, then run again"
         )
 
 

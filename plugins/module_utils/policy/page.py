@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import textwrap
 from collections import Counter
@@ -250,16 +251,26 @@ def _sets(group: Group) -> str:
 
 
 def _notes(ordered: list[dict[str, Any]], notes: Sequence[str]) -> Iterator[str]:
-    """Yield what should be known besides, each once: damage that may be there, the run's own, then the hosts'."""
-    for key in ("exposed", "warnings"):
-        found: dict[str, list[str]] = {}
-        for report in ordered:
-            for text in report[key]:
+    """Yield what else should be known: damage that may be there, rollback timers, notes of the run, then of the hosts."""
+    switched = [report for report in ordered if report["switch"] != "none"]
+    # What a rollback timer has done is the first note of its host.
+    yield from _of_hosts(((report, report["exposed"]) for report in ordered), len(ordered))
+    yield from _of_hosts(((report, report["warnings"][:1]) for report in switched), len(ordered))
+    yield from (f"note: {line(text)}" for text in notes)
+    rest = [(report, report["warnings"][report["switch"] != "none" :]) for report in ordered]
+    yield from _of_hosts(rest, len(ordered))
+
+
+def _of_hosts(told: Iterable[tuple[dict[str, Any], Sequence[str]]], number: int) -> Iterator[str]:
+    """Yield notes of hosts, each once: the first ones of all hosts before the second ones; `number`: of hosts on the page."""
+    found: dict[str, list[str]] = {}
+    hosts = list(told)
+    for texts in itertools.zip_longest(*(texts for _report, texts in hosts)):
+        for (report, _texts), text in zip(hosts, texts):
+            if text is not None:
                 found.setdefault(_unnamed(text, report), []).append(report["host"])
-        for text, hosts in found.items():
-            yield f"note: {names(hosts)}: {line(text)}" if len(ordered) > 1 else f"note: {line(text)}"
-        if key == "exposed":
-            yield from (f"note: {line(text)}" for text in notes)
+    for text, named in found.items():
+        yield f"note: {names(named)}: {line(text)}" if number > 1 else f"note: {line(text)}"
 
 
 def _engines(ordered: list[dict[str, Any]]) -> Iterator[str]:

@@ -222,7 +222,8 @@ def conclude(
     slow = [f"{why}; this step is about speed alone" for why in applied.get("slow", ())]
     return {
         **assessments[-1],
-        "warnings": [*assessments[-1]["warnings"], *slow, *([said] if said and not is_error else [])],
+        # The page has few lines for notes.
+        "warnings": [*([said] if said and not is_error else []), *assessments[-1]["warnings"], *slow],
         "was": before["verdict"],
         **{name: before[name] for name in ("plan", "changes", "files", "exposed")},
         "looked_only": looked_only,
@@ -240,9 +241,11 @@ def _switch(looks: list[dict[str, Any]], applied: dict[str, Any]) -> tuple[str, 
     done = applied.get("switch")
     told = {"state": done, "said": _unseen(done, applied.get("undo_after") or 0)} if done else first
     told = last if last["state"] != UNSEEN else told if told["state"] != UNSEEN else {"state": "none"}
-    is_error = done is not None and told["state"] != "none"
     if told["state"] == "none" and first["state"] == "fired":
         told = first
+    # One that fired before this run, or during it without having been armed by it.
+    is_earlier = told["state"] == "fired" and (told == first or done not in ("armed", "unknown"))
+    is_error = done is not None and told["state"] != "none" and not is_earlier
     whose = "this" if is_error else "an earlier"
     return told["state"], SWITCHES[told["state"]].format(**told, whose=whose), is_error
 

@@ -503,6 +503,27 @@ def test_facts_of_another_run_count_as_none(time: str, verdict: str) -> None:
     assert (found["plan"] == NO_PLAN) == (verdict == "unknown")
 
 
+@pytest.mark.parametrize(
+    ("time", "now", "why"),
+    [
+        ("1970-01-01T00:05:00Z", NOW, "the clock of the host is wrong: it says 1970-01-01T00:05:00Z"),
+        (NOW, "1970-01-01T00:05:00Z", "the clock of the controller is wrong: it says 1970-01-01T00:05:00Z"),
+        # Both alike are no reason to trust either: attestations would not expire.
+        ("1970-01-01T00:05:00Z", "1970-01-01T00:05:00Z", "the clock of the host is wrong"),
+        (
+            "2030-01-01T00:00:00Z",
+            NOW,
+            "a clock is wrong, or they are of an older run; compare `date -u` on both",
+        ),
+    ],
+)
+def test_a_clock_that_is_wrong_is_named_with_its_fix(time: str, now: str, why: str) -> None:
+    (found,) = assess(inputs(), collect(SmallHost(), time), now)["why"]
+    assert why in found
+    assert "set it by `timedatectl set-ntp true` or `chronyc makestep`" in found
+    assert "collect them" not in found
+
+
 @pytest.mark.parametrize("boot", ["22222222-2222-3333-4444-555555555555", "unknown", "", None])
 @pytest.mark.parametrize("other", ["engines", "power"])
 def test_facts_of_two_boots_count_as_none(other: str, boot: str | None) -> None:

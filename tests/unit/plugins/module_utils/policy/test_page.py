@@ -208,6 +208,21 @@ def test_notes_say_of_whom_they_are_and_damage_comes_first() -> None:
     assert notes == ["note: db2: look for damage", "note: of the run", "note: db1: an old version"]
 
 
+def test_a_rollback_timer_that_has_acted_is_before_the_notes_about_speed() -> None:
+    found = [simple(f"db{number}", "durable") for number in range(6)]
+    for each in found:
+        each["warnings"] = [f"/srv/{n} atime drift_running: slow" for n in range(3)]
+    found[5]["switch"] = "fired"
+    found[5]["warnings"].insert(0, "the dead man's switch of an earlier run has put this host back")
+    rows = render(found, notes=["of the run"]).splitlines()
+    notes = [row.strip() for row in rows if row.strip().startswith("note: ")]
+    assert notes == [
+        "note: db5: the dead man's switch of an earlier run has put this host back",
+        "note: of the run",
+        "note: db0, db1, ... (4 more): /srv/0 atime drift_running: slow",
+    ]
+
+
 def test_engines_are_listed_with_version_and_place() -> None:
     found = reports(12)
     assert "found: postgresql 15.8 on /srv/pgdata: 6 hosts" in render(found)

@@ -180,6 +180,14 @@ def test_a_step_about_speed_that_failed_is_a_note_and_no_failure() -> None:
     assert found["warnings"] == ["slow disk", f"{slow[0]}; this step is about speed alone"]
 
 
+def test_what_the_switch_did_is_the_first_note() -> None:
+    seen = looks(BEFORE, AFTER)
+    seen[0]["switch"] = seen[1]["switch"] = switched("fired")
+    found = conclude(seen, {"skipped": True}, {}, False)
+    assert found["warnings"][0].startswith("the dead man's switch of an earlier run has put this host back")
+    assert found["warnings"][1:] == ["slow disk"]
+
+
 @pytest.mark.parametrize(
     ("said", "is_ansibles"),
     [
@@ -233,6 +241,11 @@ def switched(state: str) -> dict[str, str]:
         ("none", None, "armed", "armed", True),
         ("none", None, "unknown", "unknown", True),
         ("none", None, "none", "none", False),
+        # It fired before this run, or between its check and its changes: this one armed none.
+        ("fired", "fired", "none", "fired", False),
+        ("fired", "fired", "armed", "fired", False),
+        ("armed", "fired", "none", "fired", False),
+        ("armed", "fired", "armed", "fired", True),
         # Nothing was changed.
         ("armed", "armed", None, "armed", False),
         ("broken", None, None, "broken", False),
