@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 MEND = "mend what could not be read, then run again"
 #: How the reason begins for which a host that hangs is unreachable.
 NO_ANSWER = "no answer within"
+#: What to do about a file system of which nothing here can be known: one in memory, or of another machine.
+MOVE = "move the data to ext4 or XFS on a block device of its own: no rule here vouches for this"
 
 
 class Unknown(NamedTuple):

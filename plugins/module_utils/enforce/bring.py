@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
+from ..host.printable import message
 from ..host.seam import ChangeFailed, Host, Unobservable
 from .change import Change, account
 
@@ -44,7 +45,7 @@ def bring(host: Host, layer: Any, given: Mapping[str, Any], foretell: bool) -> O
         )
         work = plan()
     except (ChangeFailed, Unobservable) as error:
-        return Outcome(failures=(f"{error}; nothing of this step was done",))
+        return Outcome(failures=(f"{message(str(error))}; nothing of this step was done",))
     failures = list(getattr(work, "failures", {}).values())
     left: tuple[Change, ...] | None = ()
     try:
@@ -62,7 +63,7 @@ def bring(host: Host, layer: Any, given: Mapping[str, Any], foretell: bool) -> O
     # So too where it cannot be seen any more.
     changed = left is None or any(change not in left for change in changes)
     changed = changed and not (failures and foretell)
-    return Outcome(changes, changed, tuple(failures), tuple(getattr(work, "warnings", ())))
+    return Outcome(changes, changed, tuple(map(message, failures)), tuple(getattr(work, "warnings", ())))
 
 
 def _left(plan: Callable[[], Any]) -> tuple[Change, ...] | None:

@@ -59,8 +59,9 @@ def of_unit(host: Host, engine: Any, unit: Unit) -> NextStart:
 def not_known(unit: Unit) -> Unobservable:
     """Return what is raised for a unit that starts something whose ways nobody here knows."""
     return Unobservable(
-        f"{unit.name} starts {unit.program}, and what that gives to the server is not known: have the unit start the"
-        " server itself, then run again"
+        f"{unit.name} starts {unit.program}, and what that gives to the server is unknown. Fix: if {unit.program} is a script"
+        " for this server alone, name the server itself in ExecStart= of the unit. If it is a supervisor, or a script for"
+        " several programs, leave it unchanged, and give the server a separate unit or an entry of durable_ignore"
     )
 
 

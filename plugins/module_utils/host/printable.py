@@ -21,6 +21,8 @@ _NEVER_SEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+#: A word with a colon that comes twice in succession.
+_TWICE = re.compile(r"(?<!\S)(\S{1,4096}: )\1+")
 #: What begins code in a text that Ansible evaluates.
 _TEMPLATE = re.compile("{[{%#]")
 
@@ -38,6 +40,11 @@ def line(text: str) -> str:
     if text.isprintable() and not _NEVER_SEEN.search(text):
         return text
     return "".join(_seen(letter) for letter in text)
+
+
+def message(text: str) -> str:
+    """Return a message without a prefix that is in it twice: a caller names a path, and so does the error that it got."""
+    return _TWICE.sub(r"\1", text)
 
 
 def lines(rows: Iterable[str]) -> Lines:

@@ -13,7 +13,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from . import bounds
-from .printable import line, printable
+from .printable import line, message, printable
 
 #: What the names of our modules begin with.
 _MODULES = __name__.partition(".module_utils.")[0] + ".modules."
@@ -35,12 +35,12 @@ def observed(module: AnsibleModule, name: str, facts: dict[str, Any]) -> None:
 
 def fail(module: AnsibleModule, why: object, changed: bool = False, **result: Any) -> None:
     """End a module with a reason, an exception or a text. Never returns."""
-    module.fail_json(msg=line(str(why)), changed=changed, **printable(result))
+    module.fail_json(msg=line(message(str(why))), changed=changed, **printable(result))
 
 
 def warn(module: AnsibleModule, text: str) -> None:
     """Have the controller show a warning."""
-    module.warn(line(text))
+    module.warn(line(message(text)))
 
 
 def observed_all(

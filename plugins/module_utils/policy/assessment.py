@@ -14,6 +14,7 @@ from typing import Any
 from .. import attestations
 from ..engines.placement import Placement, place
 from ..host.observation import UNKNOWN
+from ..host.printable import message
 from ..profiles import BadInput, Profile, choose, known
 from ..rows import Setting, Unknown
 from ..storage import flush_passthrough
@@ -494,7 +495,7 @@ def _summary(case: Case, found: Findings) -> dict[str, Any]:
         "plan": steps,
         "changes": plan.changes(steps, found.planned),
         "files": plan.files(steps, found.planned, case.engines["engines"], case.power),
-        "warnings": list(found.warnings),
+        "warnings": list(map(message, found.warnings)),
         "exposed": list(found.exposed),
         "stack": stack.of(case.mounts, case.storage),
         "power": ups.section(case.power),
@@ -510,7 +511,7 @@ def _empty(inputs: Inputs, verdict: str, why: list[str]) -> dict[str, Any]:
         "profile": str(inputs.profile) if inputs.profile is not None else None,
         "verdict": verdict,
         "fails": inputs.fails(verdict),
-        "why": why,
+        "why": list(map(message, why)),
         "settings": [],
         "requirements": [],
         "pending": [],

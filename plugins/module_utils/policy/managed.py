@@ -47,7 +47,10 @@ def mounts_of(
             }
             why = why_absent(target, storage["covered"], types)
             what = f"{where}: observed {target}: {why}, expected one of {', '.join(sorted(by_target))}"
-            _lose(lost, Unknown(what, "mount it, or correct the path"))
+            remedy = (
+                "move the data, or correct the path" if target in types else "mount it, or correct the path"
+            )
+            _lose(lost, Unknown(what, remedy))
             continue
         mount = by_target[target]
         chosen[mount["target"]] = {**mount, "listed": True}

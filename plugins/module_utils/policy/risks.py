@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from ..attestations import Attestation
 from ..engines.placement import place
 from ..host.observation import UNKNOWN
-from ..rows import MEND, Setting, Unknown
-from ..storage import drbd, flush_passthrough
+from ..rows import MEND, MOVE, Setting, Unknown
+from ..storage import drbd, flush_passthrough, mount_settings
 from ..storage.raid_controllers import volume
 from . import guard, requirements
 from .case import Case
@@ -60,6 +60,8 @@ def leaves(
 
 def _how_to_vouch(mount: dict[str, Any]) -> str:
     """Return what to do where the layers below a mount are not understood."""
+    if mount["fstype"] not in mount_settings.HAVE_BARRIERS and not mount["disks_seen"]:
+        return MOVE  # A file system in memory, or of another machine: nothing was unreadable.
     ids = dict.fromkeys(layer["id"] for layer in mount["stack"] if requirements.can_vouch(layer))
     if not ids:
         return MEND

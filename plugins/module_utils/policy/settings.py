@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ..host.observation import UNKNOWN
 from ..profiles import VALUES, Profile, rank
-from ..rows import MEND, Setting
+from ..rows import MEND, MOVE, Setting
 from ..storage import (
     disk_kinds,
     ext4,
@@ -496,6 +496,8 @@ def _mask(mount: dict[str, Any]) -> str:
     return _place(mount) if mount["persisted"]["atime"] == UNSET and "/systemd/" in _place(mount) else ""
 
 
+#: Mount points that ostree makes, and no line of fstab.
+_OSTREE = ("/sysroot/", "/etc/", "/usr/")
 #: What to do about barriers where no mount option decides.
 _BY_HAND = {
     "jfs": "move the data to ext4 or XFS: JFS flushes nothing, whatever it is told",
@@ -525,7 +527,7 @@ def _mount_remedy(
             " down"
         )
     if mount["fstype"] not in mount_settings.SETTINGS_OF:
-        return "move the data to ext4 or XFS on a block device of its own: no rule here vouches for this"
+        return MOVE
     return _boot_remedy(mount, verdict, persisted, new_line)
 
 
@@ -541,12 +543,22 @@ def _boot_remedy(mount: dict[str, Any], verdict: str, persisted: str, new_line: 
         return f"systemctl unmask '{posixpath.basename(_mask(mount))}'"
     if persisted == UNSET and new_line:
         return new_line
+    if persisted == UNSET and _is_of_ostree(mount):
+        return (
+            f"add no line for {mount['target']} to /etc/fstab: on an ostree host the initramfs mounts it. Move the data to"
+            " another file system, with a line of /etc/fstab by UUID"
+        )
     if persisted == UNSET or verdict == "drift_persisted":
         return (
             f"add a line for {mount['target']} to /etc/fstab, by UUID; where a cluster manager mounts"
             " it, set the options there"
         )
     return MEND
+
+
+def _is_of_ostree(mount: dict[str, Any]) -> bool:
+    """Tell whether a deployment of ostree makes a mount: its initramfs mounts directories of one file system at these."""
+    return any(f"{target}/".startswith(_OSTREE) for target in mount["targets"])
 
 
 def _flush(disk: dict[str, Any]) -> Setting:
@@ -756,6 +768,9 @@ def _disk_remedy(disk: dict[str, Any], verdict: str, phase: str | None) -> str:
         )
     if disk["switchable"] == "yes" and disk["write_cache"]["device"] == UNKNOWN:
         return "mend what kept it from being read (the tool may be missing), or attest power_loss_protection"
+    if disk["switchable"] == "yes":
+        # A run switches it. What is left here follows the cache, or could not be read.
+        return MEND if verdict == UNKNOWN else "run harden-db"
     return f"set the cache {disk['place'] or 'with the tools of this disk'}, and attest it"
 
 

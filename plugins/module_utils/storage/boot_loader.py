@@ -120,8 +120,9 @@ def _expect_same_of_next_kernel(host: Host, options: tuple[str, ...]) -> None:
 def _differ(found: list[tuple[str, tuple[str, ...]]]) -> str:
     said = "; ".join(f"{at}: {_said(options)}" for at, options in found)
     return (
-        f"{said}. Which of these the next boot has is unknown. Fix: give them the same rootflags= (grubby, /etc/default/grub,"
-        " /etc/kernel/cmdline)"
+        f"{said}. Which of these the next boot has is unknown. Fix: choose the entry that boots by default (grub2-set-default,"
+        " bootctl set-default), or give those of this system the same rootflags= (grubby, /etc/default/grub,"
+        " /etc/kernel/cmdline). Leave entries of snapshots and of other systems unchanged"
     )
 
 

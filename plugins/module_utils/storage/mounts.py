@@ -539,7 +539,8 @@ def _agreed(ways: list[Persisted], seen: list[Observation]) -> Observation:
     source = seen[0].source.replace(ways[0].source, ", ".join(way.source for way in ways), 1)
     if len({found.value for found in seen}) > 1:
         said = ", ".join(f"{found.value} by {way.source} at {way.target}" for way, found in zip(ways, seen))
-        return unknown(source, f"{said}: what mounts first decides; give all the same options")
+        fix = "give each of them the same value of this option, and leave the other options as they are"
+        return unknown(source, f"{said}: what mounts first decides. Fix: {fix}")
     return seen[0]._replace(source=source)
 
 

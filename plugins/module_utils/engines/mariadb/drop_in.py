@@ -108,7 +108,10 @@ def write(seen: Sight, wanted: Mapping[str, str], planned: Mapping[str, str]) ->
             return {}  # It reads the group that is written for other servers.
         seen.files.overlay = {}
         raise ChangeFailed(owners.advice(seen, wanted, apart, group(seen)))
-    why = f"its option files include no directory: add a line `!includedir {PLACES[-1]}` at the end of the last one"
+    why = (
+        "its option files include no directory in which a file of this collection could be. Fix:"
+        f" {owners.fix_without_directory(seen, wanted, group(seen))}"
+    )
     for place in reversed(places(seen)):
         path = f"{place.rstrip('/')}/{NAME}"
         groups = _existing(seen, path, planned)

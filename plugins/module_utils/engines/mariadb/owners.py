@@ -72,6 +72,12 @@ def fix(seen: Sight, wanted: Mapping[str, str], group: str) -> str:
     return f"add {', '.join([f'`[{group}{suffix}]`', *lines])}, one line each, at the end of {file}"
 
 
+def fix_without_directory(seen: Sight, wanted: Mapping[str, str], group: str) -> str:
+    """Return what to add to the system's option file that includes no directory; a directory has files of others too."""
+    lines = ", ".join([f"`[{group}]`", *(f"`{name}={word}`" for name, word in wanted.items())])
+    return f"add {lines}, one line each, at the end of {_file(seen)}; then run again"
+
+
 def _file(seen: Sight) -> str:
     """Return the last main option file that the owner of a server can change, '' if none is there."""
     read, every = _read(seen), seen.begun.mains if seen.begun else ()

@@ -95,11 +95,11 @@ def test_an_exception_of_a_module_is_its_message(text: str, shown: str) -> None:
     plugin = action([])
     error = SimpleNamespace(event=SimpleNamespace(msg=text))
     plugin._execute_module = lambda **_given: {"failed": True, "exception": error}  # type: ignore[method-assign]
-    found = execute(plugin, "durable.dbhost.apply", {}, {})["msg"]
+    found = execute(plugin, "durable.dbhost.apply", {}, {}, 0)["msg"]
     assert found.startswith("the module failed with an error that it does not handle: ")
     assert text in found and shown in found
     plugin._execute_module = lambda **_given: {"failed": True, "msg": "no", "exception": error}  # type: ignore[method-assign]
-    assert execute(plugin, "durable.dbhost.apply", {}, {})["msg"] == "no"
+    assert execute(plugin, "durable.dbhost.apply", {}, {}, 0)["msg"] == "no"
 
 
 PLAY = """

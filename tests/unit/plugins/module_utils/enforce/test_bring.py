@@ -51,6 +51,12 @@ class Layer(SimpleNamespace):
     [
         (Layer(seen=[[A, B]]), True, []),
         (Layer(seen=["none is there"]), False, ["none is there; nothing of this step was done"]),
+        (Layer(seen=["/srv: /srv: no"]), False, ["/srv: no; nothing of this step was done"]),
+        (
+            Layer(seen=[[A]], failures={"/srv": "/srv: /srv: no"}),
+            True,
+            ["/srv: no; done: a cache (running)"],
+        ),
         (
             Layer(seen=[[A, B], [B]], refuses="b: no"),
             True,

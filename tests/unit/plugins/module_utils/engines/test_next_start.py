@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.next_start import not_known
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.host.units import differs, next_words, parse
 
@@ -566,3 +567,13 @@ def test_what_of_the_next_start_cannot_be_told(text: str, why: str) -> None:
     with pytest.raises(Unobservable, match=why):
         next_words(host, unit)
     assert why in str(differs(host, unit, ["a", "x"]))
+
+
+def test_a_supervisor_is_not_to_be_replaced_by_the_server() -> None:
+    (unit,) = parse(f"Id=db.service\nExecStart={command('/usr/bin/supervisord', '-n')}\n")
+    said = str(not_known(unit))
+    assert "If it is a supervisor, or a script for several programs, leave it unchanged" in said
+    assert (
+        "if /usr/bin/supervisord is a script for this server alone, name the server itself in ExecStart="
+        in said
+    )

@@ -18,6 +18,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.printable impo
     is_plain,
     line,
     lines,
+    message,
     printable,
 )
 
@@ -82,6 +83,21 @@ def test_values_are_made_printable_all_the_way_down() -> None:
     }
     assert not isinstance(shown["table"], Lines)
     assert json.loads(json.dumps(shown)) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("/srv/db: /srv/db: no answer within 10 s", "/srv/db: no answer within 10 s"),
+        ("postgresql /srv/db: /srv/db: /srv/db: x; /a: /a: y", "postgresql /srv/db: x; /a: y"),
+        ("/srv/db: /srv/db2: x", "/srv/db: /srv/db2: x"),
+        ("x/srv/db: /srv/db: x", "x/srv/db: /srv/db: x"),
+        ("a: b: a: b: c", "a: b: a: b: c"),
+        ("", ""),
+    ],
+)
+def test_a_message_names_its_path_once(text: str, shown: str) -> None:
+    assert message(text) == shown
 
 
 def test_only_what_was_laid_out_keeps_its_lines() -> None:

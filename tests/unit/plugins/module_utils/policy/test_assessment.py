@@ -537,6 +537,17 @@ def test_facts_of_two_boots_count_as_none(other: str, boot: str | None) -> None:
     assert "the facts are of more than one boot" in found["why"][0]
 
 
+def test_a_path_is_named_once_in_a_reason() -> None:
+    facts = collect(SmallHost(), NOW)
+    (mount,) = [each for each in facts["mounts"] if each["target"] == "/srv/pgdata"]
+    mount["disks"] = "unknown"
+    reason = {"value": "unknown", "source": "x", "reason": "/srv/pgdata: no answer within 10 s"}
+    mount["evidence"]["disks"] = reason
+    why = assess(inputs(mounts=["/srv/pgdata"]), facts, NOW)["why"]
+    assert "/srv/pgdata: no answer within 10 s; mend" in " ".join(why)
+    assert "/srv/pgdata: /srv/pgdata" not in " ".join(why)
+
+
 @pytest.mark.parametrize("boot", ["unknown", "", None])
 def test_facts_that_do_not_say_of_which_boot_they_are_count_as_none(boot: str | None) -> None:
     assert assess(inputs(), {**collect(SmallHost(), NOW), "boot_id": boot}, NOW)["verdict"] == "unknown"

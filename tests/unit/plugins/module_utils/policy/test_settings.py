@@ -19,6 +19,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings imp
     of_mount,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import choose
+from ansible_collections.durable.dbhost.plugins.module_utils.rows import MEND
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from ..fakes.runs import NOW, attested, enforce, look, shipped
@@ -383,3 +384,67 @@ def test_an_attestation_counts_where_the_tool_is_missing() -> None:
 
     assert (row()["verdict"], "the tool may be missing" in row()["remedy"]) == ("unknown", True)
     assert (row(attested())["verdict"], row(attested())["wanted_running"]) == ("ok", "attested")
+
+
+VIRTIO = "vdb"
+
+
+@pytest.mark.parametrize(
+    ("setting", "changes", "remedy"),
+    [
+        ("kernel_cache_mode", {"write_cache__kernel_persisted": "unknown"}, MEND),
+        ("write_cache", {"write_cache__persisted": "unknown"}, MEND),
+        (
+            "kernel_cache_mode",
+            {"write_cache__device": "disabled", "write_cache__kernel": "write through"},
+            "run harden-db",
+        ),
+    ],
+)
+def test_a_disk_that_a_run_switches_is_not_for_its_hypervisor(
+    setting: str, changes: dict[str, str], remedy: str
+) -> None:
+    if "write_cache__kernel_persisted" in changes:
+        unread = {"value": "unknown", "source": "x", "reason": "y"}
+        changes = {**changes, "evidence__write_cache.kernel_persisted": unread}  # type: ignore[dict-item]
+    found = row("disks", VIRTIO, setting, "flush", **changes)
+    assert found.verdict != "ok"
+    assert found.remedy == remedy
+
+
+@pytest.mark.parametrize("target", ["/etc", "/sysroot", "/usr", "/etc/hosts"])
+def test_a_mount_that_ostree_makes_gets_no_line_of_fstab(target: str) -> None:
+    changes = {"target": target, "targets": [target, "/var"], "persisted__barrier": "unset"}
+    changes["persisted__atime"] = "unset"
+    found = row("mounts", "/srv/pgdata", "barrier", **changes)
+    assert found.verdict == "drift_persisted"
+    assert found.remedy.startswith(
+        f"add no line for {target} to /etc/fstab: on an ostree host the initramfs mounts it"
+    )
+    changes["targets"] = ["/etcetera"]
+    assert "add a line for" in row("mounts", "/srv/pgdata", "barrier", **changes).remedy
+
+
+OTHERS = """\
+91 30 0:46 / /srv/nine rw - 9p share rw,trans=virtio
+92 30 0:47 / /srv/cifs rw - cifs //nas/db rw,vers=3.0
+93 30 0:48 / /srv/fuse rw - fuse.sshfs x@y:/z rw
+94 30 0:49 / /srv/ram rw - ramfs ramfs rw
+95 30 0:50 / /srv/tmp rw - tmpfs tmpfs rw
+"""
+
+
+class OtherMounts(SmallHost):
+    """A host with file systems that are on no block device."""
+
+    def read(self, path: str) -> str:
+        text = super().read(path)
+        return text + OTHERS if path == "/proc/self/mountinfo" else text
+
+
+@pytest.mark.parametrize("target", ["/srv/nine", "/srv/cifs", "/srv/fuse", "/srv/ram", "/srv/tmp"])
+def test_data_on_no_block_device_has_to_move_and_nothing_was_unreadable(target: str) -> None:
+    why = look(OtherMounts(), "strict", mounts=[target])["why"]
+    assert why
+    assert all("move the data" in each for each in why)
+    assert MEND not in " ".join(why)

@@ -114,8 +114,10 @@ def test_the_saved_entry_is_next() -> None:
 
 def test_name_and_version_that_disagree_about_the_newest_leave_it_unknown() -> None:
     texts = {"553_8_1": entry(OTHER, version="2"), "553_16_1": entry(LINE, version="1")}
-    with pytest.raises(Unobservable, match="Which of these the next boot has is unknown"):
+    with pytest.raises(Unobservable, match="Which of these the next boot has is unknown") as error:
         blscfg(**texts)
+    assert "Fix: choose the entry that boots by default (grub2-set-default," in str(error.value)
+    assert "Leave entries of snapshots and of other systems unchanged" in str(error.value)
     texts["553_8_1"] = entry(LINE, version="2")
     assert blscfg(**texts).options[-1] == "barrier=1"
 
