@@ -55,7 +55,7 @@ def recommend(
 
     All that is measured keeps a profile's promise: each way waits for the disk. What changes a promise is no advice.
     """
-    return [*_fastest(made, rows), *_settings(made, rows, profiles)]
+    return [*_fastest(made, rows), *_delays(made, rows), *_settings(made, rows, profiles)]
 
 
 def _fastest(made: Plan, rows: Sequence[dict[str, Any]]) -> list[str]:
@@ -73,6 +73,38 @@ def _fastest(made: Plan, rows: Sequence[dict[str, Any]]) -> list[str]:
                 f"{place['target']}, {clients} client(s): {way(best)} is the fastest way to commit, {best['mean']} ms"
             )
     return said
+
+
+def _delays(made: Plan, rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return which commit_delay is the fastest on each mount, by the number of clients, if several were measured."""
+    said = []
+    for place in made.places:
+        rates: dict[int, dict[int, float]] = {}
+        for row in rows:
+            if (row["mount"], row["variant"]) == (place["target"], variants.AS_IT_IS):
+                rates.setdefault(row["clients"], {})[row["commit_delay"]] = row["rate"]
+        grouped = {clients: {k: v for k, v in of.items() if k is not None} for clients, of in rates.items()}
+        best = {clients: _best_delay(of) for clients, of in sorted(grouped.items()) if len(of) > 1}
+        chosen = {delay for delay in best.values() if delay is not None}
+        each = ", ".join(
+            f"{clients} client(s): {'no difference' if delay is None else delay}"
+            for clients, delay in best.items()
+        )
+        how = "leave commit_delay unchanged"
+        if len(chosen) == 1:
+            how = f"durable_overrides: {{commit_delay: {chosen.pop()}}}"
+        elif chosen:
+            how = "durable_overrides: {commit_delay: N}, by the number of clients that commit at once"
+        if best:
+            said.append(f"{place['target']}: the fastest commit_delay of FairCom DB for {each}; {how}")
+    return said
+
+
+def _best_delay(rates: Mapping[int, float]) -> int | None:
+    """Return the fastest delay, None if it is faster by noise alone."""
+    best = max(rates, key=lambda delay: rates[delay])
+    others = [rate for delay, rate in rates.items() if delay != best]
+    return best if rates[best] >= (1 + WORTH) * max(others) else None
 
 
 def _settings(

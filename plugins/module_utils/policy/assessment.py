@@ -25,6 +25,7 @@ from . import (
     facts_check,
     guard,
     managed,
+    measured,
     notes,
     others,
     plan,
@@ -320,6 +321,7 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         withheld = names
         guarded = guarded.within(withheld, storage["leased"])
         rows = chosen_layers.leave_out([*_rows(case, mounts, guarded, disks), *found.rows], case.layers)[0]
+    rows, slower = measured.left(rows, inputs.benchmark, storage, case.today)
     return Findings(
         is_promised,
         mounts,
@@ -347,6 +349,7 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
             *promises.shared(disks, mounts),
             *notes.not_judged(case),
             *verdicts.slow(rows),
+            *slower,
         ),
         found.exposed,
         withheld,

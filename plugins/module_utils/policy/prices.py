@@ -27,7 +27,7 @@ PUBLISHED = {
     ("enabled", "off"): (1358, 3980),
 }
 #: What reading a file of any form raises.
-_NO_BENCHMARK = (ValueError, TypeError, KeyError, AttributeError, OverflowError)
+NO_BENCHMARK = (ValueError, TypeError, KeyError, AttributeError, OverflowError)
 
 
 class Rates(NamedTuple):
@@ -66,15 +66,20 @@ def of(
     try:
         found = parse(benchmark or "")
         why = _unfit(found, storage, date.fromisoformat(today))
-    except _NO_BENCHMARK:
+    except NO_BENCHMARK:
         found, why = None, "it cannot be read"
     if found is None or why:
         return published, f"the benchmark that was kept of this host is not used: {why}; measure again"
     return {**published, **_own(found, {profile.name for profile in profiles})}, ""
 
 
+def unfit(benchmark: str, storage: Mapping[str, Any], today: str) -> str | None:
+    """Return why a benchmark says nothing of a host as it is now, None where it does. Raises one of NO_BENCHMARK."""
+    return _unfit(parse(benchmark), storage, date.fromisoformat(today))
+
+
 def parse(text: str) -> Measured:
-    """Return a benchmark as the playbook keeps it. Raises one of _NO_BENCHMARK."""
+    """Return a benchmark as the playbook keeps it. Raises one of NO_BENCHMARK."""
     told = json_text.loads(text)
     return Measured(
         date.fromisoformat(told["time"][:10]),

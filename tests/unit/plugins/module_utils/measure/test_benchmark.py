@@ -392,6 +392,32 @@ class TestAdvice:
             "/srv, 1 client(s): osync is the fastest way to commit, 5.0 ms"
         ]
 
+    @pytest.mark.parametrize(
+        ("rates", "said"),
+        [
+            (
+                {(1, -1): 2000, (1, 1): 1000, (40, -1): 2500, (40, 1): 3000},
+                "1 client(s): -1, 40 client(s): 1; durable",
+            ),
+            ({(1, 0): 2000, (1, 1): 1000}, "1 client(s): 0; durable_overrides: {commit_delay: 0}"),
+            ({(1, -1): 1000, (1, 1): 1050}, "1 client(s): no difference; leave commit_delay unchanged"),
+        ],
+    )
+    def test_the_delay_is_named_by_the_number_of_clients(
+        self, rates: dict[tuple[int, int], float], said: str
+    ) -> None:
+        rows = [
+            {**row(AS_IT_IS, rate, clients, "group_osync"), "commit_delay": delay}
+            for (clients, delay), rate in rates.items()
+        ]
+        made = self.made()._replace(clients=sorted({clients for clients, _delay in rates}))
+        (advice_of_it,) = [
+            line for line in advice.recommend(made, rows, {}) if "fastest commit_delay" in line
+        ]
+        assert f"/srv: the fastest commit_delay of FairCom DB for {said}" in advice_of_it
+        one = [each for each in rows if each["commit_delay"] == 1]
+        assert not any("fastest commit_delay" in line for line in advice.recommend(made, one, {}))
+
     def test_a_lying_cache_comes_before_all_advice(self) -> None:
         result = benchmark.result_of(self.made(), [row(AS_IT_IS, 9000)], {}, {})
         assert len(result["doubts"]) == 1
