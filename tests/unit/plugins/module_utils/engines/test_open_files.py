@@ -216,6 +216,17 @@ def test_without_permission_files_are_unknown_never_none(name: str, word: str, s
     assert "Permission denied" in str(seen.reason)
 
 
+def test_a_child_process_that_cannot_be_read_leaves_it_partial() -> None:
+    """A writer of the server's may have files open that the main process has not."""
+    files = (("/data/a", RDWR, 31),)
+    host = ProcHost(FakeProcess(77, EXE, files=files), FakeProcess(78, EXE, ppid=77, files=files))
+    assert look(host)[1].value == "complete"
+    host.deny(78, "fd")
+    found, seen = look(host)
+    assert (len(found), seen.value) == (1, "partial")
+    assert "/proc/78/fd: Permission denied" in str(seen.reason)
+
+
 @pytest.mark.parametrize("text", ["", "pos:\t0\n", "pos:\t0\nflags:\t09\nmnt_id:\t1\n", "flags:\t02\n"])
 def test_fdinfo_of_another_shape_is_told(text: str) -> None:
     host = ProcHost(FakeProcess(77, EXE, files=(("/data/a", RDWR, 31),)))

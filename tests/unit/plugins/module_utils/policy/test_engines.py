@@ -344,6 +344,14 @@ def test_with_the_permission_a_role_s_own_setting_is_taken_away() -> None:
     assert "main role bob" not in found["files"]
 
 
+@pytest.mark.parametrize("allow", [[], ["restart_engines"], ["alter_system"]])
+def test_a_step_may_use_alter_system_with_the_permission_alone(allow: list[str]) -> None:
+    given = instance(running={"fsync": "off"}, persisted={"fsync": "off"})
+    (step,) = (step for step in judged(given, allow=allow)["steps"] if step["layer"] == "postgresql")
+    assert step["arguments"]["alter_system"] is ("alter_system" in allow)
+    assert step["arguments"]["restart"] is ("restart_engines" in allow)
+
+
 @pytest.mark.parametrize(
     "given",
     [{"managed_by": "patroni"}, {"managed_by": "unknown"}, {"overrides": [{**OF_BOB, "permission": None}]}],

@@ -71,6 +71,18 @@ def test_a_mount_with_temporary_files_alone_is_listed_and_judged_by_nothing() ->
     assert "keeps files on" not in "\n".join(found["why"])
 
 
+@pytest.mark.parametrize("profile", ["strict", None])
+def test_what_is_mounted_read_only_is_no_part_of_an_audit(profile: str | None) -> None:
+    """Nothing is written there that a power cut could take."""
+    host = SmallHost()
+    vars(host.mounts["/srv/maria"]).update(flags=("ro",), sb_flag="ro")
+    host.files["/etc/fstab"] = host.text("/etc/fstab").replace("/srv/maria ext4 ", "/srv/maria ext4 ro,")
+    found = look(host, profile, mounts=None, rate=True)
+    targets = {row["target"] for row in found["ratings"]["strict"]["changes"]}
+    assert PG in targets
+    assert "/srv/maria" not in targets
+
+
 def test_it_counts_with_one_data_file_of_any_engine_or_on_a_list() -> None:
     maria = instance("mariadb", name="other", directories=["/srv/maria/db"])
     for found in (

@@ -407,6 +407,8 @@ def test_a_host_that_leaves_ups_gives_its_lease_back_first(profile: str) -> None
         HOOK,
     ]
     assert found["lease"] is None
+    given = {step["layer"]: step["arguments"] for step in found["steps"]}
+    assert given["power_guard"] == given["power"] == {"targets": [], "state": "released"}
     # Also where nothing could be asked but whether there is one.
     assert judged(machine, None, profile)["plan"]["tighten"]["power_guard"] == []
 

@@ -126,6 +126,13 @@ def test_a_line_about_another_device_opens_nothing_below() -> None:
     assert faults(host) == []
 
 
+@pytest.mark.parametrize("comment", ["# ", "#", "\t#"])
+def test_a_comment_opens_nothing(comment: str) -> None:
+    """Also one that touches its text: it has a name and a device like a line."""
+    (found,) = faults(encrypted(f"{comment}{LABEL} UUID=luks none luks\n"))
+    assert (found["fault"], found["state"]) == ("container", "refused")
+
+
 def test_another_container_or_a_file_system_with_the_uuid_is_no_copy() -> None:
     host = copy(encrypted(f"{LABEL} UUID=luks none luks\n"), **{**LUKS, "ID_FS_UUID": "else"})
     assert faults(host) == []

@@ -100,6 +100,16 @@ def test_a_peer_that_is_behind_is_a_note(peer: str) -> None:
     assert not any("peers" in note for note in look(node(), "flush", mounts=[DATA])["warnings"])
 
 
+@pytest.mark.parametrize(("peer", "current"), [("UpToDate", 2), ("Outdated", 1)])
+def test_of_two_peers_one_that_is_behind_is_a_note(peer: str, current: int) -> None:
+    (show,), (state,), (other,) = shown(), status(), status(peer=peer)
+    show["connections"].append({"_peer_node_id": 2, "net": {"_name": "db3"}})
+    state["connections"].append({**other["connections"][0], "peer-node-id": 2, "name": "db3"})
+    found = look(node([show], [state]), "flush", mounts=[DATA])
+    said = f"drbd5 (DRBD): {current} of 2 peers up to date"
+    assert any(said in note for note in found["warnings"]) == (current < 2)
+
+
 UNFLUSHED = [
     ({"disk": {"disk-flushes": False}}, "flush", "disk-flushes no"),
     ({"disk": {"md-flushes": False}}, "flush", "md-flushes no"),

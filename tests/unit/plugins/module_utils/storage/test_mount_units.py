@@ -166,7 +166,13 @@ def test_a_unit_counts_at_boot_only_where_something_starts_it(link: str | None, 
 
 @pytest.mark.parametrize("name", [UNIT, f"{UNIT}.d/x.conf"])
 @pytest.mark.parametrize(
-    "content", [Unobservable("I/O error"), "[Mount]\nOptions=noatime,%i\n", "[Mount]\nOptions=%\n"]
+    "content",
+    [
+        Unobservable("I/O error"),
+        "[Mount]\nOptions=noatime,%i\n",
+        "[Mount]\nOptions=%\n",
+        "[Mount]\nOptions=a%%b,%i\n",
+    ],
 )
 def test_what_is_not_understood_is_said(name: str, content: Any) -> None:
     host = SmallHost()

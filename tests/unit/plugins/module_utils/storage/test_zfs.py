@@ -248,6 +248,13 @@ def test_a_legacy_dataset_is_mounted_by_a_line_of_fstab(canmount: str) -> None:
     assert persisted(host) == ("on", "sync=standard")
 
 
+def test_a_dataset_that_zfs_mounts_on_demand_alone_is_unset() -> None:
+    host = on_zfs()
+    host.commands[(*GET, DATASET)] = f"sync\tstandard\ncanmount\tnoauto\nmountpoint\t{SRV}\n"
+    found, why = persisted(host)
+    assert (found, f"ZFS does not mount it at {SRV} automatically" in why) == ("unset", True)
+
+
 def test_a_dataset_that_cannot_be_mounted_is_unset_despite_its_line() -> None:
     host = on_zfs(mountpoint="legacy")
     host.commands[(*GET, DATASET)] = "sync\tstandard\ncanmount\toff\nmountpoint\tlegacy\n"

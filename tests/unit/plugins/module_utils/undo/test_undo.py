@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -262,6 +264,89 @@ def test_a_second_run_takes_the_switch_over_and_the_host_goes_back_to_before_the
     change(host, steps_of(host, "disposable"))
     assert put_back.put_back(host, NOW) == 0
     assert state(host) == before
+
+
+def test_a_second_run_without_a_guard_still_withdraws_that_of_the_first() -> None:
+    host = settled("strict")
+    given = {"phase": "loosen", "layer": "power_guard", "class": "safety", "arguments": {"targets": []}}
+    for step in (given, steps_of(host, "flush")[0]):
+        arm.arm(host, {**runs.LAYERS, "power_guard": None}, [step], 600)
+        found = journal.read(host)
+        assert found is not None and found.guard
+
+
+def test_one_that_fires_while_it_is_about_to_be_disarmed_is_told_and_keeps_what_it_has_done(
+    monkeypatch: Any,
+) -> None:
+    """Else the report says that the changes are kept, of a host that has just gone back."""
+    host = settled("strict")
+    before = boot(host)
+    change(host, steps_of(host, "disposable"))
+
+    @contextlib.contextmanager
+    def hold(*_given: Any, **_more: Any) -> Iterator[None]:
+        assert put_back.put_back(host, NOW) == 0
+        yield
+
+    monkeypatch.setattr(one_run, "hold", hold)
+    told = installed.disarm(host, NOW)
+    assert (told.state, NOW in told.said) == (installed.FIRED, True)
+    assert boot(host) == before
+    assert host.exists(our_paths.UNDO_FIRED)
+
+
+def test_a_file_that_was_taken_away_comes_back_as_it_was_for_root_alone() -> None:
+    host = settled("strict")
+    host.files["/etc/example.conf"], host.modes["/etc/example.conf"] = "secret\n", 0o600
+    arm.arm(host, runs.LAYERS, [], 600).remove_file("/etc/example.conf")
+    del host.modes["/etc/example.conf"]
+    assert put_back.put_back(host, NOW) == 0
+    assert (host.text("/etc/example.conf"), host.modes["/etc/example.conf"]) == ("secret\n", 0o600)
+
+
+def test_a_unit_that_the_run_has_made_is_not_left_enabled_and_its_drop_ins_leave_no_directory() -> None:
+    host = settled("strict")
+    given = arm.arm(host, runs.LAYERS, [], 600)
+    given.write_file("/etc/systemd/system/example.timer", b"[Install]\nWantedBy=timers.target\n")
+    given.change(["systemctl", "--quiet", "enable", "--no-reload", "example.timer"])
+    drop_in = "/etc/systemd/system/example.service.d/50-durable.conf"
+    given.write_file(drop_in, b"[Unit]\n")
+    link = "/etc/systemd/system/timers.target.wants/example.timer"
+    assert link in host.links
+    assert put_back.put_back(host, NOW) == 0
+    assert link not in host.links
+    assert not host.exists("/etc/systemd/system/example.timer")
+    removed = host.mutations.index(("remove", drop_in))
+    assert host.mutations[removed + 1] == (
+        "change",
+        "rmdir",
+        "--ignore-fail-on-non-empty",
+        "/etc/systemd/system/example.service.d",
+    )
+    assert "could not" not in installed.look(host).said
+
+
+@pytest.mark.parametrize(("path", "mode", "uid"), [("/etc", 0o40755, 1000), (our_paths.UNDO, 0o42775, 0)])
+def test_what_others_than_root_may_change_is_not_armed(path: str, mode: int, uid: int) -> None:
+    host = UndoHost()
+    host.files[f"{our_paths.UNDO}/other"] = ""
+    host.modes[path], host.uids[path] = mode, uid
+    with pytest.raises(ChangeFailed, match=r"cannot be armed: .*others than root"):
+        arm.expect_possible(host)
+    assert host.mutations == []
+
+
+def test_the_unit_waits_also_where_a_boot_ends_in_emergency_mode() -> None:
+    lines = installed.unit("/usr/bin/python3").split("\n")
+    for line in (
+        "DefaultDependencies=no",
+        "IgnoreOnIsolate=yes",
+        "Restart=on-failure",
+        "RestartPreventExitStatus=2",
+        f"ConditionPathExists={our_paths.UNDO_JOURNAL}",
+        "WantedBy=sysinit.target emergency.target",
+    ):
+        assert line in lines
 
 
 def test_what_somebody_else_changed_meanwhile_stays_and_is_named() -> None:

@@ -117,6 +117,20 @@ def test_of_several_batteries_the_shortest_counts() -> None:
     assert found["clean_stop"].available == Available(400, "runtime when low of b@ups2")
 
 
+def test_a_ups_that_feeds_nothing_here_changes_no_sum() -> None:
+    alone = {name: found.as_dict() for name, found in look(nut_28()).budgets.items()}
+    host = nut_28()
+    host.edit(UPSMON, "MINSUPPLIES 1", f"MONITOR b@ups2 0 u {SECRET} slave\nMINSUPPLIES 1")
+    other = {
+        **VARIABLES,
+        "battery.runtime": "10",
+        "battery.runtime.low": "5",
+        "driver.parameter.pollinterval": "60",
+    }
+    host.daemons["ups2", 3493] = Upsd({"b": other}, logins=3)
+    assert {name: found.as_dict() for name, found in look(host).budgets.items()} == alone
+
+
 def test_what_is_known_to_be_too_much_is_unmet_whatever_else_is_unknown() -> None:
     found = clean_stop({**POSTGRESQL, "seconds": "unknown"}, MSSQL)
     assert (found.needed, found.state) == (None, "unmet")

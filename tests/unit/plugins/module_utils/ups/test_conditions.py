@@ -31,6 +31,8 @@ WELL = {"2.7": nut_27, "2.8": nut_28, "apcupsd": with_apcupsd}
 NUT = ("2.7", "2.8")
 ALL = (*NUT, "apcupsd")
 CONF = apcupsd.CONF
+#: Written out: a word that is taken out of the list by mistake would take its case with it.
+BAD = "OB LB FSD RB BYPASS OFF OVER ALARM WAIT CAL NOBATT"
 
 
 def unit(host: PowerHost) -> dict[str, str]:
@@ -401,6 +403,8 @@ TABLE: list[tuple[tuple[str, ...], Arrange, str, str, str, str]] = [
     (NUT, says("ups.status", "ol <b>"), "status_online", "unknown", "wanted words", "driver"),
     (("apcupsd",), field("STATUS", "ONBATT LOWBATT "), "status_online", "unmet", "OB LB", "on line"),
     (("apcupsd",), field("STATUS", "ONLINE REPLACEBATT"), "status_online", "unmet", "(RB)", "on line"),
+    (("apcupsd",), field("STATUS", "ONLINE OVERLOAD"), "status_online", "unmet", "(OVER)", "on line"),
+    (("apcupsd",), field("STATUS", "ONLINE SELFTEST"), "status_online", "unmet", "(CAL)", "on line"),
     (("apcupsd",), field("STATUS", "SHUTTING DOWN"), "status_online", "unmet", "(FSD)", "on line"),
     (("apcupsd",), field("STATUS", "COMMLOST"), "status_online", "unknown", "says 'COMMLOST'", "driver"),
     (("apcupsd",), field("STATUS", "ONLINE SLAVEDOWN"), "status_online", "unknown", "SLAVEDOWN", "driver"),
@@ -419,6 +423,14 @@ TABLE: list[tuple[tuple[str, ...], Arrange, str, str, str, str]] = [
     (
         NUT,
         says("driver.flag.ignorelb", ""),
+        "runtime_clean_stop",
+        "unknown",
+        "is 900 s, but the UPS decides",
+        "ignorelb",
+    ),
+    (
+        NUT,
+        says("driver.flag.ignorelb", "disabled"),
         "runtime_clean_stop",
         "unknown",
         "is 900 s, but the UPS decides",
@@ -548,7 +560,7 @@ def test_high_efficiency_mode_hides_no_other_word(status: str) -> None:
 
 
 @pytest.mark.fact(37)
-@pytest.mark.parametrize("word", conditions.BAD)
+@pytest.mark.parametrize("word", BAD.split())
 def test_each_word_against_a_ups_is_named(word: str) -> None:
     host = nut_28()
     host.upsd.variables["rack"]["ups.status"] = f"OL CHRG {word}"
@@ -642,6 +654,41 @@ def test_a_ups_that_feeds_nothing_here_is_told_and_does_not_count() -> None:
         ("b@ups2", "u"),
     ]
     assert {condition.state for condition in found.conditions} == {"met"}
+
+
+def test_a_made_up_ups_that_feeds_nothing_here_makes_no_other_one_up() -> None:
+    for driver in ("dummy-ups", "clone"):
+        host = nut_28()
+        second_ups("OL", 1, driver)(host)
+        host.edit(UPSMON, "MONITOR b@ups2 1", "MONITOR b@ups2 0")
+        assert {condition.state for condition in look(host, STOPS).conditions} == {"met"}
+
+
+def test_a_primary_that_feeds_nothing_here_needs_no_power_down_flag() -> None:
+    host = nut_28()
+    second_ups("OL", 1)(host)
+    host.edit(UPSMON, "MONITOR rack@localhost 1", "MONITOR rack@localhost 0")
+    host.edit(UPSMON, "POWERDOWNFLAG", "#POWERDOWNFLAG")
+    (flag,) = (one for one in look(host, STOPS).conditions if one.name == "powerdown_flag")
+    assert (flag.state, "secondary" in flag.evidence) == ("met", True)
+
+
+def test_without_a_ups_that_feeds_this_host_nothing_is_on_line() -> None:
+    host = nut_28()
+    host.edit(UPSMON, "MONITOR rack@localhost 1", "MONITOR rack@localhost 0")
+    found = {one.name: (one.state, one.evidence) for one in look(host, STOPS).conditions}
+    assert found["status_online"] == ("unknown", "no UPS feeds this host")
+    assert found["driver_real"] == ("unknown", "no UPS feeds this host")
+
+
+@pytest.mark.parametrize("left", ["46.5 Seconds", "46.5 Hours", "46.5", "46.5 minutes"])
+def test_a_timeleft_in_another_unit_is_no_runtime(left: str) -> None:
+    host = with_apcupsd()
+    host.nis.fields["TIMELEFT"] = left
+    found = look(host, STOPS)
+    assert found.upses[0].runtime is None
+    states = {one.name: one.state for one in found.conditions if one.name.startswith("runtime_")}
+    assert set(states.values()) == {"unknown"}
 
 
 def test_a_made_up_ups_beside_a_real_one_counts_against_both() -> None:

@@ -156,6 +156,14 @@ FAULTS: dict[str, tuple[list[dict[str, Any]], str]] = {
         [*ended(), manager(112, "x", MARIA, journal.FAILURE_RESULT, UNIT_RESULT="exit-code")],
         "did not stop by itself and cleanly (x)",
     ),
+    "an engine is started again and does not come to its end": (
+        [*ended()[:-1], manager(113.8, "Stopping MariaDB", MARIA, journal.STOPPING), ended()[-1]],
+        "mariadb mariadb stops: systemd began to stop it, and does not say",
+    ),
+    "its last entry is older than a stop": (
+        [*ended()[:-1], line(110, "Journal stopped", "systemd-journald.service", "300")],
+        "the journal of that boot ends: its journal ends before that",
+    ),
     "an engine stops before the monitor speaks": (
         [manager(99, "Stopping PostgreSQL", PG, journal.STOPPING), *without("Stopping PostgreSQL")],
         "postgresql 15/main stops: began to stop before the monitor spoke",

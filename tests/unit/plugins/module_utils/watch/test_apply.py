@@ -139,6 +139,54 @@ def test_what_cannot_be_meant_is_refused_before_anything_changes(given: dict[str
     assert host.mutations == []
 
 
+@pytest.mark.parametrize(
+    ("path", "mode", "uid"),
+    [(interpreter(), 0o100755, 1000), ("/usr/local/lib", 0o42775, 0), ("/etc", 0o40755, 1000)],
+)
+@pytest.mark.parametrize("is_installed", [False, True])
+def test_what_others_than_root_may_change_is_not_run_as_root(
+    path: str, mode: int, uid: int, is_installed: bool
+) -> None:
+    host = WatchHost()
+    host.files["/usr/local/lib/python3/x"] = ""
+    if is_installed:
+        watch(host)
+    host.modes[path], host.uids[path] = mode, uid
+    before = list(host.mutations)
+    with pytest.raises(ChangeFailed, match="others than root"):
+        watch(host)
+    assert host.mutations == before
+
+
+def test_what_was_written_is_read_again() -> None:
+    host = WatchHost()
+    host._systemctl = lambda _argv: None  # type: ignore[method-assign]
+    with pytest.raises(ChangeFailed, match="enabled"):
+        watch(host)
+
+
+def test_a_release_that_has_left_something_fails() -> None:
+    host = WatchHost()
+    watch(host)
+    work = layer.plan_release(host)
+    host.files[our_paths.WATCH_REPORT] = "{}"  # A look that has ended since.
+    with pytest.raises(ChangeFailed, match=r"watch\.json"):
+        layer.apply_release(host, work)
+
+
+def test_release_stops_a_look_before_its_files_go() -> None:
+    host = WatchHost()
+    watch(host)
+    host.mutations.clear()
+    layer.apply_release(host, layer.plan_release(host))
+    assert commands(host) == [
+        f"--quiet disable --now --no-reload {our_paths.WATCH_TIMER}",
+        f"stop {our_paths.WATCH_SERVICE}",
+        "daemon-reload",
+    ]
+    assert [act[1] for act in host.mutations[:2]] == ["systemctl", "systemctl"]
+
+
 def test_systemd_itself_says_what_a_calendar_is() -> None:
     host = WatchHost()
     host.said = Result(1, "", "Failed to parse calendar specification 'soon'")
@@ -161,6 +209,10 @@ def test_numbers_are_not_written_where_anybody_may_change_them() -> None:
     with pytest.raises(ChangeFailed, match="others than root and its owner may change it"):
         orders.write_metrics(host, NUMBERS, "x 1\n")
     assert host.mutations == []
+
+
+def test_a_look_that_was_missed_while_the_host_was_off_is_made_up_for() -> None:
+    assert "Persistent=true" in units.timer("daily").split("\n")
 
 
 def test_the_units_say_nothing_that_an_inventory_chose() -> None:

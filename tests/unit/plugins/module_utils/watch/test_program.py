@@ -40,9 +40,17 @@ def given(profile: str | None, **more: Any) -> dict[str, Any]:
     return json.loads(json.dumps(found._asdict()))  # type: ignore[no-any-return]
 
 
+class WatchingHost(SmallHost):
+    """A small host that keeps the modes of what is written."""
+
+    def write_file(self, path: str, content: bytes, mode: int = 0o644, owner: int = 0) -> None:
+        self.modes[path] = mode
+        super().write_file(path, content, mode, owner)
+
+
 def watching(inputs: dict[str, Any], numbers: str = "") -> SmallHost:
     """Return a host that watches itself by these."""
-    host = SmallHost()
+    host = WatchingHost()
     host.files[our_paths.WATCH_INPUTS] = orders.render(inputs, numbers).decode()
     host.files["/metrics/other.prom"] = ""
     return host
@@ -63,7 +71,7 @@ def test_its_verdict_is_that_of_a_check(profile: str | None, capsys: pytest.Capt
     (said,) = capsys.readouterr().out.splitlines()
     assert said.startswith(f"{'<3>' if found['fails'] else '<6>'}db1 is {found['verdict']}")
     assert [path for _kind, path, *_rest in host.mutations] == [our_paths.WATCH_REPORT]
-    assert host.modes.get(our_paths.WATCH_REPORT, 0o640) == 0o640
+    assert host.modes[our_paths.WATCH_REPORT] == 0o640
 
 
 def test_drift_is_a_number_within_one_look() -> None:
@@ -114,6 +122,50 @@ def test_numbers_name_the_verdict_and_when_words_end() -> None:
 
 def test_a_label_ends_where_it_should() -> None:
     assert metrics._labels({"target": 'a"} 1\nb\\'}) == '{target="a\\"} 1\\nb\\\\"}'
+
+
+@pytest.mark.parametrize(
+    ("text", "user", "why"),
+    [
+        ("{", 0, "none of this version's"),
+        (None, 0, our_paths.WATCH_INPUTS),
+        ("as it should be", 1000, "seen user 1000, wanted root"),
+    ],
+)
+def test_a_look_at_nothing_is_an_error_and_not_a_verdict(
+    text: str | None, user: int, why: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host = watching(given("strict"))
+    host.acts_as = user
+    if text is None:
+        del host.files[our_paths.WATCH_INPUTS]
+    elif user == 0:
+        host.files[our_paths.WATCH_INPUTS] = text
+    monkeypatch.setattr(program, "Host", lambda: host)
+    monkeypatch.setattr(program.os, "umask", lambda _mask: 0)
+    assert program.main() == 1
+    (said,) = capsys.readouterr().out.splitlines()
+    assert said.startswith("<3>") and why in said
+    assert host.mutations == []
+
+
+def test_numbers_that_cannot_be_written_are_an_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host = watching(given("strict"), "/metrics")
+    host.modes["/metrics"] = 0o40777
+    monkeypatch.setattr(program, "Host", lambda: host)
+    monkeypatch.setattr(program.os, "umask", lambda _mask: 0)
+    assert program.main() == 1
+    assert capsys.readouterr().out.startswith("<3>/metrics: seen that others than root")
+
+
+def test_a_switch_that_waits_is_in_the_report() -> None:
+    host = watching(given("strict"))
+    host.files[our_paths.UNDO_JOURNAL] = "{"
+    program.look(host, "db1", NOW)
+    kept = json.loads(host.files[our_paths.WATCH_REPORT])
+    assert kept["switch"] == "broken"
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"inputs": {"new": 1}, "metrics": ""}'])

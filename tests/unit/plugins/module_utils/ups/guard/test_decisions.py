@@ -173,7 +173,7 @@ def test_a_failed_tightening_is_tried_again_ever_less_often_and_never_loosened()
     assert (machine.state, machine.reason) == (FAILED, "sda: no flush")
     machine.well(45.0, 45.0)
     machine.well(50.9, 50.9)
-    assert machine.due(50.9) is None
+    assert (machine.state, machine.due(50.9)) == (FAILED, None)
     assert machine.due(51.0) == TIGHTEN
     machine.tightened(machine.turn, ["sda: no flush"], 52.0)
     assert machine.due(71.9) is None
@@ -182,6 +182,26 @@ def test_a_failed_tightening_is_tried_again_ever_less_often_and_never_loosened()
     assert machine.state == TIGHT
     machine.well(74.0, 74.0)
     assert machine.left(74.0) == 30
+
+
+def test_what_could_not_be_tightened_is_not_loosened_however_long_all_is_well() -> None:
+    machine = tight(0.0)
+    machine.alarm("barriers off, and not by the guard", 5.0, are_off=True)
+    machine.due(5.0)
+    machine.tightened(machine.turn, ["sda: no flush"], 6.0)
+    machine.well(7.0, 7.0)
+    machine.well(8.0, 8.0)
+    assert (machine.state, machine.due(8.0)) == (FAILED, None)
+
+
+def test_a_tightening_waits_for_the_end_of_the_one_that_is_under_way() -> None:
+    machine = loose()
+    machine.alarm("on battery", 40.0)
+    assert machine.due(40.0) == TIGHTEN
+    machine.alarm("barriers off, and not by the guard", 40.1, are_off=True)
+    assert machine.due(40.1) is None
+    machine.tightened(machine.turn, [], 40.5)
+    assert machine.due(40.6) == TIGHTEN
 
 
 def test_barriers_that_somebody_took_away_come_back() -> None:

@@ -58,6 +58,18 @@ def test_it_changes_barriers_alone_and_reads_them_back() -> None:
     assert found.barrier() == "off"
 
 
+def test_barriers_that_a_remount_has_not_taken_away_are_not_said_to_be_off() -> None:
+    host = SmallHost()
+    said: list[str] = []
+    found = keeper(host)
+    found._say = said.append
+    found.prepare()
+    host.on_options = lambda _target, _options: None  # type: ignore[method-assign]
+    with pytest.raises(ChangeFailed, match=f"{PG}: barriers: seen on, wanted off"):
+        found.loosen(lambda: True)
+    assert said == []
+
+
 @pytest.mark.fact(43)
 @pytest.mark.fact(10)
 def test_barriers_come_first_then_the_caches_then_the_file_system() -> None:
@@ -102,6 +114,31 @@ def test_a_refused_remount_still_saves_what_the_cache_holds() -> None:
         found.tighten()
     assert FLUSH in host.mutations
     # It knows what lies below until all is done.
+    assert found.below == Below("8:1", ("sda",))
+
+
+def test_barriers_that_go_again_before_the_last_flush_are_noticed() -> None:
+    """Whoever took them away meanwhile has left commits in the caches since."""
+    host = SmallHost()
+    found = loosened(host)
+
+    def interfere() -> None:
+        if host.mutations[-1] == SYNC:
+            host.mounts[PG].barrier = "off"
+
+    host.after_mutation = interfere
+    with pytest.raises(ChangeFailed, match="barriers: seen off at the end, wanted on"):
+        found.tighten()
+    assert found.below == Below("8:1", ("sda",))
+
+
+def test_what_may_lie_below_besides_is_not_tight() -> None:
+    host = SmallHost()
+    found = loosened(host)
+    _silent(host)
+    with pytest.raises(ChangeFailed, match="superblock"):
+        found.tighten()
+    assert (host.mounts[PG].barrier, host.disk("sda").dirty) == ("on", False)
     assert found.below == Below("8:1", ("sda",))
 
 
@@ -257,6 +294,19 @@ def test_what_was_unmounted_without_barriers_is_flushed() -> None:
     assert found.below == Below()
 
 
+def test_a_flush_that_failed_after_the_unmount_is_tried_again() -> None:
+    host = SmallHost()
+    found = loosened(host)
+    del host.mounts[PG], host.files["/proc/fs/ext4/sda1/options"]
+    host.disk("sda").counts = False
+    with pytest.raises(ChangeFailed, match="sda: seen no flush counted during a sync"):
+        found.tighten()
+    assert found.below == Below("8:1", ("sda",))
+    host.disk("sda").counts = True
+    found.tighten()
+    assert (host.disk("sda").dirty, found.below) == (False, Below())
+
+
 @pytest.mark.fact(45)
 def test_what_is_mounted_elsewhere_by_now_is_tightened_there() -> None:
     host = SmallHost()
@@ -289,6 +339,21 @@ def test_a_disk_that_is_gone_with_its_file_system_is_not_waited_for() -> None:
     host.unplug("sda")
     found.tighten()
     assert any("sda is gone" in line for line in said)
+
+
+def test_a_disk_that_is_gone_while_its_file_system_is_mounted_was_not_flushed() -> None:
+    """It may come back: a file system that is still mounted writes again, and its cache has kept the commits."""
+    host = SmallHost()
+    said: list[str] = []
+    found = loosened(host)
+    found._say = said.append
+    host.unplug("sda")
+    with pytest.raises(ChangeFailed, match="/sys/block/sda/queue/write_cache"):
+        found.tighten()
+    assert not any("is gone" in line for line in said)
+    # A flush is pending, whatever could be read of the disk.
+    assert f"{OWED}/sda" in host.files
+    assert found.below == Below("8:1", ("sda",))
 
 
 def test_one_that_came_after_a_kill_uses_what_was_written_down() -> None:

@@ -185,8 +185,13 @@ def test_it_loosens_after_the_quiet_time_alone(guard: Guard) -> None:
     assert said.kept[PG] == state.Below("8:1", ("sda",))
 
 
-def test_what_lies_below_is_written_down_before_a_barrier_goes(guard: Guard) -> None:
+@pytest.mark.parametrize("is_loop_late", [False, True])
+def test_what_lies_below_is_written_down_before_a_barrier_goes(
+    guard: Guard, monkeypatch: pytest.MonkeyPatch, is_loop_late: bool
+) -> None:
     seen = []
+    if is_loop_late:
+        monkeypatch.setattr(guard.service, "_save_if_due", lambda _now: None)
 
     def note() -> None:
         last = guard.host.mutations[-1]
@@ -301,6 +306,19 @@ def test_a_monitor_that_was_started_anew_is_another(guard: Guard) -> None:
     guard.host.files[f"/proc/{UPSMON}/stat"] = f"{UPSMON} (x) S 1 {'0 ' * 17}8 0\n"
     guard.service.turn()
     guard.expect_tight("ended")
+
+
+def test_another_process_of_the_monitor_begins_the_quiet_time_anew(guard: Guard) -> None:
+    for _look in range(8):
+        guard.look()
+    left = guard.service.machine.left(guard.clock.time)
+    guard.host.files[f"/proc/{UPSMON + 1}/stat"] = f"{UPSMON + 1} (x) S 1 {'0 ' * 17}9 0\n"
+    guard.eyes.processes = {UPSMON: 7, UPSMON + 1: 9}
+    guard.look()
+    assert (guard.state, guard.reason) == ("tight", "the monitor's processes are others than before")
+    guard.look()
+    assert left is not None
+    assert (guard.service.machine.left(guard.clock.time) or 0) > left + 10
 
 
 @pytest.mark.parametrize(
@@ -510,6 +528,16 @@ def test_stopping_when_tight_does_not_keep_a_shutdown_waiting(guard: Guard) -> N
     assert [act[0] for act in guard.host.mutations] == ["file"]
 
 
+def test_stopping_when_tight_brings_back_barriers_that_somebody_has_taken_away_since(guard: Guard) -> None:
+    guard.look()
+    guard.host.mounts[PG].barrier = "off"
+    guard.host.disk("sda").dirty = True
+    guard.service.stopping = "stopped by SIGTERM"
+    assert guard.service.end() == 0
+    assert guard.barriers() == ["on", "on"]
+    assert guard.host.disk("sda").dirty is False
+
+
 def test_stopping_does_not_wait_for_ever(guard: Guard) -> None:
     guard.loosen()
     guard.host.disk("sda").counts = False
@@ -545,6 +573,31 @@ def test_after_a_kill_all_is_tightened_by_what_was_written_down(guard: Guard) ->
     assert guard.barriers() == ["on", "on"]
     assert guard.host.disk("sda").dirty is False
     assert guard.facts()["state"] == "stopped"
+
+
+def test_after_a_kill_what_somebody_has_remounted_since_is_flushed_all_the_same(guard: Guard) -> None:
+    """A remount flushes nothing: what was acknowledged is in the caches still."""
+    guard.loosen()
+    for target in (PG, MA):
+        guard.host.mounts[target].barrier = "on"
+    assert tighten(guard.host, guard.clock) == 0
+    assert FSYNC in guard.host.mutations
+    assert guard.host.disk("sda").dirty is False
+
+
+def test_what_a_guard_of_another_boot_has_said_counts_for_nothing(guard: Guard) -> None:
+    """Disks may have other names since, and its flush was not of this boot's commits."""
+    guard.loosen()
+    guard.service.stopping = "stopped by SIGTERM"
+    assert guard.service.end() == 0
+    said = json.loads(guard.host.read(STATE))
+    said["boot"] = "99999999-2222-3333-4444-555555555555"
+    guard.host.files[STATE] = json.dumps(said)
+    kept = services.inherited(guard.host, lambda _line: None)
+    assert {target: keeper.below for target, keeper in kept.items()} == dict.fromkeys((PG, MA), state.Below())
+    guard.host.mutations.clear()
+    assert tighten(guard.host, guard.clock) == 0
+    assert FSYNC in guard.host.mutations
 
 
 @pytest.mark.parametrize("damage", [LEASE, STATE])
