@@ -216,8 +216,8 @@ def test_without_permission_files_are_unknown_never_none(name: str, word: str, s
     assert "Permission denied" in str(seen.reason)
 
 
-def test_a_child_process_that_cannot_be_read_leaves_it_partial() -> None:
-    """A writer of the server's may have files open that the main process has not."""
+def test_an_unreadable_child_process_makes_the_result_partial() -> None:
+    """A writer process can have files open that the main process has not."""
     files = (("/data/a", RDWR, 31),)
     host = ProcHost(FakeProcess(77, EXE, files=files), FakeProcess(78, EXE, ppid=77, files=files))
     assert look(host)[1].value == "complete"

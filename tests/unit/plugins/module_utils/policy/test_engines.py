@@ -345,7 +345,7 @@ def test_with_the_permission_a_role_s_own_setting_is_taken_away() -> None:
 
 
 @pytest.mark.parametrize("allow", [[], ["restart_engines"], ["alter_system"]])
-def test_a_step_may_use_alter_system_with_the_permission_alone(allow: list[str]) -> None:
+def test_a_step_uses_alter_system_only_with_the_permission(allow: list[str]) -> None:
     given = instance(running={"fsync": "off"}, persisted={"fsync": "off"})
     (step,) = (step for step in judged(given, allow=allow)["steps"] if step["layer"] == "postgresql")
     assert step["arguments"]["alter_system"] is ("alter_system" in allow)

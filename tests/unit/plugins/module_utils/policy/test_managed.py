@@ -72,8 +72,8 @@ def test_a_mount_with_temporary_files_alone_is_listed_and_judged_by_nothing() ->
 
 
 @pytest.mark.parametrize("profile", ["strict", None])
-def test_what_is_mounted_read_only_is_no_part_of_an_audit(profile: str | None) -> None:
-    """Nothing is written there that a power cut could take."""
+def test_an_audit_leaves_out_read_only_mounts(profile: str | None) -> None:
+    """A power cut loses nothing there."""
     host = SmallHost()
     vars(host.mounts["/srv/maria"]).update(flags=("ro",), sb_flag="ro")
     host.files["/etc/fstab"] = host.text("/etc/fstab").replace("/srv/maria ext4 ", "/srv/maria ext4 ro,")

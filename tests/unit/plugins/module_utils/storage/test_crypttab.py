@@ -128,7 +128,7 @@ def test_a_line_about_another_device_opens_nothing_below() -> None:
 
 @pytest.mark.parametrize("comment", ["# ", "#", "\t#"])
 def test_a_comment_opens_nothing(comment: str) -> None:
-    """Also one that touches its text: it has a name and a device like a line."""
+    """A comment without a blank has a name and a device like a line."""
     (found,) = faults(encrypted(f"{comment}{LABEL} UUID=luks none luks\n"))
     assert (found["fault"], found["state"]) == ("container", "refused")
 

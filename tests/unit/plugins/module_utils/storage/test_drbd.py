@@ -101,7 +101,7 @@ def test_a_peer_that_is_behind_is_a_note(peer: str) -> None:
 
 
 @pytest.mark.parametrize(("peer", "current"), [("UpToDate", 2), ("Outdated", 1)])
-def test_of_two_peers_one_that_is_behind_is_a_note(peer: str, current: int) -> None:
+def test_one_of_two_peers_that_is_behind_is_a_note(peer: str, current: int) -> None:
     (show,), (state,), (other,) = shown(), status(), status(peer=peer)
     show["connections"].append({"_peer_node_id": 2, "net": {"_name": "db3"}})
     state["connections"].append({**other["connections"][0], "peer-node-id": 2, "name": "db3"})

@@ -248,7 +248,7 @@ def test_a_legacy_dataset_is_mounted_by_a_line_of_fstab(canmount: str) -> None:
     assert persisted(host) == ("on", "sync=standard")
 
 
-def test_a_dataset_that_zfs_mounts_on_demand_alone_is_unset() -> None:
+def test_a_dataset_with_canmount_noauto_is_unset() -> None:
     host = on_zfs()
     host.commands[(*GET, DATASET)] = f"sync\tstandard\ncanmount\tnoauto\nmountpoint\t{SRV}\n"
     found, why = persisted(host)

@@ -266,7 +266,20 @@ def test_a_second_run_takes_the_switch_over_and_the_host_goes_back_to_before_the
     assert state(host) == before
 
 
-def test_a_second_run_without_a_guard_still_withdraws_that_of_the_first() -> None:
+def test_a_second_run_preserves_what_the_first_recorded() -> None:
+    host = settled("strict")
+    steps = steps_of(host, "disposable")
+    recorded = []
+    for _run in range(2):
+        given = arm.arm(host, runs.LAYERS, steps, 600)
+        found = journal.read(host)
+        assert found is not None
+        recorded.append(found.rows)
+        change(host, steps, given)
+    assert recorded[0] == recorded[1] != {}
+
+
+def test_a_second_run_still_withdraws_the_guard_of_the_first() -> None:
     host = settled("strict")
     given = {"phase": "loosen", "layer": "power_guard", "class": "safety", "arguments": {"targets": []}}
     for step in (given, steps_of(host, "flush")[0]):
@@ -275,10 +288,10 @@ def test_a_second_run_without_a_guard_still_withdraws_that_of_the_first() -> Non
         assert found is not None and found.guard
 
 
-def test_one_that_fires_while_it_is_about_to_be_disarmed_is_told_and_keeps_what_it_has_done(
+def test_a_timer_that_fires_during_disarming_is_reported_as_fired(
     monkeypatch: Any,
 ) -> None:
-    """Else the report says that the changes are kept, of a host that has just gone back."""
+    """Otherwise the report calls the changes persisted, although the host was rolled back."""
     host = settled("strict")
     before = boot(host)
     change(host, steps_of(host, "disposable"))
@@ -295,7 +308,7 @@ def test_one_that_fires_while_it_is_about_to_be_disarmed_is_told_and_keeps_what_
     assert host.exists(our_paths.UNDO_FIRED)
 
 
-def test_a_file_that_was_taken_away_comes_back_as_it_was_for_root_alone() -> None:
+def test_a_removed_file_is_restored_with_its_mode() -> None:
     host = settled("strict")
     host.files["/etc/example.conf"], host.modes["/etc/example.conf"] = "secret\n", 0o600
     arm.arm(host, runs.LAYERS, [], 600).remove_file("/etc/example.conf")
@@ -304,7 +317,7 @@ def test_a_file_that_was_taken_away_comes_back_as_it_was_for_root_alone() -> Non
     assert (host.text("/etc/example.conf"), host.modes["/etc/example.conf"]) == ("secret\n", 0o600)
 
 
-def test_a_unit_that_the_run_has_made_is_not_left_enabled_and_its_drop_ins_leave_no_directory() -> None:
+def test_a_new_unit_is_disabled_and_an_empty_drop_in_directory_removed() -> None:
     host = settled("strict")
     given = arm.arm(host, runs.LAYERS, [], 600)
     given.write_file("/etc/systemd/system/example.timer", b"[Install]\nWantedBy=timers.target\n")
@@ -327,7 +340,7 @@ def test_a_unit_that_the_run_has_made_is_not_left_enabled_and_its_drop_ins_leave
 
 
 @pytest.mark.parametrize(("path", "mode", "uid"), [("/etc", 0o40755, 1000), (our_paths.UNDO, 0o42775, 0)])
-def test_what_others_than_root_may_change_is_not_armed(path: str, mode: int, uid: int) -> None:
+def test_a_path_that_other_users_can_change_is_refused(path: str, mode: int, uid: int) -> None:
     host = UndoHost()
     host.files[f"{our_paths.UNDO}/other"] = ""
     host.modes[path], host.uids[path] = mode, uid
@@ -336,7 +349,7 @@ def test_what_others_than_root_may_change_is_not_armed(path: str, mode: int, uid
     assert host.mutations == []
 
 
-def test_the_unit_waits_also_where_a_boot_ends_in_emergency_mode() -> None:
+def test_the_unit_survives_emergency_mode() -> None:
     lines = installed.unit("/usr/bin/python3").split("\n")
     for line in (
         "DefaultDependencies=no",

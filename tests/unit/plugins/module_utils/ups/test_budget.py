@@ -117,7 +117,7 @@ def test_of_several_batteries_the_shortest_counts() -> None:
     assert found["clean_stop"].available == Available(400, "runtime when low of b@ups2")
 
 
-def test_a_ups_that_feeds_nothing_here_changes_no_sum() -> None:
+def test_a_ups_with_power_value_0_changes_no_budget() -> None:
     alone = {name: found.as_dict() for name, found in look(nut_28()).budgets.items()}
     host = nut_28()
     host.edit(UPSMON, "MINSUPPLIES 1", f"MONITOR b@ups2 0 u {SECRET} slave\nMINSUPPLIES 1")

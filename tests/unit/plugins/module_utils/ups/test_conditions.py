@@ -31,7 +31,7 @@ WELL = {"2.7": nut_27, "2.8": nut_28, "apcupsd": with_apcupsd}
 NUT = ("2.7", "2.8")
 ALL = (*NUT, "apcupsd")
 CONF = apcupsd.CONF
-#: Written out: a word that is taken out of the list by mistake would take its case with it.
+#: A literal list, so that a value removed from the module's list fails its test.
 BAD = "OB LB FSD RB BYPASS OFF OVER ALARM WAIT CAL NOBATT"
 
 
@@ -656,7 +656,7 @@ def test_a_ups_that_feeds_nothing_here_is_told_and_does_not_count() -> None:
     assert {condition.state for condition in found.conditions} == {"met"}
 
 
-def test_a_made_up_ups_that_feeds_nothing_here_makes_no_other_one_up() -> None:
+def test_the_driver_of_a_ups_with_power_value_0_is_ignored() -> None:
     for driver in ("dummy-ups", "clone"):
         host = nut_28()
         second_ups("OL", 1, driver)(host)
@@ -664,7 +664,7 @@ def test_a_made_up_ups_that_feeds_nothing_here_makes_no_other_one_up() -> None:
         assert {condition.state for condition in look(host, STOPS).conditions} == {"met"}
 
 
-def test_a_primary_that_feeds_nothing_here_needs_no_power_down_flag() -> None:
+def test_a_primary_with_power_value_0_needs_no_power_down_flag() -> None:
     host = nut_28()
     second_ups("OL", 1)(host)
     host.edit(UPSMON, "MONITOR rack@localhost 1", "MONITOR rack@localhost 0")
@@ -673,7 +673,7 @@ def test_a_primary_that_feeds_nothing_here_needs_no_power_down_flag() -> None:
     assert (flag.state, "secondary" in flag.evidence) == ("met", True)
 
 
-def test_without_a_ups_that_feeds_this_host_nothing_is_on_line() -> None:
+def test_without_a_ups_the_power_is_unknown() -> None:
     host = nut_28()
     host.edit(UPSMON, "MONITOR rack@localhost 1", "MONITOR rack@localhost 0")
     found = {one.name: (one.state, one.evidence) for one in look(host, STOPS).conditions}

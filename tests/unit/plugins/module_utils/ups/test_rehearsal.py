@@ -156,7 +156,7 @@ FAULTS: dict[str, tuple[list[dict[str, Any]], str]] = {
         [*ended(), manager(112, "x", MARIA, journal.FAILURE_RESULT, UNIT_RESULT="exit-code")],
         "did not stop by itself and cleanly (x)",
     ),
-    "an engine is started again and does not come to its end": (
+    "an engine is started again and not stopped": (
         [*ended()[:-1], manager(113.8, "Stopping MariaDB", MARIA, journal.STOPPING), ended()[-1]],
         "mariadb mariadb stops: systemd began to stop it, and does not say",
     ),

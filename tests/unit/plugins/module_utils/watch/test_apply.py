@@ -144,7 +144,7 @@ def test_what_cannot_be_meant_is_refused_before_anything_changes(given: dict[str
     [(interpreter(), 0o100755, 1000), ("/usr/local/lib", 0o42775, 0), ("/etc", 0o40755, 1000)],
 )
 @pytest.mark.parametrize("is_installed", [False, True])
-def test_what_others_than_root_may_change_is_not_run_as_root(
+def test_a_path_that_other_users_can_change_is_refused(
     path: str, mode: int, uid: int, is_installed: bool
 ) -> None:
     host = WatchHost()
@@ -158,23 +158,23 @@ def test_what_others_than_root_may_change_is_not_run_as_root(
     assert host.mutations == before
 
 
-def test_what_was_written_is_read_again() -> None:
+def test_changes_are_verified() -> None:
     host = WatchHost()
     host._systemctl = lambda _argv: None  # type: ignore[method-assign]
     with pytest.raises(ChangeFailed, match="enabled"):
         watch(host)
 
 
-def test_a_release_that_has_left_something_fails() -> None:
+def test_a_release_that_leaves_a_file_fails() -> None:
     host = WatchHost()
     watch(host)
     work = layer.plan_release(host)
-    host.files[our_paths.WATCH_REPORT] = "{}"  # A look that has ended since.
+    host.files[our_paths.WATCH_REPORT] = "{}"  # Written by a check that ended during the release.
     with pytest.raises(ChangeFailed, match=r"watch\.json"):
         layer.apply_release(host, work)
 
 
-def test_release_stops_a_look_before_its_files_go() -> None:
+def test_release_stops_a_running_check_before_it_removes_files() -> None:
     host = WatchHost()
     watch(host)
     host.mutations.clear()
@@ -211,7 +211,7 @@ def test_numbers_are_not_written_where_anybody_may_change_them() -> None:
     assert host.mutations == []
 
 
-def test_a_look_that_was_missed_while_the_host_was_off_is_made_up_for() -> None:
+def test_a_missed_check_runs_after_the_boot() -> None:
     assert "Persistent=true" in units.timer("daily").split("\n")
 
 

@@ -132,7 +132,7 @@ def test_a_label_ends_where_it_should() -> None:
         ("as it should be", 1000, "seen user 1000, wanted root"),
     ],
 )
-def test_a_look_at_nothing_is_an_error_and_not_a_verdict(
+def test_a_failed_check_exits_with_1(
     text: str | None, user: int, why: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     host = watching(given("strict"))
@@ -149,7 +149,7 @@ def test_a_look_at_nothing_is_an_error_and_not_a_verdict(
     assert host.mutations == []
 
 
-def test_numbers_that_cannot_be_written_are_an_error(
+def test_metrics_in_a_directory_of_any_user_exit_with_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     host = watching(given("strict"), "/metrics")
@@ -160,7 +160,7 @@ def test_numbers_that_cannot_be_written_are_an_error(
     assert capsys.readouterr().out.startswith("<3>/metrics: seen that others than root")
 
 
-def test_a_switch_that_waits_is_in_the_report() -> None:
+def test_the_report_has_the_rollback_timer() -> None:
     host = watching(given("strict"))
     host.files[our_paths.UNDO_JOURNAL] = "{"
     program.look(host, "db1", NOW)

@@ -167,14 +167,14 @@ def test_each_state_of_a_backup(said: str, backup: str) -> None:
         ("Enabled (write-back)", "enabled"),
     ],
 )
-def test_one_drive_of_an_array_decides_for_all(said: str, drives: str) -> None:
+def test_the_least_safe_drive_decides(said: str, drives: str) -> None:
     text = AACRAID.replace(": Ready", ": Online").replace(": Enabled (write-back)", f": {said}")
     assert text.count("Online") == 2
     assert arcconf.parse(text)[0].drive_caches == drives
 
 
 @pytest.mark.parametrize(("said", "backup"), [("ZMM Optimal", "good"), ("ZMM Failed", "unknown")])
-def test_two_backups_count_where_they_say_the_same(said: str, backup: str) -> None:
+def test_two_backups_count_only_if_equal(said: str, backup: str) -> None:
     lines = AACRAID.split("\n")
     at = next(number for number, line in enumerate(lines) if "Controller Battery Information" in line)
     rule = lines[at - 1]

@@ -349,6 +349,24 @@ def test_release_tightens_itself_what_the_guard_left_and_takes_nothing_away_befo
     assert (host.mounts[PG].barrier, host.disk("sda").dirty) == ("on", False)
 
 
+@pytest.mark.parametrize("is_readable", [True, False])
+def test_release_flushes_the_disks_if_the_guard_has_failed_or_its_state_cannot_be_read(
+    is_readable: bool,
+) -> None:
+    host = GuardHost()
+    run(host)
+    del host.files[f"/proc/{PID}/stat"]
+    host.say(state.FAILED)
+    if not is_readable:
+        host.files[STATE] = "{"
+    host.disk("sda").dirty = True
+    host.mutations.clear()
+    apply_release(host, plan_release(host))
+    acts = kinds(host)
+    assert acts.index("sync --file-system") < acts.index(f"remove {LEASE}")
+    assert (host.mounts[PG].barrier, host.disk("sda").dirty) == ("on", False)
+
+
 def test_release_keeps_everything_when_a_disk_does_not_flush() -> None:
     host = GuardHost()
     run(host)
@@ -359,6 +377,16 @@ def test_release_keeps_everything_when_a_disk_does_not_flush() -> None:
     with pytest.raises(ChangeFailed, match="wanted one"):
         apply_release(host, plan_release(host))
     assert {LEASE, UNIT, PROGRAM} <= set(host.files)
+
+
+def test_a_release_that_leaves_a_file_fails() -> None:
+    host = GuardHost()
+    run(host)
+    work = plan_release(host)
+    host.files[HOOK] = "#!/bin/sh\n"
+    work = work._replace(files=tuple(path for path in work.files if path != HOOK))
+    with pytest.raises(ChangeFailed, match=posixpath.basename(HOOK)):
+        apply_release(host, work)
 
 
 def test_release_of_nothing_is_nothing() -> None:

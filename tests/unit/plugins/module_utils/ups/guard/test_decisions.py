@@ -184,7 +184,7 @@ def test_a_failed_tightening_is_tried_again_ever_less_often_and_never_loosened()
     assert machine.left(74.0) == 30
 
 
-def test_what_could_not_be_tightened_is_not_loosened_however_long_all_is_well() -> None:
+def test_a_failed_tightening_is_never_followed_by_a_loosening() -> None:
     machine = tight(0.0)
     machine.alarm("barriers off, and not by the guard", 5.0, are_off=True)
     machine.due(5.0)
@@ -194,7 +194,7 @@ def test_what_could_not_be_tightened_is_not_loosened_however_long_all_is_well() 
     assert (machine.state, machine.due(8.0)) == (FAILED, None)
 
 
-def test_a_tightening_waits_for_the_end_of_the_one_that_is_under_way() -> None:
+def test_a_second_tightening_waits_for_the_first() -> None:
     machine = loose()
     machine.alarm("on battery", 40.0)
     assert machine.due(40.0) == TIGHTEN

@@ -58,7 +58,7 @@ def test_it_changes_barriers_alone_and_reads_them_back() -> None:
     assert found.barrier() == "off"
 
 
-def test_barriers_that_a_remount_has_not_taken_away_are_not_said_to_be_off() -> None:
+def test_a_remount_that_changes_nothing_is_an_error() -> None:
     host = SmallHost()
     said: list[str] = []
     found = keeper(host)
@@ -117,8 +117,8 @@ def test_a_refused_remount_still_saves_what_the_cache_holds() -> None:
     assert found.below == Below("8:1", ("sda",))
 
 
-def test_barriers_that_go_again_before_the_last_flush_are_noticed() -> None:
-    """Whoever took them away meanwhile has left commits in the caches since."""
+def test_barriers_removed_during_the_sync_fail_the_tightening() -> None:
+    """Commits since then are in the caches."""
     host = SmallHost()
     found = loosened(host)
 
@@ -132,7 +132,7 @@ def test_barriers_that_go_again_before_the_last_flush_are_noticed() -> None:
     assert found.below == Below("8:1", ("sda",))
 
 
-def test_what_may_lie_below_besides_is_not_tight() -> None:
+def test_unknown_disks_below_fail_the_tightening() -> None:
     host = SmallHost()
     found = loosened(host)
     _silent(host)
@@ -294,7 +294,7 @@ def test_what_was_unmounted_without_barriers_is_flushed() -> None:
     assert found.below == Below()
 
 
-def test_a_flush_that_failed_after_the_unmount_is_tried_again() -> None:
+def test_a_failed_flush_after_an_unmount_is_retried() -> None:
     host = SmallHost()
     found = loosened(host)
     del host.mounts[PG], host.files["/proc/fs/ext4/sda1/options"]
@@ -341,8 +341,8 @@ def test_a_disk_that_is_gone_with_its_file_system_is_not_waited_for() -> None:
     assert any("sda is gone" in line for line in said)
 
 
-def test_a_disk_that_is_gone_while_its_file_system_is_mounted_was_not_flushed() -> None:
-    """It may come back: a file system that is still mounted writes again, and its cache has kept the commits."""
+def test_a_missing_disk_of_a_mounted_file_system_fails_the_tightening() -> None:
+    """The disk can return with commits in its cache, and the mounted file system writes to it again."""
     host = SmallHost()
     said: list[str] = []
     found = loosened(host)
@@ -351,7 +351,7 @@ def test_a_disk_that_is_gone_while_its_file_system_is_mounted_was_not_flushed() 
     with pytest.raises(ChangeFailed, match="/sys/block/sda/queue/write_cache"):
         found.tighten()
     assert not any("is gone" in line for line in said)
-    # A flush is pending, whatever could be read of the disk.
+    # The flush is pending, although the disk cannot be read.
     assert f"{OWED}/sda" in host.files
     assert found.below == Below("8:1", ("sda",))
 

@@ -308,7 +308,7 @@ def test_a_monitor_that_was_started_anew_is_another(guard: Guard) -> None:
     guard.expect_tight("ended")
 
 
-def test_another_process_of_the_monitor_begins_the_quiet_time_anew(guard: Guard) -> None:
+def test_another_monitor_process_restarts_the_quiet_time(guard: Guard) -> None:
     for _look in range(8):
         guard.look()
     left = guard.service.machine.left(guard.clock.time)
@@ -528,7 +528,7 @@ def test_stopping_when_tight_does_not_keep_a_shutdown_waiting(guard: Guard) -> N
     assert [act[0] for act in guard.host.mutations] == ["file"]
 
 
-def test_stopping_when_tight_brings_back_barriers_that_somebody_has_taken_away_since(guard: Guard) -> None:
+def test_stopping_restores_barriers_that_another_program_removed(guard: Guard) -> None:
     guard.look()
     guard.host.mounts[PG].barrier = "off"
     guard.host.disk("sda").dirty = True
@@ -575,8 +575,8 @@ def test_after_a_kill_all_is_tightened_by_what_was_written_down(guard: Guard) ->
     assert guard.facts()["state"] == "stopped"
 
 
-def test_after_a_kill_what_somebody_has_remounted_since_is_flushed_all_the_same(guard: Guard) -> None:
-    """A remount flushes nothing: what was acknowledged is in the caches still."""
+def test_after_a_kill_a_remounted_file_system_is_still_flushed(guard: Guard) -> None:
+    """A remount flushes no cache."""
     guard.loosen()
     for target in (PG, MA):
         guard.host.mounts[target].barrier = "on"
@@ -585,8 +585,8 @@ def test_after_a_kill_what_somebody_has_remounted_since_is_flushed_all_the_same(
     assert guard.host.disk("sda").dirty is False
 
 
-def test_what_a_guard_of_another_boot_has_said_counts_for_nothing(guard: Guard) -> None:
-    """Disks may have other names since, and its flush was not of this boot's commits."""
+def test_the_state_of_another_boot_is_ignored(guard: Guard) -> None:
+    """Disks can have other names since, and its flushes do not cover commits of this boot."""
     guard.loosen()
     guard.service.stopping = "stopped by SIGTERM"
     assert guard.service.end() == 0
