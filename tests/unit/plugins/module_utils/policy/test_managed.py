@@ -71,6 +71,13 @@ def test_a_mount_with_temporary_files_alone_is_listed_and_judged_by_nothing() ->
     assert "keeps files on" not in "\n".join(found["why"])
 
 
+def test_a_mount_with_data_of_another_engine_is_not_temporary_although_it_is_not_listed() -> None:
+    maria = instance("mariadb", name="other", directories=["/srv/maria/db"])
+    found = judged(instance(**SCRATCH), maria, mounts=[PG])
+    assert mounts_in(found) == {PG: "yes"}
+    assert not any("temporary files" in note for note in found["warnings"])
+
+
 @pytest.mark.parametrize("profile", ["strict", None])
 def test_an_audit_leaves_out_read_only_mounts(profile: str | None) -> None:
     """A power cut loses nothing there."""
