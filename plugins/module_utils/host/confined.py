@@ -38,13 +38,25 @@ class Account(NamedTuple):
     groups: tuple[int, ...] | None = None
 
 
-def account(host: Host, uid: int) -> Account:
-    """Return the account of a user, with its groups. Raises Unobservable for one without a name."""
-    result = host.run(["getent", "passwd", str(uid)])
-    fields = result.stdout.rstrip("\n").split(":")
-    if result.rc != 0 or len(fields) < 4 or not (fields[3].isascii() and fields[3].isdigit()):
-        raise Unobservable(f"user {uid} has no name: getent passwd finds none")
-    return Account(uid, int(fields[3]))
+def account(host: Host, user: int | str) -> Account:
+    """Return the account of a user by number or name, with its groups. Raises Unobservable for one without an account."""
+    result = host.run(["getent", "passwd", str(user)])
+    numbers = result.stdout.rstrip("\n").split(":")[2:4]
+    if result.rc != 0 or len(numbers) < 2 or not all(text.isascii() and text.isdigit() for text in numbers):
+        raise Unobservable(f"user {user} has no account: getent passwd finds none")
+    return Account(int(numbers[0]), int(numbers[1]))
+
+
+def of_numbers(numbers: Sequence[str]) -> Account:
+    """Return the account of a user, its group and its further groups, as proc_pid_status(5) has their numbers.
+
+    Raises Unobservable.
+    """
+    try:
+        uid, gid, *groups = map(int, numbers)
+    except ValueError as error:
+        raise Unobservable(f"user and group are unknown: {', '.join(numbers) or 'none is found'}") from error
+    return Account(uid, gid, tuple(groups))
 
 
 def command(

@@ -196,6 +196,19 @@ def test_a_program_of_the_table_is_one_that_a_module_of_its_row_names() -> None:
                 assert word in texts or word in programs or word.startswith("mkfs."), (word, modules)
 
 
+def test_a_program_of_a_server_runs_confined() -> None:
+    """Its path is no constant: packages differ, and a process names it. So it runs by host/confined.py alone."""
+    found = [
+        (name_of(path), ast.unparse(call))
+        for path in (SOURCES / "engines").rglob("*.py")
+        for act, call in calls(path)
+        if act == "program" and isinstance(call, ast.Call) and ast.unparse(call.func) != "confined.command"
+        for words in call.args
+        if isinstance(words, ast.List) and not isinstance(words.elts[0], (ast.Constant, ast.Starred))
+    ]
+    assert found == []
+
+
 def test_nothing_is_started_without_the_seam() -> None:
     """No shell, and no program beside those of the table."""
     found = [

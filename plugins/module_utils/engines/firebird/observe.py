@@ -9,10 +9,10 @@ import posixpath
 import re
 from collections.abc import Iterable
 
-from ...host import bounds, trusted_path
+from ...host import bounds, confined
 from ...host.observation import Observation, unknown
 from ...host.process_context import Place, Places, look
-from ...host.processes import Process, Processes
+from ...host.processes import Process, Processes, user_of
 from ...host.seam import Host, Unobservable
 from ..instance import Instance, Observed, of_mains
 from ..next_start import Wrapper
@@ -33,6 +33,8 @@ WRAPPERS = {
 }
 _CONFIG = "firebird.conf"
 _OPT, _ETC = "/opt/firebird", "/etc/firebird"
+#: As whom packages and the vendor let a server run.
+_ACCOUNT = "firebird"
 _VERSION = re.compile(r"version \S*?V([0-9]+(?:\.[0-9]+)+)")
 _PACKAGED = re.compile(r"/usr/(?:lib|lib64|libexec|sbin)/(?:[^/]+/)*(?:firebird|fbserver|fb_inet_server)")
 #: Debian starts Firebird 4 and later with the variable FIREBIRD set to such a directory, by version.
@@ -152,9 +154,9 @@ def _aliases(host: Host, root: str, aliases: Iterable[str], unread: dict[str, st
 
 
 def _version(host: Host, found: Instance, root: str) -> Observation:
-    """Ask the program for its version, which it tells and ends.
+    """Return the version that the program reports. It runs as the server's user, and not for a server of root.
 
-    Only where packages and the vendor put it: anybody can call a program so, and let root run it.
+    Only where packages and the vendor put it: any user can call a program so.
     """
     exe = found.processes[0].exe if found.processes else None
     if root:
@@ -165,8 +167,8 @@ def _version(host: Host, found: Instance, root: str) -> Observation:
     if not trusted or (exe and exe != trusted[0]):
         return unknown("firebird -z", f"{exe or 'the program'} is not where packages put it, and is not run")
     try:
-        trusted_path.expect_program(host, trusted[0])
-        said = host.run([trusted[0], "-z"])
+        user = int(user_of(host, found.processes[0].pid)) if found.processes else _ACCOUNT
+        said = host.run(confined.command(host, confined.account(host, user), [trusted[0], "-z"]))
     except Unobservable as error:
         return unknown(f"{trusted[0]} -z", str(error))
     version = _VERSION.search(said.stdout + said.stderr)

@@ -66,9 +66,7 @@ def ask(
         begun = options.start([program, *first], own, program)
         found = options.effective(files, begun, version)
         _expect_roots(host, files, [*begun.mains, *found.files], found.settings)
-        uid, gid, *groups = map(int, user)
-        account = confined.Account(uid, gid, tuple(groups))
-        argv = confined.command(host, account, [program, *first, *_QUESTION], own)
+        argv = confined.command(host, confined.of_numbers(user), [program, *first, *_QUESTION], own)
     except (Unobservable, ValueError):
         return Stated()
     source = f"{program} --help --verbose"

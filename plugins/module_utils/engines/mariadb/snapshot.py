@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ...host import trusted_path, units
+from ...host import confined, units
 from ...host.observation import UNKNOWN
 from ...host.process_context import Place
 from ...host.processes import FIRST_PERSON, argv_of, variables
@@ -86,7 +86,7 @@ def examine(host: Host, found: Instance, place: Place | None) -> Sight:
     # groups that every version reads are enough.
     seen = _ask(host, found, place, seen, user)
     if seen.version is None:
-        seen = _look_up_version(host, found, place, seen)
+        seen = _look_up_version(host, found, place, seen, user)
     return seen._replace(stated=_stated(host, found, place, seen, user))
 
 
@@ -116,20 +116,26 @@ def _stated(
     host: Host, found: Instance, place: Place | None, seen: Sight, user: Sequence[str]
 ) -> options.Stated:
     """Return what the program of a server says, nothing of one in a container: that is not run here."""
-    elsewhere = place is not None and (place.root or place.namespace in ("container", UNKNOWN))
-    if seen.version is None or seen.begun is None or elsewhere:
+    if seen.version is None or seen.begun is None or _is_elsewhere(place):
         return options.Stated()
+    user = _as_whom(host, found, user)
     if not found.processes:
-        account = _account(host)
-        return server_help.ask(
-            host, _program(host, found), [], _variables(host, found), account[2:4], seen.version
-        )
+        return server_help.ask(host, _program(host, found), [], _variables(host, found), user, seen.version)
     try:
         pid = found.processes[0].pid
         arguments, environment = argv_of(host, pid)[1:], variables(host, pid, options.VARIABLES)
     except Unobservable:
         return options.Stated()
     return server_help.ask(host, _program(host, found), arguments, environment, user, seen.version)
+
+
+def _is_elsewhere(place: Place | None) -> bool:
+    return place is not None and bool(place.root or place.namespace in ("container", UNKNOWN))
+
+
+def _as_whom(host: Host, found: Instance, user: Sequence[str]) -> Sequence[str]:
+    """Return the numbers of the user and groups as whom a server's program runs: those of a stopped one are its account's."""
+    return user if found.processes else _account(host)[2:4]
 
 
 def _ask(host: Host, found: Instance, place: Place | None, seen: Sight, user: Sequence[str]) -> Sight:
@@ -167,13 +173,15 @@ def _socket(seen: Sight, found: Instance) -> str | None:
     return last[0] if last else None
 
 
-def _look_up_version(host: Host, found: Instance, place: Place | None, seen: Sight) -> Sight:
+def _look_up_version(
+    host: Host, found: Instance, place: Place | None, seen: Sight, user: Sequence[str]
+) -> Sight:
     """Return what was seen, with the version that the program tells, or a container's environment."""
     try:
-        if place and (place.root or place.namespace == "container"):
+        if _is_elsewhere(place):
             text, source = _image_version(host, found)
         else:
-            text, source = _program_version(host, found)
+            text, source = _program_version(host, found, _as_whom(host, found, user))
     except Unobservable as error:
         return seen._replace(version_source="none", reason=seen.reason or str(error))
     version = versions.release(text)
@@ -182,10 +190,10 @@ def _look_up_version(host: Host, found: Instance, place: Place | None, seen: Sig
     return seen._replace(version=version, version_source=source)
 
 
-def _program_version(host: Host, found: Instance) -> tuple[str, str]:
+def _program_version(host: Host, found: Instance, user: Sequence[str]) -> tuple[str, str]:
     path = _program(host, found)
-    trusted_path.expect_program(host, path)
-    result = host.run([path, "--no-defaults", "--version"])
+    argv = confined.command(host, confined.of_numbers(user), [path, "--no-defaults", "--version"])
+    result = host.run(argv)
     if result.rc != 0:
         raise Unobservable(f"{path} --version: exit {result.rc}")
     return result.stdout, f"{path} --version"

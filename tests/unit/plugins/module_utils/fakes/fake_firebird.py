@@ -134,8 +134,9 @@ class FirebirdHost(ProcHost):
             raise Unobservable(f"{' '.join(argv)}: no answer within {timeout:g} s")
         if argv[:2] == ["getent", "passwd"]:
             self.asked.append(tuple(argv))
-            known = argv[2] in self.accounts or int(argv[2]) <= PERSON
-            return Result(0, f"u:x:{argv[2]}:{argv[2]}::/:\n", "") if known else Result(2, "", "")
+            uid = {"firebird": str(OWNER)}.get(argv[2], argv[2])
+            known = uid in self.accounts or int(uid) <= PERSON
+            return Result(0, f"u:x:{uid}:{uid}::/:\n", "") if known else Result(2, "", "")
         if argv[0] == "setpriv" and argv[-1] == "-z" and argv[-2] in self.files:
             self.asked.append(tuple(argv))
             return Result(0, f"{self.version}\n", "")

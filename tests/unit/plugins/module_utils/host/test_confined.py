@@ -218,14 +218,16 @@ def test_nothing_runs_as_root_here() -> None:
         confined.command(ProcHost(), confined.Account(0, 0), ["/bin/true"])
 
 
-def test_a_user_without_a_name_has_no_account() -> None:
+def test_a_user_who_is_in_no_database_has_no_account() -> None:
     host = ProcHost()
     for said in ("", "x:x:7\n", "x:x:7:²::/:\n"):
         host.commands["getent", "passwd", "7"] = said
-        with pytest.raises(Unobservable, match="user 7 has no name"):
+        with pytest.raises(Unobservable, match="user 7 has no account"):
             confined.account(host, 7)
     host.commands["getent", "passwd", "7"] = "x:x:7:8::/:/bin/sh\n"
     assert confined.account(host, 7) == confined.Account(7, 8)
+    host.commands["getent", "passwd", "eve"] = "eve:x:9:8::/:/bin/sh\n"
+    assert confined.account(host, "eve") == confined.Account(9, 8)
 
 
 def test_on_a_machine_whose_keyctl_is_unknown_nothing_runs_as_another_user(

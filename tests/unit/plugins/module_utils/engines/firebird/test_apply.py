@@ -299,7 +299,7 @@ def test_the_program_behind_debian_s_wrapper_gets_the_password() -> None:
 
 def test_gfix_does_not_run_as_a_user_without_a_name() -> None:
     host = FirebirdHost(a=off(owner=4711))
-    with pytest.raises(ChangeFailed, match=r"user 4711 has no name.*give the password of SYSDBA"):
+    with pytest.raises(ChangeFailed, match=r"user 4711 has no account.*give the password of SYSDBA"):
         run(host, A)
     assert host.server.said == []
 

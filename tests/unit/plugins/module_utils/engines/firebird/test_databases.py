@@ -13,7 +13,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect imp
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird.files import MOST_FILES
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
 
-from ...fakes.fake_firebird import BACKUP, FORCED, READ_ONLY, SHADOW, SHUT, FakeDatabase, FirebirdHost
+from ...fakes.fake_firebird import BACKUP, FORCED, OWNER, READ_ONLY, SHADOW, SHUT, FakeDatabase, FirebirdHost
 from ...fakes.fake_proc import DSYNC, OTHER, PRIVATE, RDWR, SYNC, FakeProcess, as_user
 
 SERVER = "/opt/firebird/bin/firebird"
@@ -27,7 +27,9 @@ def machine(
     """Return a host with the vendor's Firebird and these databases in /data."""
     host = FirebirdHost(*processes, **databases)
     host.files.update({SERVER: "", CONF: conf, "/opt/firebird/databases.conf": aliases})
-    host.commands[(SERVER, "-z")] = "Firebird TCP/IP server version LI-V3.0.11.33637 Firebird 3.0\n"
+    host.commands[(*as_user(OWNER, OWNER), SERVER, "-z")] = (
+        "Firebird TCP/IP server version LI-V3.0.11.33637 Firebird 3.0\n"
+    )
     return host
 
 
@@ -322,7 +324,9 @@ def test_in_a_container_files_are_read_through_its_root_and_nothing_is_run() -> 
     # The inventory names directories of the host.
     host.add(**{f"{root}/data/other.fdb": FakeDatabase()})
     host.files[SERVER] = ""
-    host.commands[(SERVER, "-z")] = "Firebird TCP/IP server version LI-V3.0.11.33637 Firebird 3.0\n"
+    host.commands[(*as_user(OWNER, OWNER), SERVER, "-z")] = (
+        "Firebird TCP/IP server version LI-V3.0.11.33637 Firebird 3.0\n"
+    )
     facts = told(host, "/data")
     assert facts["version"] == "unknown"
     assert facts["settings"]["ServerMode"]["persisted"] == "Classic"
@@ -330,7 +334,9 @@ def test_in_a_container_files_are_read_through_its_root_and_nothing_is_run() -> 
     # A volume is told where the host has it.
     assert set(rows) == {"/data/fb/a.fdb", f"{root}/opt/firebird/security3.fdb"}
     assert (rows["/data/fb/a.fdb"]["running"], rows["/data/fb/a.fdb"]["in_use"]) == ("off", "yes")
-    assert not any(argv[0] == "setpriv" for argv in host.asked)
+    # The stopped server of the host itself reports its version.
+    own = (*as_user(OWNER, OWNER), SERVER, "-z")
+    assert {argv for argv in host.asked if argv[0] == "setpriv" or SERVER in argv} == {own}
 
 
 def test_a_mount_namespace_of_its_own_is_no_other_machine() -> None:
@@ -364,12 +370,25 @@ def test_its_version(said: Any, version: str) -> None:
     host = machine(FakeProcess(50, "/usr/lib/firebird/4.0/bin/firebird"))
     host.files["/usr/lib/firebird/4.0/firebird.conf"] = ""
     host.files["/usr/lib/firebird/4.0/bin/firebird"] = ""
-    host.commands[("/usr/lib/firebird/4.0/bin/firebird", "-z")] = said
+    host.commands[(*as_user(26, 26), "/usr/lib/firebird/4.0/bin/firebird", "-z")] = said
     assert told(host)["version"] == version
+    assert [argv[:3] for argv in host.asked if argv[-1] == "-z"] == [("setpriv", "--reuid=26", "--regid=26")]
     host.uids["/usr/lib/firebird/4.0"] = 150
     before = len(host.asked)
     assert told(host)["version"] == "unknown"
     assert not [argv for argv in host.asked[before:] if argv[-1] == "-z"]
+
+
+def test_the_program_reports_its_version_to_no_command_of_root() -> None:
+    """It would run with root's rights, and with none of the confinement of its service."""
+    roots = machine(FakeProcess(50, SERVER, uid=0))
+    nobodys = machine()
+    nobodys.commands["getent", "passwd", "firebird"] = Result(2, "", "")
+    for host, why in ((roots, "does not run as root"), (nobodys, "user firebird has no account")):
+        facts = told(host)
+        assert facts["version"] == "unknown"
+        assert why in facts["evidence"]["version"]["reason"]
+        assert not [argv for argv in host.asked if argv[-1] == "-z"]
 
 
 def test_debian_has_one_name_and_configuration_for_a_version_running_or_stopped() -> None:

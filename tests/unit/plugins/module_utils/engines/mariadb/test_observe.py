@@ -476,8 +476,28 @@ def test_a_stopped_server_s_program_is_asked_as_its_account() -> None:
     host.stated = {LOG: "0"}
     assert seen(host)["settings"][LOG]["persisted"] == "unknown"
     assert helped(host)[0][:4] == ("setpriv", "--reuid=104", "--regid=110", "--clear-groups")
+    ran = [argv for argv in host.asked if argv[0] == "setpriv"]
+    assert ran[0][:3] == ("setpriv", "--reuid=104", "--regid=110")
+    assert ran[0][-2:] == ("--no-defaults", "--version")
     del host.files["/etc/passwd"]
-    assert seen(host)["settings"][LOG]["persisted"] == "1"
+    found = seen(host)
+    assert (found["version"], found["settings"][LOG]["persisted"]) == ("unknown", "unknown")
+    assert "user and group are unknown" in found["evidence"]["version"]["reason"]
+    assert [argv for argv in host.asked if "--version" in argv or "--help" in argv] == ran
+
+
+def test_the_program_of_a_silent_server_reports_its_version_to_the_server_s_user_alone() -> None:
+    """Started by root, it would have root's rights, and none of the confinement of its service."""
+    host = MariaHost()
+    host.login = "denied"
+    assert seen(host)["version"] == MARIADB
+    ran = [argv for argv in host.asked if "--version" in argv]
+    assert [argv[:4] for argv in ran] == [("setpriv", "--reuid=26", "--regid=27", "--groups=30")]
+    host.files[f"/proc/{PID}/status"] = "Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nGroups:\t0 \n"
+    found = seen(host)
+    assert found["version"] == "unknown"
+    assert "does not run as root" in found["evidence"]["version"]["reason"]
+    assert [argv for argv in host.asked if "--version" in argv] == ran
 
 
 def test_no_program_is_asked_as_root_nor_one_that_others_may_change() -> None:

@@ -371,7 +371,7 @@ def test_in_root_s_own_directory_mssql_conf_runs_as_root() -> None:
     [
         ({HOME: "0:998"}, {HOME: 0o770}, "seen root's directory that others may change .*mode 0770"),
         ({CONF: "0:0"}, {}, "seen a file of user 0 in a directory of user 998.*chown"),
-        ({HOME: "4711:0", CONF: "4711:0"}, {}, "user 4711 has no name"),
+        ({HOME: "4711:0", CONF: "4711:0"}, {}, "user 4711 has no account"),
     ],
 )
 def test_mssql_conf_runs_as_the_owner_of_its_file_or_not_at_all(
