@@ -42,14 +42,17 @@ def statuses(host: Host, paths: Collection[str]) -> dict[str, Status]:
         raise Unobservable(f"who may change {', '.join(paths)} cannot be told: {error}") from error
 
 
-def weakness(host: Host, path: str, owners: Collection[int] = ROOT) -> str:
+def weakness(host: Host, path: str, owners: Collection[int] = ROOT, sticky: bool = False) -> str:
     """Return what lets others than `owners` change what a path leads to, '' where nothing does.
 
     Every directory and link on the way counts. Where access lists are, the group's bits are their
-    mask. Raises Unobservable.
+    mask. `sticky`: a directory on the way with that bit may be writable, because others cannot replace what an
+    owner has in it. Raises Unobservable.
     """
-    for part, status in host.way(path).items():
-        why = _others(part, status.user, status.mode, owners)
+    *way, last = host.way(path).items()
+    for part, status in (*way, last):
+        is_sticky = sticky and part != last[0] and stat.S_ISDIR(status.mode) and status.mode & stat.S_ISVTX
+        why = _others(part, status.user, status.mode & ~_OTHERS if is_sticky else status.mode, owners)
         if why:
             return why
     return ""
@@ -116,13 +119,13 @@ def weak_entry(host: Host, directory: str) -> str:
     return why or next(filter(None, found), "")
 
 
-def weak_future(host: Host, path: str) -> str:
-    """Return what lets others than root change or make what a path leads to, '' if nothing does.
+def weak_future(host: Host, path: str, owners: Collection[int] = ROOT, sticky: bool = False) -> str:
+    """Return what lets others than `owners` change or make what a path leads to, '' if nothing does.
 
-    Raises Unobservable.
+    `sticky`: as in `weakness`. Raises Unobservable.
     """
     if not path.startswith("/"):
         raise Unobservable(f"{path!r}: wanted an absolute path")
     while path != "/" and not look(host, path):
         path = posixpath.dirname(path)
-    return weakness(host, path)
+    return weakness(host, path, owners, sticky)

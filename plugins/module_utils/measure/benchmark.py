@@ -60,7 +60,7 @@ def run(host: Host, made: Plan, busy_allowed: bool) -> list[dict[str, Any]]:
         sizes = [made.size * MIB] * max(made.files(way, max(made.clients)) for way in made.ways)
         files = []
         for place in made.places:
-            directory = opened.enter_context(scratch.directory(place["target"], place["device"]))
+            directory = opened.enter_context(scratch.directory(place["mount"]))
             files.append(opened.enter_context(scratch.files(place["target"], directory, sizes)))
         return [
             {"variant": variant.words, **row}

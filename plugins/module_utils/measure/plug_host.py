@@ -35,7 +35,7 @@ def plan(host: Host, run: str, row: Mapping[str, Any]) -> Job:
     attestations.expect_plain(place["target"] for place in places)
     job = plug_job.make(run, boot_id(host), places, row)
     for mount, place in enumerate(places):
-        with scratch.directory(place["target"], place["device"]) as opened:
+        with scratch.directory(place["mount"]) as opened:
             expect_space(place["target"], os.fstatvfs(opened), _size_on(job, mount))
             _expect_none(place["target"], opened)
     return job
@@ -49,10 +49,13 @@ def begin(host: Host, job: Job, address: tuple[str, int], key: str) -> None:
     if boot_id(host) != job.boot_id:
         raise Refused("the host was restarted since the run was planned; begin again")
     with ExitStack() as stack:
-        places = [
-            stack.enter_context(scratch.directory(target, device))
-            for target, device in zip(job.mounts, job.devices)
-        ]
+        found = find(host, job.mounts)
+        for place, device in zip(found, job.devices):
+            if place["device"] != device:
+                raise Refused(
+                    f"{place['target']}: seen device {place['device']}, wanted {device}: what is mounted there has changed"
+                )
+        places = [stack.enter_context(scratch.directory(place["mount"])) for place in found]
         made: list[tuple[int, str]] = []
         try:
             clients = _clients(job, places, address, key, made)
@@ -129,13 +132,9 @@ def _files(host: Host, job: Job) -> Iterator[dict[int, int]]:
     Raises Refused for one that another user may have written: the content of a commit is no secret.
     """
     found: dict[int, int] = {}
-    # Of another boot a device has another number.
-    devices = [place["device"] for place in find(host, job.mounts)]
     with ExitStack() as stack:
-        places = [
-            stack.enter_context(scratch.directory(target, device))
-            for target, device in zip(job.mounts, devices)
-        ]
+        # Of another boot a device has another number.
+        places = [stack.enter_context(scratch.directory(place["mount"])) for place in find(host, job.mounts)]
         try:
             for client in range(job.clients):
                 with suppress(FileNotFoundError):
@@ -150,7 +149,7 @@ def clean(host: Host, mounts: Sequence[str]) -> list[str]:
     """Take away the files of runs that have ended, and return them. Raises Refused or OSError."""
     gone = []
     for place in find(host, mounts):
-        with scratch.directory(place["target"], place["device"]) as opened:
+        with scratch.directory(place["mount"]) as opened:
             for name in _left(opened):
                 scratch.remove(opened, name)
                 gone.append(f"{place['target'].rstrip('/')}/{name}")

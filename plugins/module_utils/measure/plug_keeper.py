@@ -8,11 +8,12 @@ from __future__ import annotations
 import fcntl
 import os
 import socket
-import stat
 import time
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from ..host import trusted_path
+from ..host.seam import Host
 from . import daemon, plug_log, plug_witness, scratch
 from .limits import Refused
 from .plug_job import Job
@@ -40,15 +41,15 @@ def paths(directory: str, host: str) -> Paths:
 
 
 def start(place: Paths, job: Job, key: str, address: str, port: int) -> None:
-    """Start a witness and return once it listens. Raises Refused or OSError."""
+    """Start a witness and return once it listens. Raises Refused, OSError or Unobservable."""
     if len(key) < 32:
         raise Refused("key: seen a short one; wanted at least 32 letters")
+    _expect_own(os.path.dirname(place.log))
     before = os.umask(0o022)  # os.makedirs has no mode for those above.
     try:
         os.makedirs(os.path.dirname(place.log), mode=0o700, exist_ok=True)
     finally:
         os.umask(before)
-    _expect_own(os.path.dirname(place.log))
     try:
         log = os.open(place.log, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_APPEND, 0o600)
     except FileExistsError:
@@ -96,12 +97,12 @@ def _serve(listener: socket.socket, log: int, job: Job, key: str, place: Paths, 
 
 
 def read(place: Paths) -> plug_log.Log:
-    """Return what was written down. Raises Refused or OSError."""
+    """Return what was written down. Raises Refused, OSError or Unobservable."""
     if not os.path.exists(place.log):
         raise Refused(f"{place.log}: not there: no run was begun with this witness, or it was cleaned away")
+    _expect_own(os.path.dirname(place.log))
     directory = os.open(os.path.dirname(place.log), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        _expect_own(os.path.dirname(place.log), directory)
         log = scratch.open_own(directory, os.path.basename(place.log))
     finally:
         os.close(directory)
@@ -110,7 +111,7 @@ def read(place: Paths) -> plug_log.Log:
 
 
 def stop(place: Paths) -> bool:
-    """End the witness and take its log away; tell whether there was one. Raises Refused or OSError."""
+    """End the witness and take its log away; tell whether there was one. Raises Refused, OSError or Unobservable."""
     if not os.path.exists(place.log):
         return False
     _expect_own(os.path.dirname(place.log))
@@ -129,16 +130,16 @@ def stop(place: Paths) -> bool:
     return True
 
 
-def _expect_own(directory: str, descriptor: int | None = None) -> None:
-    """Raise Refused where others could put a log of theirs, or a link. Raises OSError.
+def _expect_own(directory: str) -> None:
+    """Raise Refused if others could put a log of theirs, or a link, or exchange a directory above. Raises Unobservable.
 
-    `descriptor`: of the directory, if it is open already.
+    What is checked stays so: nobody but root and this user can change it.
     """
-    status = os.stat(directory if descriptor is None else descriptor)
-    if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    why = trusted_path.weak_future(Host(), directory, {0, os.geteuid()}, sticky=True)
+    if why:
         raise Refused(
-            f"{directory}: seen owner {status.st_uid} and mode {stat.S_IMODE(status.st_mode):o}, wanted a directory"
-            " of this user that nobody else may write: name another, it is made"
+            f"{directory}: {why}; wanted a directory that only this user and root can change, and all above it. Fix: set"
+            " durable_witness_directory to another one, which is made"
         )
 
 

@@ -87,7 +87,7 @@ def run(
     rows = []
     with scratch.signals_end():
         for place in places:
-            with scratch.directory(place["target"], place["device"]) as opened:
+            with scratch.directory(place["mount"]) as opened:
                 names = [leaf["name"] for leaf in place["leaves"]]
                 quiet = watch(host, names, limits.seconds, lambda: _wait(WATCH))
                 for pattern in patterns:

@@ -21,6 +21,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Callable
 
+from ..host.mount_api import change
+from ..host.mountinfo import Mount
 from .limits import MIB, Refused, expect_space
 
 PREFIX = ".durable-scratch-"
@@ -28,24 +30,15 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 @contextmanager
-def directory(target: str, device: str) -> Iterator[int]:
-    """Open the directory on which the superblock `device` (`major:minor`) is mounted.
-
-    Raises Refused where something else, or nothing, is mounted there now.
-    """
+def directory(mount: Mount) -> Iterator[int]:
+    """Open the directory on which a mount lies. Raises Refused if another mount, or none, is there by now."""
     try:
-        descriptor = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with change.opened(mount) as (held, _now):
+            descriptor = os.open(f"/proc/self/fd/{held}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
-        raise Refused(
-            f"{target}: {error.strerror}; wanted a directory on which a file system is mounted"
-        ) from error
+        why = "" if error.errno == errno.ESTALE else "; wanted a directory on which a file system is mounted"
+        raise Refused(f"{mount.target}: {error.strerror}{why}") from error
     try:
-        seen = os.fstat(descriptor).st_dev
-        number = f"{os.major(seen)}:{os.minor(seen)}"
-        if number != device:
-            raise Refused(
-                f"{target}: seen device {number}, wanted {device}: what is mounted there has changed"
-            )
         yield descriptor
     finally:
         os.close(descriptor)

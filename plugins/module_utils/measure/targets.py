@@ -21,7 +21,8 @@ _REDUNDANT = ("md", "dm", "multipath", "unknown")
 
 
 def find(host: Host, targets: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the facts of the mounts at these paths, each with `leaves`: the facts of its disks.
+    """Return the facts of the mounts at these paths, each with `mount`, its line of the mount table, and `leaves`,
+    the facts of its disks.
 
     Raises Refused, before anything is written, for a path where nothing is mounted and for a stack whose
     disks are not known: what reaches them could not be counted.
@@ -32,19 +33,20 @@ def find(host: Host, targets: Sequence[str]) -> list[dict[str, Any]]:
         here = [found for found in reader.superblocks() if found.hidden_in is None]
     except (Unobservable, ValueError) as error:
         raise Refused(f"/proc/self/mountinfo: {error}") from error
-    by_target = {mount.target: found for found in here for mount in found.mounts}
+    by_target = {mount.target: (found, mount) for found in here for mount in found.mounts}
     places = []
     for target in dict.fromkeys(targets):
         if target not in by_target:
             raise Refused(f"{target}: {reader.absent(target)}; wanted one of {', '.join(sorted(by_target))}")
-        facts = reader.collect(by_target[target])
+        found, mount = by_target[target]
+        facts = reader.collect(found)
         if facts["disks"] == UNKNOWN or not facts["disks"] or nfs.is_nfs(facts["fstype"]):
             why = facts["evidence"]["disks"]["reason"] or "no disk of this host lies below it"
             raise Refused(
                 f"{target}: its disks are not known ({why}); wanted layers that the facts understand"
             )
         leaves = [disks.with_power_on(leaf) for leaf in disks.collect_all(facts["disks"])]
-        places.append({**facts, "target": target, "leaves": leaves})
+        places.append({**facts, "target": target, "mount": mount, "leaves": leaves})
     return places
 
 

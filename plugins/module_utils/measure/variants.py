@@ -245,9 +245,13 @@ def _mount_of(host: Host, place: dict[str, Any]) -> Mount:
         mounts = visible(parse_mountinfo(host.read("/proc/self/mountinfo")))
     except (Unobservable, ValueError) as error:
         raise ChangeFailed(f"/proc/self/mountinfo: {error}") from error
-    found = [mount for mount in mounts if (mount.target, mount.device) == (place["target"], place["device"])]
+    assessed = place["mount"]
+    names = (assessed.number, assessed.device, assessed.target)
+    found = [mount for mount in mounts if (mount.number, mount.device, mount.target) == names]
     if not found:
-        raise ChangeFailed(f"{place['target']}: seen nothing mounted there any more")
+        raise ChangeFailed(
+            f"{place['target']}: the mount that was assessed is not there any more. Fix: run again"
+        )
     if found[0].read_only_by_itself:
         raise ChangeFailed(f"{place['target']}: mounted read-only; wanted one that can be written")
     return found[0]

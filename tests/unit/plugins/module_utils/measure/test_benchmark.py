@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.host.mountinfo import Mount
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     ChangeFailed,
     Result,
@@ -32,7 +33,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.measure.variants im
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fake_host import FakeHost
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import SmallHost
 
-from .test_scratch import device_of
+from .test_scratch import mount_of
 
 ROW = {
     "mounts": ["/srv/pgdata"],
@@ -68,6 +69,7 @@ def place(**changes: Any) -> dict[str, Any]:
     """Return a mount on that disk."""
     return {
         "target": "/srv",
+        "mount": Mount("8:1", "/", "/srv", (), "ext4", "/dev/sda1", (), number="30"),
         "barrier": "on",
         "device": "8:1",
         "fstype": "ext4",
@@ -327,6 +329,16 @@ class TestVariants:
         ):
             host.deaf = True
 
+    def test_another_mount_of_the_device_is_not_changed(self) -> None:
+        """It is at the same path by now, as the owner of a directory above can arrange."""
+        host = Kernel()
+        assessed = place()["mount"]._replace(number="29")
+        for tried in TRIED[1:]:
+            changed = variants.in_force(host, [place(mount=assessed)], tried)
+            with pytest.raises(ChangeFailed, match="assessed is not there"), changed:
+                pass
+        assert host.mutations == []
+
     def test_as_it_is_changes_nothing(self) -> None:
         host = Kernel()
         with variants.in_force(host, [place()], Variant(AS_IT_IS)):
@@ -434,7 +446,7 @@ def test_a_run_measures_each_combination_on_all_mounts_and_leaves_nothing(tmp_pa
     here = []
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
-        here.append(place(target=str(tmp_path / name), device=device_of(tmp_path)))
+        here.append(place(target=str(tmp_path / name), mount=mount_of(tmp_path / name)))
     ways = [planned.Way("direct_dsync"), planned.Way("append_fsync")]
     made = planned.Plan(here, ways, [1, 2], [Variant(AS_IT_IS)], 2, 1, 50000)
     rows = benchmark.run(host, made, busy_allowed=True)
@@ -454,7 +466,7 @@ def test_a_run_measures_each_combination_on_all_mounts_and_leaves_nothing(tmp_pa
 
 
 def test_clients_that_share_a_log_take_the_room_of_one(tmp_path: Path) -> None:
-    here = place(target=str(tmp_path), device=device_of(tmp_path))
+    here = place(target=str(tmp_path), mount=mount_of(tmp_path))
     made = planned.Plan([here], [planned.Way("group_osync", 1)], [3], [Variant(AS_IT_IS)], 2, 1, 64)
     seen: list[int] = []
 

@@ -31,7 +31,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage import cach
 from ..fakes.fake_host import Killed
 from ..fakes.small_host import BigHost, FakeMount, SmallHost
 from .test_benchmark import ROW, FioHost
-from .test_scratch import device_of
+from .test_scratch import mount_of
 
 OFF = Variant(CACHE_OFF, "write_cache", "disabled")
 MOUNTS = {"sata": "/srv/pgdata", "virtio": "/srv/maria", "scsi": "/srv/sas"}
@@ -190,7 +190,7 @@ def test_a_run_that_a_signal_ends_puts_the_cache_back(
         os.kill(os.getpid(), signal.SIGTERM)
 
     monkeypatch.setattr(grouped, "measure", measure)
-    place = {**find(host, ["/srv/pgdata"])[0], "target": str(tmp_path), "device": device_of(tmp_path)}
+    place = {**find(host, ["/srv/pgdata"])[0], "target": str(tmp_path), "mount": mount_of(tmp_path)}
     made = planned.Plan([place], [planned.Way(grouped.PATTERN, 1)], [1], [OFF], 30, 1, 50000)
     with pytest.raises(Ended):
         benchmark.run(host, made, busy_allowed=True)

@@ -38,7 +38,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.measure.patterns im
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.plug_job import Job, Losses
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fake_host import FakeHost
 
-from .test_scratch import device_of
+from .test_scratch import mount_of
 
 RUN = "0123456789abcdef"
 KEY = "k" * 48
@@ -54,7 +54,7 @@ PERSON = 1000
 
 def small_job(path: Path, **changes: Any) -> Job:
     """Return a job on one directory, with two clients."""
-    place = {"target": str(path), "device": device_of(path)}
+    place = {"target": str(path), "device": mount_of(path).device}
     row = {**ROW, "patterns": ["dsync", "append_fsync"], "clients": 2, **changes}
     return plug_job.make(RUN, "boot-1", [place], row)
 
@@ -95,7 +95,8 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHost]:
     made.files["/proc/sys/kernel/random/boot_id"] = "boot-1\n"
 
     def find(_host: Any, targets: Any) -> list[dict[str, Any]]:
-        return [{"target": target, "device": device_of(Path(target))} for target in targets]
+        mounts = [mount_of(Path(target)) for target in targets]
+        return [{"target": mount.target, "device": mount.device, "mount": mount} for mount in mounts]
 
     monkeypatch.setattr(plug_host, "find", find)
     monkeypatch.setattr(plug_keeper, "_PATIENCE", 5.0)
@@ -491,9 +492,37 @@ class TestHost:
             plug_keeper.stop,
             lambda _: plug_keeper.start(place, job, KEY, "127.0.0.1", 1),
         ):
-            with pytest.raises(Refused, match=f"mode {mode:o}, wanted a directory of this user"):
+            with pytest.raises(Refused, match=f"has mode {mode:04o}; wanted a directory"):
                 act(place)
         assert not (tmp_path / "precious").exists()
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+    @pytest.mark.parametrize("harm", [lambda top: os.chown(top, PERSON, 0), lambda top: top.chmod(0o777)])
+    def test_nor_below_a_directory_that_others_may_exchange(
+        self, tmp_path: Path, harm: Callable[[Path], Any]
+    ) -> None:
+        """The user renames the directory of the witness, and puts one with a log of theirs in its place."""
+        top, kept = tmp_path / "top", tmp_path / "top/kept"
+        kept.mkdir(mode=0o700, parents=True)
+        job, place = small_job(tmp_path), plug_keeper.paths(str(kept), "db1")
+        Path(place.log).write_bytes(plug_witness.first_line(job))
+        assert plug_keeper.read(place).job == job
+        harm(top)
+        new = plug_keeper.paths(f"{top}/new/one", "db1")
+        for act in (
+            lambda: plug_keeper.read(place),
+            lambda: plug_keeper.stop(place),
+            lambda: plug_keeper.start(new, job, KEY, "127.0.0.1", 1),
+        ):
+            with pytest.raises(Refused, match=f"{top} (belongs to user {PERSON}|has mode 0777); wanted"):
+                act()
+        assert os.listdir(top) == ["kept"]
+
+    def test_begins_on_no_mount_but_the_one_that_was_assessed(self, tmp_path: Path, host: FakeHost) -> None:
+        job = plug_host.plan(host, RUN, {**ROW, "mounts": [str(tmp_path)]})
+        with pytest.raises(Refused, match="wanted 0:0: what is mounted there has changed"):
+            plug_host.begin(host, job._replace(devices=("0:0",)), ("127.0.0.1", 1), KEY)
+        assert os.listdir(tmp_path) == []
 
     def test_files_that_a_cut_left_are_cleaned_and_no_others(self, tmp_path: Path, host: FakeHost) -> None:
         (tmp_path / f".durable-plug-{RUN}-0").touch()

@@ -22,7 +22,7 @@ from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.sm
     Traced,
 )
 
-from .test_scratch import device_of
+from .test_scratch import mount_of
 
 
 def leaf(
@@ -166,7 +166,7 @@ def test_a_run_writes_counts_and_leaves_nothing(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(prove, "WATCH", 0.01)
     place = {
         "target": str(tmp_path),
-        "device": device_of(tmp_path),
+        "mount": mount_of(tmp_path),
         "fstype": "ext4",
         "stack": [{"type": "disk"}],
         "leaves": [leaf(fua="unsupported")],

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.host.mountinfo import Mount, by_id
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import scratch
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import (
     MIB,
@@ -22,11 +23,16 @@ from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits impo
     number,
 )
 
+from ..fakes.real_mounts import ext4, mounted, needs_mounts, sh
 
-def device_of(path: Path) -> str:
-    """Return the number of the file system that holds a path."""
-    seen = os.stat(path).st_dev
-    return f"{os.major(seen)}:{os.minor(seen)}"
+
+def mount_of(path: Path) -> Mount:
+    """Return the mount on which a directory lies, as if that were its mount point."""
+    place = os.open(path, os.O_PATH)
+    lines = Path(f"/proc/self/fdinfo/{place}").read_text("ascii").split("\n")
+    os.close(place)
+    number = next(line.split()[1] for line in lines if line.startswith("mnt_id:"))
+    return by_id(Path("/proc/self/mountinfo").read_text("utf-8"))[number]._replace(target=str(path))
 
 
 def space(free: int, whole: int, read_only: bool = False) -> Any:
@@ -36,7 +42,7 @@ def space(free: int, whole: int, read_only: bool = False) -> Any:
 
 
 def test_files_are_written_in_full_for_their_owner_and_gone_at_the_end(tmp_path: Path) -> None:
-    with scratch.directory(str(tmp_path), device_of(tmp_path)) as place:
+    with scratch.directory(mount_of(tmp_path)) as place:
         with scratch.files(str(tmp_path), place, [MIB + 5, 0]) as descriptors:
             assert [os.fstat(one).st_size for one in descriptors] == [MIB + 5, 0]
             assert {stat.S_IMODE(os.fstat(one).st_mode) for one in descriptors} == {0o600}
@@ -45,7 +51,7 @@ def test_files_are_written_in_full_for_their_owner_and_gone_at_the_end(tmp_path:
 
 
 def test_they_are_gone_after_a_failure_and_after_a_signal_too(tmp_path: Path) -> None:
-    with scratch.directory(str(tmp_path), device_of(tmp_path)) as place:
+    with scratch.directory(mount_of(tmp_path)) as place:
         with pytest.raises(KeyError), scratch.files(str(tmp_path), place, [10]):
             raise KeyError
         with (
@@ -65,7 +71,7 @@ def test_a_file_that_could_not_be_filled_is_gone_too(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(scratch, "fill", full)
     with (
-        scratch.directory(str(tmp_path), device_of(tmp_path)) as place,
+        scratch.directory(mount_of(tmp_path)) as place,
         pytest.raises(OSError, match="No space"),
         scratch.files(str(tmp_path), place, [10]),
     ):
@@ -89,16 +95,33 @@ def test_only_what_a_killed_run_left_is_swept(tmp_path: Path) -> None:
     os.close(place)
 
 
-def test_another_file_system_or_a_link_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="wanted 0:0"), scratch.directory(str(tmp_path), "0:0"):
-        pass
-    link = tmp_path / "link"
+def test_a_link_or_a_file_is_refused(tmp_path: Path) -> None:
+    link, file = tmp_path / "link", tmp_path / "file"
     link.symlink_to(tmp_path)
-    with (
-        pytest.raises(Refused, match="wanted a directory"),
-        scratch.directory(str(link), device_of(tmp_path)),
-    ):
-        pass
+    file.touch()
+    for path in (link, file, tmp_path / "none"):
+        mount = mount_of(tmp_path)._replace(target=str(path))
+        with pytest.raises(Refused, match="wanted a directory"), scratch.directory(mount):
+            pass
+
+
+@needs_mounts
+def test_another_mount_of_the_same_file_system_is_refused(tmp_path: Path) -> None:
+    """The owner of a directory above exchanges it: the device is the same, the place is another one's."""
+    with ext4(tmp_path) as target:
+        assessed = mounted(target)
+        with scratch.directory(assessed) as place:
+            assert os.path.samestat(os.fstat(place), target.stat())
+        other = tmp_path / "other/mnt"
+        other.mkdir(parents=True)
+        sh('mount --bind "$1" "$2"', target, other)
+        target.parent.rename(tmp_path / "moved")
+        other.parent.rename(target.parent)
+        assert mounted(target).device == assessed.device
+        why = f"expected mount {assessed.number} .*exchanged"
+        with pytest.raises(Refused, match=why), scratch.directory(assessed):
+            pass
+        assert [path.name for path in target.iterdir()] == ["lost+found"]
 
 
 def test_a_name_that_is_taken_is_not_written_to(tmp_path: Path) -> None:
