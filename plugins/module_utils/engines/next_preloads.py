@@ -9,6 +9,7 @@ import re
 
 from ..host import boot_environment, bounded_read, named_by, system_conf, unit_lines, units
 from ..host.observation import Observation, unknown
+from ..host.process_context import look
 from ..host.processes import breaks_fsync
 from ..host.seam import Host, Unobservable
 
@@ -33,16 +34,17 @@ def find(host: Host, root: str, unit: units.Unit | None) -> Observation | None:
 
 
 def _of_file(host: Host, root: str) -> list[tuple[str, str]]:
-    if not host.exists(root + _FILE if root else host.resolve(_FILE)):
+    if not root and not host.exists(host.resolve(_FILE)):
         return []
+    # A root directory is named by the user of its processes, and is only followed with the rights of that user.
     with named_by.one(host, host.named_by if root else None):
         text = bounded_read.read(host, _FILE, root) or ""
-    return [
-        (library, f"{_FILE} line {number}")
-        for number, line in enumerate(text.split("\n"), 1)
-        for library in re.split(r"[:\s]+", line.partition("#")[0])
-        if _breaks(host, root, library)
-    ]
+        return [
+            (library, f"{_FILE} line {number}")
+            for number, line in enumerate(text.split("\n"), 1)
+            for library in re.split(r"[:\s]+", line.partition("#")[0])
+            if _breaks(host, root, library)
+        ]
 
 
 def _of_unit(host: Host, unit: units.Unit) -> list[tuple[str, str]]:
@@ -59,7 +61,7 @@ def _of_unit(host: Host, unit: units.Unit) -> list[tuple[str, str]]:
 def _breaks(host: Host, root: str, library: str) -> bool:
     """Tell whether a library makes fsync do nothing. ld.so goes on without one that is not there."""
     is_plain = library.startswith("/") and "$" not in library
-    return breaks_fsync(library) and (not is_plain or host.exists(root + library))
+    return breaks_fsync(library) and (not is_plain or look(host, library, root))
 
 
 def _source(host: Host, unit: units.Unit) -> str:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import posixpath
 import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -147,6 +148,13 @@ def look(host: Host, path: str, root: str = "") -> bool:
 def resolve(host: Host, root: str, path: str) -> str:
     """Return where a path lies inside `root`, links followed. Raises Unobservable as look does."""
     return host.locate(path, root).path
+
+
+def link_target(host: Host, path: str) -> str | None:
+    """Return where a path leads if it is a link itself, None if not. Raises Unobservable as look does."""
+    above, name = posixpath.split(path)
+    target = host.locate(path).path
+    return target if target != posixpath.join(host.locate(above).path, name) else None
 
 
 def translate(path: str, theirs: Iterable[Mount], ours: Iterable[Mount]) -> str | None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ...enforce import ownership
 from ...host import bounded_read
 from ...host.paths import normal
+from ...host.process_context import link_target
 from ...host.seam import ChangeFailed, Host, Unobservable
 from ...host.textfile import Malformed
 from . import my_cnf, options, owners, versions
@@ -248,11 +249,9 @@ def _existing(seen: Sight, path: str, planned: Mapping[str, str]) -> Groups:
 
 
 def _expect_no_link(host: Host, path: str) -> None:
-    try:
-        target = host.link(path)
-    except Unobservable:
-        return
-    raise ValueError(f"seen a link to {target}; wanted nothing, or the file that was written here")
+    target = link_target(host, path)
+    if target is not None:
+        raise ValueError(f"seen a link to {target}; wanted nothing, or the file that was written here")
 
 
 def _own(seen: Sight) -> list[str]:

@@ -16,6 +16,7 @@ from ...enforce.arguments import Arguments
 from ...enforce.change import Change, each, expect_some, verify
 from ...host import confined, named_by
 from ...host.observation import UNKNOWN
+from ...host.process_context import look
 from ...host.processes import argv_of
 from ...host.seam import ChangeFailed, Host, Unobservable
 from ...host.textfile import without_content
@@ -365,7 +366,7 @@ def _initdb(host: Host, cluster: Cluster, login: Login | None) -> list[str]:
         places = [f"/usr/lib/postgresql/{version}/bin", f"/usr/pgsql-{version}/bin", "/usr/bin"]
     for place in places:
         program = posixpath.join(place, "initdb")
-        if host.exists(program):
+        if look(host, program):
             return confined.command(
                 host, confined.account(host, uid), [program, "--sync-only", "-D", cluster.data]
             )

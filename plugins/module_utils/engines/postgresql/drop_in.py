@@ -8,7 +8,8 @@ from __future__ import annotations
 import posixpath
 
 from ...enforce import ownership
-from ...host.seam import ChangeFailed, Host, Unobservable
+from ...host.process_context import link_target
+from ...host.seam import ChangeFailed, Host
 from ...host.textfile import MARK, Line, insert, is_marked, remove
 from . import cluster as postgresql_cluster
 from . import conf
@@ -119,11 +120,7 @@ def _places(files: Files, config: str) -> list[str]:
 
 def _expect_free(files: Files, path: str, existing: dict[str, dict[str, str]]) -> None:
     """Raise ValueError where something of somebody else's is at our place."""
-    try:
-        files.host.link(path)
-        is_link = True
-    except Unobservable:
-        is_link = False
+    is_link = link_target(files.host, path) is not None
     if is_link or (path not in existing and files.read(path) is not None):
         what = "a link" if is_link else "a file that is not ours"
         raise ValueError(f"{path}: seen {what}; wanted nothing, or the file that was written here; move it")

@@ -13,13 +13,22 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines import config_writes, others
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import (
+    config_writes,
+    next_preloads,
+    others,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import statements
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.others import Change, Text
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import statements as pg
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.start_commands import Commands
-from ansible_collections.durable.dbhost.plugins.module_utils.host import our_paths, system_conf, tmpfiles_d
+from ansible_collections.durable.dbhost.plugins.module_utils.host import (
+    named_by,
+    our_paths,
+    system_conf,
+    tmpfiles_d,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.host.foreign import Identity
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Result, Unobservable
 
@@ -999,6 +1008,28 @@ def test_ld_so_preload_acts_at_the_next_start_of_any_server(text: str, found: bo
     if found:
         assert evidence["next_preloads"]["source"].startswith("/etc/ld.so.preload line ")
         assert evidence.get("preloads", {"value": "none"})["value"] == "none"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as others")
+def test_an_ld_so_preload_below_a_root_directory_is_followed_with_the_rights_of_its_user() -> None:
+    """A user can have a root directory, in which links lead out of it, or to what only root can reach."""
+    with tempfile.TemporaryDirectory(dir="/srv") as name:
+        top, eve = Path(name), Identity(65534, 65534, ())
+        root, outside = top / "root", top / "outside"
+        for directory in (root / "etc", root / "own", root / "roots", outside):
+            directory.mkdir(parents=True)
+            (directory / "libeatmydata.so").touch()
+        (root / "leads-out").symlink_to(outside)
+        top.chmod(0o755)
+        (root / "roots").chmod(0o700)
+        values = {}
+        for way in ("own", "roots", "leads-out"):
+            (root / "etc/ld.so.preload").write_text(f"/{way}/libeatmydata.so\n")
+            host = Host()
+            with named_by.one(host, eve):
+                found = next_preloads.find(host, str(root), None)
+            values[way] = found.value if found else None
+    assert values == {"own": "/own/libeatmydata.so", "roots": "unknown", "leads-out": "unknown"}
 
 
 def test_an_ld_so_preload_that_cannot_be_read_is_unknown() -> None:
