@@ -308,6 +308,20 @@ def test_a_timer_that_fires_during_disarming_is_reported_as_fired(
     assert host.exists(our_paths.UNDO_FIRED)
 
 
+def test_a_file_that_a_killed_rollback_restored_is_not_reported_as_changed_by_another_program() -> None:
+    host = settled("strict")
+    before = boot(host)
+    change(host, steps_of(host, "disposable"))
+    found = journal.read(host)
+    assert found is not None
+    last = found.entries[-1]
+    assert last.before is not None
+    host.files[last.path] = last.before
+    assert put_back.put_back(host, NOW) == 0
+    assert boot(host) == before
+    assert "could not" not in installed.look(host).said
+
+
 def test_a_removed_file_is_restored_with_its_mode() -> None:
     host = settled("strict")
     host.files["/etc/example.conf"], host.modes["/etc/example.conf"] = "secret\n", 0o600
@@ -452,6 +466,26 @@ def test_while_a_run_holds_the_host_it_is_neither_put_back_nor_disarmed(monkeypa
     waited.clear()
     assert put_back.main() == 0
     assert installed.look(host).state == installed.FIRED
+
+
+def test_a_full_run_directory_does_not_prevent_the_rollback(monkeypatch: Any) -> None:
+    """A database's user can fill /run, and then the text of the lock cannot be written."""
+    host = settled("strict")
+    before = boot(host)
+    change(host, steps_of(host, "disposable"))
+    hold = host.hold
+
+    def full(path: str, tell: Any, is_text_needed: bool = True) -> Any:
+        if is_text_needed:
+            raise ChangeFailed(f"{path}: No space left on device")
+        return hold(path, tell, is_text_needed)
+
+    monkeypatch.setattr(host, "hold", full)
+    monkeypatch.setattr(put_back, "Host", lambda: host)
+    waits = iter([None])
+    monkeypatch.setattr(put_back, "wait", lambda *_given: next(waits))
+    assert put_back.main() == 0
+    assert boot(host) == before
 
 
 def test_in_emergency_mode_the_root_is_made_writable_first_and_the_boot_goes_on_last() -> None:
