@@ -229,6 +229,21 @@ def test_a_file_of_passwords_is_closed_before_it_is_written() -> None:
     assert host.modes[UPSMON] == 0o640
 
 
+def test_a_monitor_that_restarts_repeatedly_fails_the_run() -> None:
+    """It is active at each check, each time as another process."""
+
+    class Restarting(NutHost):
+        """A host whose monitor has another process at each check after its restart."""
+
+        def _shown(self, name: str) -> str:
+            if self.began.get(name, 0) > 100:
+                self.pids[name] += 1
+            return super()._shown(name)
+
+    with pytest.raises(ChangeFailed, match="starting again and again"):
+        run(Restarting(), GUARD)
+
+
 def test_a_monitor_that_has_not_read_its_file_is_restarted() -> None:
     host = NutHost()
     run(host, GUARD)
