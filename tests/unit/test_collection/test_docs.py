@@ -15,6 +15,7 @@ import yaml
 
 from ansible_collections.durable.dbhost.plugins.module_utils import catalog
 from ansible_collections.durable.dbhost.plugins.module_utils.attestations import CLAIMS
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import restart
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import (
     assessment,
     chosen_layers,
@@ -25,7 +26,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy import (
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import render
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements import Requirement
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import Setting
-from ansible_collections.durable.dbhost.plugins.module_utils.storage import platforms
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import boot_faults, platforms
 from ansible_collections.durable.dbhost.plugins.plugin_utils import variables
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fleet import captured
 
@@ -60,6 +61,21 @@ def table(path: str, first: str) -> list[list[str]]:
 def words(cell: str) -> list[str]:
     """Return the names of a cell that lists some."""
     return [word.strip() for word in cell.split(",") if word.strip()]
+
+
+def test_each_fault_of_the_next_boot_is_a_setting_of_the_report() -> None:
+    (cell,) = [row[1] for row in table("docs/report.md", "key | meaning") if row[0] == "setting"]
+    listed = cell.partition("(storage.md#what-stops-the-next-boot) (")[2].partition(")")[0]
+    assert sorted(words(listed)) == sorted(boot_faults.FAULTS)
+    rows = table("docs/storage.md", "setting | what is wrong")
+    assert {row[0] for row in rows} - {""} == set(boot_faults.FAULTS)
+
+
+def test_how_long_a_run_waits_for_a_restarted_server() -> None:
+    text = " ".join((ROOT / "docs/engines.md").read_text(encoding="utf-8").split())
+    assert f"the run checks up to {restart._LOOKS} times, a second after each check" in text
+    assert f"stays so for {restart._STEADY} checks" in text
+    assert f"may take {restart._MARGIN / 60:g} minutes more than the unit gives to a stop" in text
 
 
 def test_the_verdicts_are_listed_worst_first_with_those_that_fail() -> None:

@@ -9,13 +9,16 @@ import functools
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.host_kinds import (
     KINDS,
     PROFILES,
     Kind,
     Reached,
     reach,
+    settled,
 )
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.runs import NOW, attested
 
 from .test_docs import ROOT
 
@@ -82,3 +85,32 @@ def test_its_owner_is_told_what_the_report_asks_for(kind: Kind) -> None:
 def test_a_promise_of_people_is_never_called_durable(kind: Kind) -> None:
     for seen in of(kind).values():
         assert seen.attested == seen.alone if not seen.claims else seen.attested != "durable"
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "verdict"),
+    [
+        ("RAID volume, no tool", "host", "attested"),
+        ("its tool says the battery has failed", "host", "drifted"),
+        ("its tool says the battery has failed", "disk", "attested"),
+        ("and the controller is told to write back all the same", "disk", "at_risk"),
+    ],
+)
+def test_which_attestation_counts_for_a_raid_volume(name: str, target: str, verdict: str) -> None:
+    """As docs/platforms.md and docs/hosts.md say it."""
+    (kind,) = [kind for kind in KINDS if kind.name == name]
+    facts = collect(kind.make(), NOW)
+    (disk,) = [disk["id"] for disk in facts["disks"] if disk["kind"] == "raid_volume"]
+    word = (
+        attested("host_honours_flush") if target == "host" else attested("power_loss_protection", target=disk)
+    )
+    assert settled(kind.make(), "flush", [word])["verdict"] == verdict
+
+
+def test_the_pages_say_which_attestation_counts_for_a_raid_volume() -> None:
+    platforms = " ".join((ROOT / "docs/platforms.md").read_text(encoding="utf-8").split())
+    assert (
+        "It counts for a RAID volume, unless the tool of its controller reports that a power cut" in platforms
+    )
+    hosts = " ".join((ROOT / "docs/hosts.md").read_text(encoding="utf-8").split())
+    assert "`power_loss_protection` of the volume itself still counts" in hosts

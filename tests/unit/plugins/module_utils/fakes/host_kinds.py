@@ -80,7 +80,7 @@ class _Shown(FakeDisk):
 def reach(kind: Kind, profile: str) -> Reached:
     """Return what a host of a kind comes to by a profile."""
     before = look(kind.make(), profile, mounts=[DATA])
-    alone = found = _settled(kind.make(), profile, [])
+    alone = found = settled(kind.make(), profile, [])
     words = {word["claim"]: word for word in kind.words}
     while True:
         asked = [need["attest"] for need in found["requirements"] if need["attest"]]
@@ -88,9 +88,9 @@ def reach(kind: Kind, profile: str) -> Reached:
         if not new:
             break
         words |= new
-        found = _settled(kind.make(), profile, list(words.values()))
+        found = settled(kind.make(), profile, list(words.values()))
     if not words.keys() - {word["claim"] for word in kind.words} and kind.words:
-        found = _settled(kind.make(), profile, list(words.values()))
+        found = settled(kind.make(), profile, list(words.values()))
     claims = dict.fromkeys(word["claim"] for word in words.values())
     return Reached(before["verdict"], alone["verdict"], found["verdict"], tuple(claims))
 
@@ -100,7 +100,8 @@ def _filled(text: str) -> dict[str, str]:
     return {**entry, "by": "A. Person", "reason": entry["reason"] or "looked at it"}
 
 
-def _settled(host: SmallHost, profile: str, words: list[dict[str, str]]) -> dict[str, Any]:
+def settled(host: SmallHost, profile: str, words: list[dict[str, str]]) -> dict[str, Any]:
+    """Return the assessment of a host after a run and a reboot, with these attestations."""
     given: dict[str, Any] = {"mounts": [DATA], "attestations": words}
     enforce(host, look(host, profile, **given))
     host.reboot()
