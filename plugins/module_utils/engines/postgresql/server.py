@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A PostgreSQL server that runs: queried through psql, as the user as whom the server runs.
 
-The login is that of its socket (peer): no password is known here, and none is requested. With -X, psql loads
-nothing of that user's; one that root alone can change is enough, for it knows all servers since 9.2.
+The login is that of its socket (peer), at which only a process of that user may listen: no password is known here, and
+none is offered. With -X, psql loads nothing of that user's; one that root alone can change is enough, for it knows all
+servers since 9.2.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ _VERSIONS = (
 )
 _SYSTEMS_PSQL = "/usr/bin/psql"
 _PID_FILE = "postmaster.pid"
+#: A path at which nothing is, and root alone can put something. psql complains of /dev/null.
+_NO_FILE = "/nonexistent"
 #: Its lines, from 1: miscadmin.h of PostgreSQL 10 to 17.
 _PORT_LINE, _SOCKET_LINE = 4, 5
 #: Names are looked up where nobody but the superuser can put functions of his own.
@@ -239,4 +242,7 @@ def command(host: Host, login: Login, pid: int | None = None) -> list[str]:
             f"{path}: its socket {socket!r} has a comma. Fix: unix_socket_directories without one"
         )
     psql = [login.psql, "-XAtqw", "-v", "ON_ERROR_STOP=1", "-h", socket, "-p", port, "-d", "postgres"]
-    return confined.command(host, confined.account(host, login.uid), psql)
+    # In a directory such as /tmp, another user's process may listen: libpq asks the kernel whose it is before it sends a
+    # word, and no password of ~/.pgpass is offered.
+    variables = {"PGREQUIREPEER": login.user, "PGPASSFILE": _NO_FILE}
+    return confined.command(host, confined.account(host, login.uid), psql, variables)

@@ -36,6 +36,7 @@ MAIN = "port = 5432\ninclude_dir = 'conf.d'\n"
 PID_FILE = "50\n/data/pg\n1795201043\n5432\n/run/postgresql\n\n  1 2\nready   \n"
 #: The user of every process.
 AS_POSTGRES = as_user(26, 26)
+VARIABLES = ["env", "PGPASSFILE=/nonexistent", "PGREQUIREPEER=postgres"]
 REFUSED = 'psql: error: FATAL:  Peer authentication failed for user "postgres"\n'
 
 
@@ -135,7 +136,7 @@ class FakePostgresql(ProcHost):
         if argv[0] != "setpriv":
             return super().run(argv, timeout)
         self.asked.append(tuple(argv))
-        assert argv[:-1] == [*AS_POSTGRES, *PSQL, "-c", postgresql_server._PATH, "-c"]
+        assert argv[:-1] == [*AS_POSTGRES, *VARIABLES, *PSQL, "-c", postgresql_server._PATH, "-c"]
         if argv[-1] == postgresql_server._NAMES_SQL:
             return Result(0, json.dumps({"roles": self.roles, "databases": ["postgres", "d"]}), self.refused)
         assert argv[-1] == postgresql_server._SQL
@@ -155,7 +156,8 @@ class FakePostgresql(ProcHost):
             if self.state.get("fsync", "on") == "on" and (not self.state or "checkpoint" in self.done):
                 self.dirty.discard("fsync")
             return
-        assert argv[len(AS_POSTGRES) : -2] == [*PSQL, "-c", "SET default_transaction_read_only = off"], argv
+        setting = "SET default_transaction_read_only = off"
+        assert argv[len(AS_POSTGRES) : -2] == [*VARIABLES, *PSQL, "-c", setting], argv
         self._tell(argv[-1])
 
     def _tell(self, statement: str) -> None:
