@@ -12,7 +12,7 @@ from . import shell_lines
 from .seam import Unobservable
 
 #: Scripts that one command runs, and paths that it names: with more, what it sets is unknown.
-MOST, MOST_PATHS = 64, 512
+MOST, MOST_PATHS = 64, 8192
 
 
 class Script(NamedTuple):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..host.seam import Host, Unobservable
-from . import unit_files
+from . import programs, unit_files
 from .acts import Act
 from .unit_files import Generator
 
@@ -32,8 +32,7 @@ def acting(host: Host, targets: Iterable[str] = ()) -> Iterator[Generator]:
         if each.is_masked:
             continue
         text = host.read(each.path)
-        is_named = ACTS_ON.search(_without_comments(text)) or any(target in text for target in targets)
-        if not text.startswith("#!") or each.masks or is_named:
+        if not text.startswith("#!") or each.masks or _is_about(host, each.path, text, targets):
             yield each
 
 
@@ -42,6 +41,15 @@ def collect(host: Host) -> list[Act]:
     for each in acting(host):
         raise Unobservable(f"{each.path} is a generator, and its units can set anything: remove it")
     return []
+
+
+def _is_about(host: Host, path: str, text: str, targets: tuple[str, ...]) -> bool:
+    """Tell whether a script, or one of an administrator that it runs, names what is managed. Raises Unobservable."""
+    below = (each.text for each in programs.scripts(host, path, path, packaged=False))
+    return any(
+        ACTS_ON.search(_without_comments(each)) or any(target in each for target in targets)
+        for each in (text, *below)
+    )
 
 
 def _without_comments(text: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
+from collections.abc import Iterator
 from functools import partial
 
 from ..host import script_chain, shell_lines
@@ -70,14 +71,18 @@ def _if_there(host: Host, act: Act) -> Act:
 
 def _of_scripts(host: Host, command: str, source: str, by: str, packaged: bool) -> list[Act]:
     """Return what the scripts do that a command runs. Raises Unobservable."""
-    named, read = partial(_named, host), partial(program_text, host, packaged=packaged)
-    followed = script_chain.follow(command, source, named, read, lambda path, _place: read(path))
     # On what a script is given, and on the rest of its text, its result depends.
     return [
         act._replace(source=f"{act.source}, run by {each.run_by}", is_certain=False)
-        for each in followed
+        for each in scripts(host, command, source, packaged)
         for act in commands.of_script(each.text, each.path, by)
     ]
+
+
+def scripts(host: Host, command: str, source: str, packaged: bool) -> Iterator[script_chain.Script]:
+    """Yield the scripts that a command runs, and those that these run. Raises Unobservable."""
+    named, read = partial(_named, host), partial(program_text, host, packaged=packaged)
+    return script_chain.follow(command, source, named, read, lambda path, _place: read(path))
 
 
 def _named(host: Host, command: str, _depth: int) -> list[str]:

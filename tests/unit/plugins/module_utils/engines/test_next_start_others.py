@@ -370,10 +370,10 @@ def test_a_long_line_is_read_to_its_end() -> None:
 
 def test_a_command_that_names_too_many_paths_is_unknown() -> None:
     host = maria()
-    paths = " ".join(f"/srv/{number}" for number in range(600))
+    paths = " ".join(f"/srv/{number}" for number in range(9000))
     host.files[OVERRIDE] = "[Service]\nExecStartPost=/opt/s0\n"
     host.files["/opt/s0"] = f"#!/bin/sh\nrm {paths}\n"
-    assert "names more than 512 paths" in setting(host, BINLOG)["reason"]
+    assert "names more than 8192 paths" in setting(host, BINLOG)["reason"]
 
 
 def test_too_many_scripts_of_a_login_set_nothing() -> None:

@@ -774,6 +774,14 @@ class TestMounts:
         assert f"{GENERATOR} is a generator" in mount["evidence"]["persisted.barrier"]["reason"]
         assert (seen(host, "sda")["cache"], seen(host, "sda")["scheduler"]) == ("unknown", "unknown")
 
+    @pytest.mark.parametrize(("text", "wanted"), [("echo barrier=0 > $1/x\n", "unknown"), (":\n", "on")])
+    def test_scripts_that_a_generator_runs_count(self, text: str, wanted: str) -> None:
+        host = SmallHost()
+        files = {"/opt/a": "#!/bin/sh\n. /opt/b\n", "/opt/b": text, "/usr/lib/x": "#!/bin/sh\nmount\n"}
+        plant(host, {GENERATOR: '#!/bin/sh\n/opt/a "$1"\n/usr/lib/x\n', **files})
+        (mount,) = [each for each in collect(host, NOW)["mounts"] if each["target"] == "/srv/pgdata"]
+        assert mount["persisted"]["barrier"] == wanted
+
     def test_tuned_and_a_remount_that_disagree_are_unknown(self) -> None:
         host = SmallHost()
         plant(host, tuned("[mounts]\ndisable_barriers=force\n"))
