@@ -243,8 +243,10 @@ def _switch(looks: list[dict[str, Any]], applied: dict[str, Any]) -> tuple[str, 
     told = last if last["state"] != UNSEEN else told if told["state"] != UNSEEN else {"state": "none"}
     if told["state"] == "none" and first["state"] == "fired":
         told = first
-    # One that fired before this run, or during it without having been armed by it.
-    is_earlier = told["state"] == "fired" and (told == first or done not in ("armed", "unknown"))
+    # One that had fired, or could not be read, before this run; or that fired during it and was not armed by it.
+    is_earlier = (told == first and told["state"] in ("fired", "broken")) or (
+        told["state"] == "fired" and done not in ("armed", "unknown")
+    )
     is_error = done is not None and told["state"] != "none" and not is_earlier
     whose = "this" if is_error else "an earlier"
     return told["state"], SWITCHES[told["state"]].format(**told, whose=whose), is_error

@@ -76,12 +76,13 @@ def look(host: Host) -> Switch:
 
 
 def disarm(host: Host, now: str) -> Switch:
-    """Take the switch away, with all that it has said; return how it is then. `now`: the host's UTC time in ISO 8601.
+    """Remove the switch, but not the report of one that has fired; return its state then. `now`: the host's UTC time in ISO 8601.
 
-    Not while it puts back, nor while a run changes the host: then it stays armed, and says why.
+    While the switch restores files, or a run changes the host, it stays armed, with the reason. One that cannot be read stays:
+    an administrator needs its journal to restore the host.
     """
     before = look(host)
-    if before.state == NONE:
+    if before.state in (NONE, BROKEN) or (before.state == FIRED and not _there(host)):
         return before
     try:
         with one_run.hold(host, "a run that disarms the dead man's switch", now, ["undo"]):
@@ -97,12 +98,14 @@ def take_away(host: Host) -> bool:
     """Take the switch away in a run that holds the host, in any state; return whether there was one. Raises ChangeFailed."""
     found = look(host).state != NONE
     if found:
+        if host.exists(our_paths.UNDO_FIRED):
+            host.remove_file(our_paths.UNDO_FIRED)
         remove(host, is_stopped=False)
     return found
 
 
 def remove(host: Host, is_stopped: bool) -> None:
-    """Take all files away, but for what a switch that has fired says. Raises ChangeFailed.
+    """Remove all files except the report of a switch that has fired: the answer to a call can be lost. Raises ChangeFailed.
 
     `is_stopped`: whether nothing waits any more; the program itself is not to stop itself.
     """
@@ -115,11 +118,20 @@ def remove(host: Host, is_stopped: bool) -> None:
         host.change(["systemctl", "--quiet", "disable", "--no-reload", our_paths.UNDO_SERVICE])
     for path in _there(host):
         host.remove_file(path)
-    if not is_stopped and host.exists(our_paths.UNDO_FIRED):
-        host.remove_file(our_paths.UNDO_FIRED)
     our_files.remove_directories(host, (our_paths.UNDO, our_paths.CONFIGURED))
     if host_has and systemd.runs(host):
         host.change(["systemctl", "daemon-reload"])
+
+
+def attempts(host: Host) -> tuple[list[str], list[str]]:
+    """Return the files that the attempts of a switch have restored, and why they left others unchanged."""
+    try:
+        if host.exists(our_paths.UNDO_FIRED):
+            _when, back, failures = _parse(host.read(our_paths.UNDO_FIRED))
+            return back, failures
+    except Unobservable as error:
+        return [], [str(error)]
+    return [], []
 
 
 def _there(host: Host) -> list[str]:
@@ -128,10 +140,18 @@ def _there(host: Host) -> list[str]:
 
 def _fired(text: str) -> str:
     try:
-        told = json_text.loads(text)
-        back, failures = ([str(each) for each in told[name]] for name in ("put_back", "failures"))
-        return f"at {told['time']} it put back {', '.join(back) or 'nothing'}" + "".join(
-            f"; it could not: {why}" for why in failures
-        )
+        when, back, failures = _parse(text)
+    except Unobservable as error:
+        return str(error)
+    return f"at {when} it put back {', '.join(back) or 'nothing'}" + "".join(
+        f"; it could not: {why}" for why in failures
+    )
+
+
+def _parse(text: str) -> tuple[str, list[str], list[str]]:
+    try:
+        found = json_text.loads(text)
+        back, failures = ([str(each) for each in found[name]] for name in ("put_back", "failures"))
+        return str(found["time"]), back, failures
     except (ValueError, TypeError, KeyError):
-        return f"{our_paths.UNDO_FIRED} cannot be read"
+        raise Unobservable(f"{our_paths.UNDO_FIRED} cannot be read") from None

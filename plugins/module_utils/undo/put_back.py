@@ -89,17 +89,18 @@ def put_back(host: Host, now: str) -> int:
             return 0
         _make_writable(host)
         failures = _withdraw_guard(host, found) + _tighten(KeepingHost(host), found)
-        back: list[str] = []
+        # The journal no longer has the files of an earlier attempt.
+        back, left = installed.attempts(host)
         while entries := (journal.read(host) or Journal({})).entries:
             why = _restore(host, entries[-1])
-            (failures if why else back).append(why or entries[-1].path)
+            (left if why else back).append(why or entries[-1].path)
+            _report(host, now, back, left)
             journal.write(host, found._replace(entries=entries[:-1]))
         back += _restore_root(host, found)
         mount_trial.clear(host)
         if systemd.runs(host):
             host.change(["systemctl", "daemon-reload"])
-        told = {"time": now, "put_back": list(dict.fromkeys(back)), "failures": failures}
-        host.write_file(our_paths.UNDO_FIRED, f"{json.dumps(told)}\n".encode(), mode=0o600)
+        _report(host, now, back, [*failures, *left])
         installed.remove(host, is_stopped=True)
         _leave_emergency(host)
     except (ChangeFailed, Unobservable) as error:
@@ -107,6 +108,16 @@ def put_back(host: Host, now: str) -> int:
         return 1
     _say(installed.look(host).said)
     return 0
+
+
+def _report(host: Host, now: str, back: list[str], failures: list[str]) -> None:
+    """Write which files were restored, and why others were not. Raises ChangeFailed."""
+    report = {
+        "time": now,
+        "put_back": list(dict.fromkeys(back)),
+        "failures": list(dict.fromkeys(failures)),
+    }
+    host.write_file(our_paths.UNDO_FIRED, f"{json.dumps(report)}\n".encode(), mode=0o600)
 
 
 def _withdraw_guard(host: Host, found: Journal) -> list[str]:

@@ -246,6 +246,7 @@ def switched(state: str) -> dict[str, str]:
         ("fired", "fired", "armed", "fired", False),
         ("armed", "fired", "none", "fired", False),
         ("armed", "fired", "armed", "fired", True),
+        ("broken", "broken", "none", "broken", False),
         # Nothing was changed.
         ("armed", "armed", None, "armed", False),
         ("broken", None, None, "broken", False),

@@ -224,6 +224,31 @@ def test_disarmed_nothing_is_left() -> None:
     assert host.mounts["/srv/pgdata"].barrier == "off"
 
 
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_a_look_that_comes_after_it_has_fired_is_told_so_each_time(is_whole: bool) -> None:
+    """The look at the end of a run took the file away, and reported that there was no switch: the run was a success."""
+    host = settled("strict")
+    change(host, steps_of(host, "disposable"))
+    put_back.put_back(host, NOW)
+    if not is_whole:
+        # Killed while it took its files away.
+        host.files[our_paths.UNDO_PROGRAM] = ""
+    for _look in range(2):
+        told = installed.disarm(host, NOW)
+        assert told.state == installed.FIRED and "/etc/fstab" in told.said
+        assert not installed._there(host)
+    assert installed.take_away(host)
+    assert installed.look(host).state == installed.NONE
+
+
+def test_a_journal_that_cannot_be_read_is_left_for_people() -> None:
+    """The run that could not arm took it away, and with it how the files were."""
+    host = UndoHost()
+    host.files[our_paths.UNDO_JOURNAL] = "{"
+    assert installed.disarm(host, NOW).state == installed.BROKEN
+    assert host.mutations == []
+
+
 @pytest.mark.parametrize(("guard", "barrier"), [("absent", "on"), ("stopped", "on"), ("loose", "off")])
 def test_barriers_that_a_guard_had_off_come_back_on_where_the_run_has_taken_it_away(
     guard: str, barrier: str, monkeypatch: Any
@@ -555,6 +580,42 @@ def test_a_write_that_fails_is_tried_again_from_there(capsys: Any) -> None:
     host._write = wrote  # type: ignore[method-assign]
     assert put_back.put_back(host, NOW) == 0
     assert boot(host) == before
+
+
+@pytest.mark.parametrize("ends", ["put_back", "disarm"])
+def test_what_an_attempt_that_failed_has_left_and_put_back_is_told_in_the_end(ends: str) -> None:
+    """The second attempt found nothing of it in the journal, and reported that all went back."""
+    host = settled("strict")
+    change(host, steps_of(host, "disposable"))
+    host.files["/etc/fstab"] = f"{host.text('/etc/fstab')}# mine\n"
+    on_change = host.on_change
+
+    def failing(argv: list[str]) -> None:
+        if argv == ["systemctl", "daemon-reload"]:
+            raise ChangeFailed("systemctl daemon-reload: Connection timed out")
+        on_change(argv)
+
+    host.on_change = failing  # type: ignore[method-assign]
+    assert put_back.put_back(host, NOW) == 1
+    assert installed.look(host).state == installed.ARMED
+    host.on_change = on_change  # type: ignore[method-assign]
+    told = installed.disarm(host, NOW) if ends == "disarm" else None
+    if told is None:
+        assert put_back.put_back(host, NOW) == 0
+        told = installed.look(host)
+    assert told.state == installed.FIRED
+    assert cache_rules.RULES_PATH in told.said
+    assert told.said.count("/etc/fstab: somebody else changed it since") == 1
+
+
+def test_what_nobody_can_read_of_an_earlier_attempt_keeps_no_host_from_going_back() -> None:
+    host = settled("strict")
+    before = boot(host)
+    change(host, steps_of(host, "disposable"))
+    host.files[our_paths.UNDO_FIRED] = "{"
+    assert put_back.put_back(host, NOW) == 0
+    assert boot(host) == before
+    assert f"it could not: {our_paths.UNDO_FIRED} cannot be read" in installed.look(host).said
 
 
 def test_a_lease_that_the_run_gave_is_withdrawn_before_anything_else(monkeypatch: Any) -> None:
