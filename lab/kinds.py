@@ -83,6 +83,9 @@ class Kind(Protocol):
     def turn_cache_on(self, files: MachineFiles, serial: str) -> None:
         """Turn the write cache of a virtio disk on behind the running guest's back. LabError: it cannot, but at `load`."""
 
+    def set_fault(self, files: MachineFiles, serial: str, operation: str, effect: str) -> None:
+        """Give a disk of the running machine a fault, or take it away. LabError: it cannot."""
+
     def can_have(self, layout: Layout) -> bool:
         """Tell whether it has all that a layout needs."""
 

@@ -312,6 +312,13 @@ class Machine:
         self.files.caches_off(_MIGRATED).unlink()
         self.load(_MIGRATED)
 
+    def set_fault(self, serial: str, operation: str, effect: str) -> None:
+        """Give a disk a fault until the machine ends: by `flush`, `write` or `mode_select` it answers with an `error`, does
+        not answer (`hang`), answers without doing it (`lie`), or is unplugged (`leave`). `none` takes the fault away.
+        """
+        self._must_run()
+        self._kind.set_fault(self.files, serial, operation, effect)
+
     def qmp(self, command: str, **arguments: Any) -> Any:
         """Send a command of QEMU's machine protocol, to a machine of that kind, and return its result."""
         return qmp.execute(self.files.qmp, command, arguments)

@@ -120,6 +120,10 @@ class Qemu:
         """Only a new QEMU has another cache."""
         raise LabError(f"QEMU cannot turn the cache of {serial} on while it runs")
 
+    def set_fault(self, files: MachineFiles, serial: str, operation: str, effect: str) -> None:
+        """Its disks are its own."""
+        raise LabError(f"QEMU's disk {serial} has no faults: only machines of User Mode Linux have")
+
 
 def _caches_off(files: MachineFiles, tag: str) -> list[str]:
     off = files.caches_off(tag)

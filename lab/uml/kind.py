@@ -144,6 +144,10 @@ class Uml:
         """By the disk server."""
         disks.ask(files, "set_cache", serial=serial, on=True)
 
+    def set_fault(self, files: MachineFiles, serial: str, operation: str, effect: str) -> None:
+        """By the disk server."""
+        disks.ask(files, "fault", serial=serial, operation=operation, effect=effect)
+
 
 def arguments(hardware: Hardware, configuration: dict[str, Any]) -> list[str]:
     """Return the arguments of the kernel; a layout's `append` replaces the lab's own choice."""

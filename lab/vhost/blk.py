@@ -10,7 +10,7 @@ import struct
 
 from lab.errors import LabError
 from lab.vhost.device import COMMON
-from lab.vhost.disk import Disk, Outcome, Request
+from lab.vhost.disk import Disk, Effect, Outcome, Request
 from lab.vhost.ring import Chain, Ring, joined, split
 from lab.vhost.store import SECTOR, Kind
 
@@ -64,7 +64,11 @@ class Blk:
             raise LabError(
                 f"{data.hex()} written at {offset} of the configuration space: only writeback can be"
             )
-        self.disk.cache = bool(data[0])
+        effect = self.disk.effect_on(Kind.SELECT)
+        if effect is Effect.ERROR:
+            raise LabError(f"disk {self.disk.serial}: a fault that was set")
+        if effect is not Effect.LIE:
+            self.disk.cache = bool(data[0])
 
     def abandon(self) -> None:
         """Nobody waits for answers any more."""

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import enum
+import errno
 import sys
 from collections import deque
 from collections.abc import Callable
@@ -25,10 +26,32 @@ class Outcome(enum.Enum):
     ABORTED = "aborted"
 
 
+class Effect(enum.Enum):
+    """A fault of a disk: what it does with requests of one kind, in place of carrying them out.
+
+    An error is answered at once. A hang has no answer until the fault is taken away; other requests go on. A lie is answered
+    as if it had been done. A disk that leaves is unplugged when the first of these requests comes.
+    """
+
+    ERROR = "error"
+    HANG = "hang"
+    LIE = "lie"
+    LEAVE = "leave"
+
+
+#: The operation whose fault a request meets. Zeros are written.
+OPERATIONS = {
+    Kind.FLUSH: "flush",
+    Kind.WRITE: "write",
+    Kind.ZERO: "write",
+    Kind.SELECT: "mode_select",
+}
+
+
 class Request:
     """What a disk is to do, and whom to tell how it ended."""
 
-    __slots__ = ("finish", "fua", "kind", "length", "offset", "views")
+    __slots__ = ("finish", "fua", "kind", "length", "offset", "turn_on", "views")
 
     def __init__(
         self,
@@ -38,14 +61,19 @@ class Request:
         views: list[memoryview],
         finish: Callable[[Outcome], None],
         fua: bool = False,
+        turn_on: bool = False,
     ) -> None:
-        """`fua` is what the guest asked for; the disk adds its own when its cache is off."""
+        """`fua` is what the guest asked for; the disk adds its own when its cache is off.
+
+        `turn_on`: the state of the cache that a mode select sets.
+        """
         self.kind = kind
         self.offset = offset
         self.length = length
         self.views = views
         self.finish = finish
         self.fua = fua
+        self.turn_on = turn_on
 
 
 @dataclass
@@ -80,6 +108,23 @@ class Disk:
         self._waiting: deque[Request] = deque()
         self._current: Request | None = None
         self._timer: Timer | None = None
+        self._effects: dict[str, Effect] = {}
+        self._held: list[Request] = []
+        #: Unplugs this disk: the server's.
+        self.leave: Callable[[], None] = lambda: None
+
+    def set_fault(self, operation: str, effect: Effect | None) -> None:
+        """Give the disk a fault, which outlasts its power-on, or take it away: what hung is carried out then."""
+        self._effects.pop(operation, None)
+        if effect is not None:
+            self._effects[operation] = effect
+        held, self._held = self._held, []
+        for request in held:
+            self.submit(request)
+
+    def effect_on(self, kind: Kind) -> Effect | None:
+        """Return the fault that a request of this kind meets."""
+        return self._effects.get(OPERATIONS.get(kind, ""))
 
     def power_on(self) -> None:
         """Begin anew: a machine that ended has no requests, and settings are those of the start."""
@@ -89,20 +134,27 @@ class Disk:
     def abandon(self) -> None:
         """Forget what is not done yet: nobody waits for it."""
         self._waiting.clear()
+        self._held.clear()
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._current = None
 
     def abort(self) -> None:
         """Fail what is not done yet."""
-        pending = [*([self._current] if self._current is not None else []), *self._waiting]
+        current = [self._current] if self._current is not None else []
+        pending = [*self._held, *current, *self._waiting]
         self.abandon()
         for request in pending:
             request.finish(Outcome.ABORTED)
 
     def submit(self, request: Request) -> None:
-        """Carry a request out, now or after those before it."""
-        if self._current is not None or self._waiting:
+        """Carry a request out, now or after those before it; one that a fault holds has no place among them."""
+        effect = self.effect_on(request.kind)
+        if effect in (Effect.HANG, Effect.LEAVE):
+            self._held.append(request)
+            if effect is Effect.LEAVE:
+                self.leave()
+        elif self._current is not None or self._waiting:
             self._waiting.append(request)
         else:
             self._begin(request)
@@ -119,7 +171,9 @@ class Disk:
     def _begin(self, request: Request) -> None:
         if self._timed is not None:
             fua = request.fua or not self.cache
-            seconds = self._timed.seconds(request.kind, request.offset, request.length, fua)
+            empties = request.kind is Kind.SELECT and not request.turn_on
+            kind = Kind.FLUSH if empties else request.kind
+            seconds = self._timed.seconds(kind, request.offset, request.length, fua)
             if seconds > 0:
                 self._current = request
                 self._timer = self._loop.after(seconds, partial(self._end, request))
@@ -134,7 +188,12 @@ class Disk:
 
     def _carry_out(self, request: Request) -> Outcome:
         counters, kind = self.counters, request.kind
+        effect = self.effect_on(kind)
+        if effect is Effect.LIE:
+            return Outcome.DONE
         try:
+            if effect is Effect.ERROR:
+                raise OSError(errno.EIO, "a fault that was set")
             if kind is Kind.WRITE:
                 counters.writes += 1
                 counters.fua_writes += request.fua
@@ -143,15 +202,17 @@ class Disk:
             elif kind is Kind.READ:
                 counters.reads += 1
                 self.store.read(request.offset, request.views)
-            elif kind is Kind.FLUSH:
+            elif kind is Kind.FLUSH or (kind is Kind.SELECT and not request.turn_on):
                 counters.flushes += 1
                 self.store.flush()
             elif kind is Kind.ZERO:
                 counters.discards += 1
                 self.store.zero(request.offset, request.length, request.fua or not self.cache)
-            else:
+            elif kind is Kind.DISCARD:
                 counters.discards += 1
                 self.store.discard(request.offset, request.length)
+            if kind is Kind.SELECT:
+                self.cache = request.turn_on
         except OSError as error:
             counters.failed += 1
             print(f"disk {self.serial}: {kind.value} at {request.offset} failed: {error}", file=sys.stderr)

@@ -23,6 +23,7 @@ from lab.vhost.sense import (
     PARAMETER_LENGTH,
     POWER_ON,
     READ_ERROR,
+    TARGET_FAILURE,
     WRITE_ERROR,
     Refused,
     Sense,
@@ -35,6 +36,7 @@ SYNCHRONIZE_CACHE = (0x35, 0x91)
 FUA = 8
 UNMAP_BIT, NO_DATA = 8, 1
 MOST_REPEATED = 32 << 20
+_FAILURES = {Kind.READ: READ_ERROR, Kind.SELECT: TARGET_FAILURE}
 
 
 class Command(Protocol):
@@ -148,11 +150,9 @@ class Target:
         if len(data) < length:
             command.overrun()
             return
-        self.disk.cache = modes.select(cdb, data[:length], self.disk.cache)
-        if self.disk.cache:
-            command.moved(length)
-        else:
-            self._submit(Kind.FLUSH, 0, 0, command, length)
+        turn_on = modes.select(cdb, data[:length], self.disk.cache)
+        finish = partial(_finished, command, Kind.SELECT, length)
+        self.disk.submit(Request(Kind.SELECT, 0, 0, [], finish, turn_on=turn_on))
 
     def _capacity_10(self, command: Command) -> None:
         last = min(self._blocks - 1, 0xFFFFFFFF)
@@ -262,7 +262,7 @@ def _finished(command: Command, kind: Kind, moved: int, outcome: Outcome) -> Non
     elif outcome is Outcome.ABORTED:
         command.check(ABORTED)
     else:
-        command.check(READ_ERROR if kind is Kind.READ else WRITE_ERROR)
+        command.check(_FAILURES.get(kind, WRITE_ERROR))
 
 
 def _ignore(outcome: Outcome) -> None:

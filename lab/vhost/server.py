@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from lab.vhost.blk import Blk
 from lab.vhost.config import Config, DiskConfig, disk_config, make_store
 from lab.vhost.control import Command, Control
 from lab.vhost.device import Device
-from lab.vhost.disk import Disk
+from lab.vhost.disk import OPERATIONS, Disk, Effect
 from lab.vhost.inquiry import Identity
 from lab.vhost.listener import Listener
 from lab.vhost.loop import Loop
@@ -99,7 +100,9 @@ class Server:
 
     def _open(self, config: DiskConfig) -> None:
         store = make_store(config.store)
-        self._disks[config.serial] = Disk(config.serial, store, self.loop, config.cache)
+        disk = self._disks[config.serial] = Disk(config.serial, store, self.loop, config.cache)
+        # In the next round: the request that it leaves at is held by then.
+        disk.leave = partial(self.loop.soon, partial(self._leave, config.serial))
 
     def _connect(self, config: DiskConfig) -> None:
         disk = self._disks[config.serial]
@@ -120,6 +123,7 @@ class Server:
             "unplug": (self._unplug, {"serial": str}),
             "set_cache": (self._set_cache, {"serial": str, "on": bool}),
             "reset": (self._reset, {"serial": str}),
+            "fault": (self._fault, {"serial": str, "operation": str, "effect": str}),
             "copy": (_copy, {"source": str, "target": str}),
             "quit": (self.loop.end, {}),
         }
@@ -149,6 +153,11 @@ class Server:
         del self._disks[serial]
         disk.close()
 
+    def _leave(self, serial: str) -> None:
+        """Unplug a disk by its own fault, once: more requests may have met it."""
+        if serial in self._disks:
+            self._unplug(serial)
+
     def _set_cache(self, serial: str, on: bool) -> None:
         """The guest is not told."""
         self._disk(serial).cache = on
@@ -159,6 +168,23 @@ class Server:
         if serial not in self._targets:
             raise LabError(f"disk {serial} is a virtio disk: only SCSI disks are reset")
         self._targets[serial].reset()
+
+    def _fault(self, serial: str, operation: str, effect: str) -> None:
+        """Give a disk a fault; the effect `none` takes it away."""
+        disk = self._disk(serial)
+        effects = {"none": None, **{each.value: each for each in Effect}}
+        if operation not in OPERATIONS.values() or effect not in effects:
+            wanted = (
+                f"one of {', '.join(dict.fromkeys(OPERATIONS.values()))}, and one of {', '.join(effects)}"
+            )
+            raise LabError(f"seen is the fault {operation!r} {effect!r}; wanted is {wanted}")
+        # The write to a virtio disk's switch is answered by the kernel's own thread: without an answer all of it would stop.
+        unanswered = effect in (Effect.HANG.value, Effect.LEAVE.value)
+        if serial not in self._targets and operation == "mode_select" and unanswered:
+            raise LabError(
+                f"disk {serial} is a virtio disk: its mode select can fail or lie, it cannot {effect}"
+            )
+        disk.set_fault(operation, effects[effect])
 
     def _disk(self, serial: str) -> Disk:
         if serial not in self._disks:

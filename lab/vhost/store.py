@@ -26,6 +26,7 @@ class Kind(enum.Enum):
     ZERO = "zero"
     DISCARD = "discard"
     FLUSH = "flush"
+    SELECT = "mode_select"
 
 
 class Store(Protocol):

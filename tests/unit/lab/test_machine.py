@@ -175,6 +175,21 @@ def test_a_cache_comes_on_with_a_new_qemu_where_memory_is_kept(
     assert told == [(("set_cache",), {"serial": "A", "on": True}), ("migrated", False)]
 
 
+def test_only_our_own_disk_server_has_faults(
+    files: MachineFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    layout = Layout((Disk("virtio", "A"),))
+    monkeypatch.setattr(Machine, "running", True)
+    monkeypatch.setattr("lab.uml.disks.ask", lambda _files, *words, **more: asked.append((words, more)))
+    Record(Hardware(Image(Path("/i"), "u"), layout, "uml"), 2222, "").write(files)
+    Machine("one", Lab(tmp_path)).set_fault("A", "flush", "lie")
+    assert asked == [(("fault",), {"serial": "A", "operation": "flush", "effect": "lie"})]
+    Record(Hardware(Image(Path("/i"), "u"), layout, "qemu"), 2222, "").write(files)
+    with pytest.raises(LabError, match="QEMU's disk A has no faults"):
+        Machine("one", Lab(tmp_path)).set_fault("A", "flush", "lie")
+
+
 def test_all_machines_are_found_from_their_directories(files: MachineFiles, tmp_path: Path) -> None:
     """`down --all` needs no memory of who started what."""
     assert [machine.name for machine in all_machines(Lab(tmp_path))] == [files.directory.name]
