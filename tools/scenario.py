@@ -18,7 +18,7 @@ from pathlib import Path
 
 import run_tests
 import venvs
-from stages import Stage, all_stages, scenarios, select
+from stages import WITH_SHORT_PART, Stage, all_stages, scenarios, select
 from venvs import ROOT
 
 from lab.reaper import reaped
@@ -51,6 +51,11 @@ def test_options(expression: str, environment: dict[str, str]) -> dict[str, str]
         return environment
     options = f"{environment.get('PYTEST_ADDOPTS', '')} -k {shlex.quote(expression)}"
     return {**environment, "PYTEST_ADDOPTS": options.strip()}
+
+
+def whole(name: str, environment: dict[str, str]) -> dict[str, str]:
+    """Return the variables with which a scenario is run whole, unless the user's environment has a choice."""
+    return {"DBHOST_LAB_WHOLE": "1", **environment} if name in WITH_SHORT_PART else environment
 
 
 def matches(name: str, venv: Path, environment: dict[str, str]) -> bool:
@@ -94,7 +99,7 @@ def main() -> int:
 def run(needed: list[Stage], stage: Stage, expression: str, keep: bool) -> int:
     """Run a scenario's tests that match, after what it needs; return the first exit code that is not 0."""
     venv = run_tests.prepare(stage)
-    bare = run_tests.environment_of(stage, venv)
+    bare = whole(stage.name, run_tests.environment_of(stage, venv))
     environment = test_options(expression, bare)
     if expression and not matches(stage.name, venv, environment):
         print(f"no test of {stage.name} matches {expression!r}; see molecule/{stage.name}/tests")

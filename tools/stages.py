@@ -24,8 +24,10 @@ GROUPS = {
 #: wait half of their time, `interrupted` and `power`, run beside two that do not.
 ORDER = (
     *("default", "buses", "interrupted", "power", "engines", "mounts"),
-    *("stacked", "kernels", "measure", "selinux", "network"),
+    *("stacked", "kernels", "measure", "selinux", "faults", "network"),
 )
+#: Scenarios of which `make test` runs a short part, and `make scenario` the whole.
+WITH_SHORT_PART = ("faults",)
 #: What is short, and nothing waits for it, comes after all scenarios, so that no processor waits long for the last of them.
 AT_THE_END = ("antsibull-docs", "galaxy-importer", "documentation site", "audit, as installed")
 COLLECTIONS = ROOT / "playbooks/collections"

@@ -64,10 +64,7 @@ class Blk:
             raise LabError(
                 f"{data.hex()} written at {offset} of the configuration space: only writeback can be"
             )
-        effect = self.disk.effect_on(Kind.SELECT)
-        if effect is Effect.ERROR:
-            raise LabError(f"disk {self.disk.serial}: a fault that was set")
-        if effect is not Effect.LIE:
+        if self.disk.effect_on(Kind.SELECT) is not Effect.LIE:
             self.disk.cache = bool(data[0])
 
     def abandon(self) -> None:

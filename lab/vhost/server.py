@@ -178,12 +178,9 @@ class Server:
                 f"one of {', '.join(dict.fromkeys(OPERATIONS.values()))}, and one of {', '.join(effects)}"
             )
             raise LabError(f"seen is the fault {operation!r} {effect!r}; wanted is {wanted}")
-        # The write to a virtio disk's switch is answered by the kernel's own thread: without an answer all of it would stop.
-        unanswered = effect in (Effect.HANG.value, Effect.LEAVE.value)
-        if serial not in self._targets and operation == "mode_select" and unanswered:
-            raise LabError(
-                f"disk {serial} is a virtio disk: its mode select can fail or lie, it cannot {effect}"
-            )
+        # The write to a virtio disk's switch has no answer that could fail or come late.
+        if serial not in self._targets and operation == "mode_select" and effect not in ("lie", "none"):
+            raise LabError(f"disk {serial} is a virtio disk: its mode select can only lie, not {effect}")
         disk.set_fault(operation, effects[effect])
 
     def _disk(self, serial: str) -> Disk:

@@ -436,6 +436,13 @@ def test_some_tests_of_a_scenario_are_chosen_by_pytest_itself(
     assert "::test_" in capfd.readouterr().out
 
 
+def test_a_scenario_with_a_short_part_is_whole_when_it_is_run_alone(tools: dict[str, ModuleType]) -> None:
+    whole = tools["scenario"].whole
+    assert whole("faults", {"PATH": "/bin"}) == {"PATH": "/bin", "DBHOST_LAB_WHOLE": "1"}
+    assert whole("faults", {"DBHOST_LAB_WHOLE": "0"}) == {"DBHOST_LAB_WHOLE": "0"}
+    assert whole("interrupted", {}) == {}
+
+
 def test_an_unknown_scenario_is_refused_with_those_that_are_known(
     tools: dict[str, ModuleType], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -38,6 +38,35 @@ def test_a_scenario_has_tests(scenario: Path) -> None:
     assert sum(len(re.findall(r"^ *def test_", text, re.M)) for text in texts) > 0
 
 
+def test_the_page_of_faults_has_a_row_for_each_that_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in (ROOT, ROOT / "molecule"):
+        monkeypatch.syspath_prepend(str(path))
+    faults, table = (importlib.import_module(f"support.{name}") for name in ("faults", "fault_table"))
+    assert len(set(faults.NAMES)) == len(faults.NAMES)
+    # Nothing until a whole run has passed.
+    assert table.names() in ([], list(faults.NAMES))
+    page = table.PAGE.read_text(encoding="utf-8")
+    assert [f"| {name} | {why} |" for name, why in faults.NOT_TRIED.items() if f"| {name} | {why} |" not in page] == []
+
+
+def test_the_table_of_faults_replaces_what_was_between_its_markers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for path in (ROOT, ROOT / "molecule"):
+        monkeypatch.syspath_prepend(str(path))
+    table = importlib.import_module("support.fault_table")
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n\n{table.BEGIN}\n\n{table.END}\n\nafter\n", encoding="utf-8")
+    assert table.names(page) == []
+    for rows in ({"b": ("2", "safe", "0")}, {"b": ("2", "safe", "0"), "a": ("0", "safe", "0")}):
+        table.write(table.rendered(rows, sorted(rows)), page)
+        once = page.read_text(encoding="utf-8")
+        table.write(table.rendered(rows, sorted(rows)), page)
+        assert page.read_text(encoding="utf-8") == once
+        assert table.names(page) == sorted(rows)
+        assert (once.startswith("before\n"), once.endswith("\n\nafter\n")) == (True, True)
+
+
 @pytest.mark.parametrize("profile", ["strict", "ups"])
 def test_the_ups_that_the_kill_tests_make_up_is_one_that_the_policy_reads(
     profile: str, monkeypatch: pytest.MonkeyPatch
