@@ -195,7 +195,10 @@ def _switch(host: Host, facts: dict[str, Any], state: str) -> None:
     except ChangeFailed as error:
         if wanted != DISABLED:
             raise
-        # Switching a cache off makes nothing worse, so what failed does not keep it on.
+        # Switching a cache off makes nothing worse, so what failed does not keep it on. Nor does it flush what was written
+        # before: without this the next run finds nothing to do.
+        if device == ENABLED:
+            owe(host, name)
         refused = error
     # Raising the cache mode of a disk that is not pinned has switched its cache on, also one that was off.
     if wanted != device if control.pinned else wanted == DISABLED:
