@@ -19,6 +19,10 @@ from ansible.plugins.action import ActionBase
 from ansible.plugins.action.normal import ActionModule as Normal
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds
+from ansible_collections.durable.dbhost.plugins.plugin_utils.deadline import Expired, deadline
+
+#: Seconds for the removal of a temporary directory.
+_CLEANUP = 30
 
 
 class _Refused(Exception):
@@ -45,10 +49,13 @@ class Bounded(ActionBase):
         return result
 
     def cleanup(self, force: bool = False) -> None:
-        """Take what lies on the host for this task away; a host that is lost meanwhile has said so already."""
+        """Take what lies on the host for this task away; a host that is lost meanwhile has said so already.
+
+        Ansible has no time limit for it.
+        """
         if self.is_given_up:
             return
-        with contextlib.suppress(AnsibleError, _Refused):
+        with contextlib.suppress(AnsibleError, _Refused, Expired), deadline(_CLEANUP):
             super().cleanup(force)
 
     def _low_level_execute_command(self, *args: Any, **kwargs: Any) -> dict[str, Any]:

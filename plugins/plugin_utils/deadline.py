@@ -17,6 +17,8 @@ from typing import Any
 _EARLIER = 2.0
 #: A timer of 0 seconds would be none.
 _AT_ONCE = 0.01
+#: Seconds until Expired is raised once more, for a handler that hangs on the way out, and where Python ignores exceptions.
+_AGAIN = 1.0
 
 
 class Expired(BaseException):
@@ -38,23 +40,26 @@ def deadline(seconds: float) -> Iterator[None]:
 
     begun, before = time.monotonic(), _children()
     handler = signal.signal(signal.SIGALRM, expire)
-    outer, _interval = signal.setitimer(signal.ITIMER_REAL, 0)
+    outer, interval = signal.setitimer(signal.ITIMER_REAL, 0)
     limits = [limit for limit in (seconds, max(outer - _EARLIER, outer / 2)) if limit]
     try:
-        is_active = True
-        signal.setitimer(signal.ITIMER_REAL, min(limits, default=0))
-        yield
+        try:
+            is_active = True
+            signal.setitimer(signal.ITIMER_REAL, min(limits, default=0), _AGAIN)
+            yield
+        finally:
+            is_active = False
     except Expired:
+        # It may have been raised before the line above.
         is_active = False
         _end(_children() - before)
         raise
     finally:
-        is_active = False
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
         if outer:
             left = outer - (time.monotonic() - begun)
-            signal.setitimer(signal.ITIMER_REAL, max(left, _AT_ONCE))
+            signal.setitimer(signal.ITIMER_REAL, max(left, _AT_ONCE), interval)
 
 
 def _children() -> set[int]:

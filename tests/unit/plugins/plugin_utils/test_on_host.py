@@ -17,6 +17,7 @@ pytest.importorskip("ansible")
 
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.durable.dbhost.plugins.action import engine_facts
 from ansible_collections.durable.dbhost.plugins.action.engine_facts import Bounded
 from ansible_collections.durable.dbhost.plugins.plugin_utils.deadline import Expired, deadline
 from ansible_collections.durable.dbhost.plugins.plugin_utils.on_host import execute
@@ -83,3 +84,26 @@ def test_what_ends_in_time_leaves_no_timer() -> None:
         assert signal.getitimer(signal.ITIMER_REAL)[0] > 200
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
     assert signal.getsignal(signal.SIGALRM) is handler
+
+
+def test_a_handler_that_hangs_on_the_way_out_is_ended_too() -> None:
+    """As subprocess.run waits for a process that it cannot end."""
+    begun = time.monotonic()
+    with pytest.raises(Expired), deadline(0.1):
+        try:
+            time.sleep(30)
+        finally:
+            time.sleep(30)
+    assert time.monotonic() - begun < 15
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def test_a_host_that_hangs_when_its_temporary_files_are_removed_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ansible has no time limit for it, and the result is there already."""
+    monkeypatch.setattr(ActionBase, "cleanup", lambda *_args: time.sleep(30))
+    monkeypatch.setattr(engine_facts, "_CLEANUP", 0.1)
+    begun = time.monotonic()
+    Hanging().cleanup()
+    assert time.monotonic() - begun < 15
