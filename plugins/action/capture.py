@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ansible_collections.durable.dbhost.plugins.action.engine_facts import Bounded
+from ansible_collections.durable.dbhost.plugins.plugin_utils.on_host import execute
 from ansible_collections.durable.dbhost.plugins.plugin_utils.output import (
     PRIVATE,
     keep,
@@ -35,15 +36,14 @@ class ActionModule(Bounded):
         """Return where the file is, or the recording without a directory."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         given = dict(self._task.args)
+        inventory = Variables(self._templar, task_vars or {})
         directory = given.pop("dir", None)
         if directory is None:
-            directory = Variables(self._templar, task_vars or {}).report_dir()
+            directory = inventory.report_dir()
             if not directory:
                 raise refused("durable_report_dir: seen '', wanted a directory: a capture is a file")
-        result.update(
-            self._execute_module(module_name="durable.dbhost.capture", module_args=given, task_vars=task_vars)
-        )
-        if result.get("failed") or not directory:
+        result.update(execute(self, "durable.dbhost.capture", given, task_vars or {}, inventory.time_limit()))
+        if result.get("failed") or result.get("unreachable") or not directory:
             return result
         host = (task_vars or {})["inventory_hostname"]
         result["path"] = _write(os.path.abspath(directory), host, result.pop("recording"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ansible_collections.durable.dbhost.plugins.action.engine_facts import Bounded
+from ansible_collections.durable.dbhost.plugins.plugin_utils.on_host import execute
 from ansible_collections.durable.dbhost.plugins.plugin_utils.output import refused
 from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Unreadable, Variables
 
@@ -22,18 +23,18 @@ class ActionModule(Bounded):
         """Return what the module returns."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         given = dict(self._task.args)
+        inventory = Variables(self._templar, task_vars or {})
         if given.get("state") != "released":
-            given["inputs"] = self._inputs(task_vars or {})
-        result.update(
-            self._execute_module(module_name="durable.dbhost.watch", module_args=given, task_vars=task_vars)
-        )
+            given["inputs"] = _inputs(inventory)
+        result.update(execute(self, "durable.dbhost.watch", given, task_vars or {}, inventory.time_limit()))
         return result
 
-    def _inputs(self, variables: dict[str, Any]) -> dict[str, Any]:
-        """Return what the inventory says of the host, as an assessment takes it."""
-        try:
-            found = Variables(self._templar, variables).inputs()
-        except Unreadable as error:
-            raise refused(f"{error}. Nothing was changed.") from error
-        own = [name for name in found.names if name.startswith("durable_")]
-        return found._replace(names=own)._asdict()
+
+def _inputs(inventory: Variables) -> dict[str, Any]:
+    """Return what the inventory says of the host, as an assessment takes it."""
+    try:
+        found = inventory.inputs()
+    except Unreadable as error:
+        raise refused(f"{error}. Nothing was changed.") from error
+    own = [name for name in found.names if name.startswith("durable_")]
+    return found._replace(names=own)._asdict()

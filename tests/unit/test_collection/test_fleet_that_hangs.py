@@ -93,3 +93,14 @@ def test_a_shorter_limit_of_ansible_costs_no_host_its_report(directory: Path) ->
     assert _verdicts(directory) == {"db01": "unreachable", f"db{ALL}": "drifted"}
     assert "2 of 2 hosts fail (1 unreachable, 1 drifted): exit code 2" in out
     assert code == 2
+
+
+@pytest.mark.parametrize("playbook", ["release_db", "capture"])
+def test_a_host_that_hangs_ends_no_other_playbook_s_run(playbook: str, directory: Path) -> None:
+    """The first one runs the module of the role watch before it releases the layers."""
+    limit = ("-e", '{"durable_time_limit": 10}')
+    code, out, _err = run(directory, "--limit", f"db01,db{ALL}", *limit, playbook=playbook)
+    assert "fatal: [db01]: UNREACHABLE!" in out
+    assert "no answer within 10 seconds" in out
+    assert f"fatal: [db{ALL}]: UNREACHABLE!" not in out
+    assert code == 4
