@@ -32,8 +32,8 @@ CALLS = (
 
 #: Those that change something.
 _CHANGES = (
-    *("change", "hold", "make_mount_writable", "remove_file", "set_mount_atime", "set_mount_options", "sync"),
-    *("sync_mount", "try_mount", "write_attribute", "write_file"),
+    *("change", "hold", "make_lock", "make_mount_writable", "remove_file", "set_mount_atime"),
+    *("set_mount_options", "sync", "sync_mount", "try_mount", "write_attribute", "write_file"),
 )
 
 #: A recording is plain JSON; its form is in docs/capture.md.

@@ -252,13 +252,17 @@ def _sets(group: Group) -> str:
 
 def _notes(ordered: list[dict[str, Any]], notes: Sequence[str]) -> Iterator[str]:
     """Yield what else should be known: damage that may be there, rollback timers, notes of the run, then of the hosts."""
-    switched = [report for report in ordered if report["switch"] != "none"]
+    switched = [report for report in ordered if _has_switch(report)]
     # What a rollback timer has done is the first note of its host.
     yield from _of_hosts(((report, report["exposed"]) for report in ordered), len(ordered))
     yield from _of_hosts(((report, report["warnings"][:1]) for report in switched), len(ordered))
     yield from (f"note: {line(text)}" for text in notes)
-    rest = [(report, report["warnings"][report["switch"] != "none" :]) for report in ordered]
+    rest = [(report, report["warnings"][_has_switch(report) :]) for report in ordered]
     yield from _of_hosts(rest, len(ordered))
+
+
+def _has_switch(report: dict[str, Any]) -> bool:
+    return report.get("switch", "none") != "none"
 
 
 def _of_hosts(told: Iterable[tuple[dict[str, Any], Sequence[str]]], number: int) -> Iterator[str]:

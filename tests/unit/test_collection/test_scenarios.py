@@ -46,7 +46,9 @@ def test_the_page_of_faults_has_a_row_for_each_that_is_tried(monkeypatch: pytest
     # Nothing until a whole run has passed.
     assert table.names() in ([], list(faults.NAMES))
     page = table.PAGE.read_text(encoding="utf-8")
-    assert [f"| {name} | {why} |" for name, why in faults.NOT_TRIED.items() if f"| {name} | {why} |" not in page] == []
+    assert [
+        f"| {name} | {why} |" for name, why in faults.NOT_TRIED.items() if f"| {name} | {why} |" not in page
+    ] == []
 
 
 def test_the_table_of_faults_replaces_what_was_between_its_markers(

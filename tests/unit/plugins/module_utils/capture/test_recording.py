@@ -34,7 +34,15 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
 from ..fakes.fake_host import FakeHost
 
 CHANGES = {
-    *("change", "hold", "make_mount_writable", "remove_file", "set_mount_atime", "set_mount_options"),
+    *(
+        "change",
+        "hold",
+        "make_lock",
+        "make_mount_writable",
+        "remove_file",
+        "set_mount_atime",
+        "set_mount_options",
+    ),
     *("sync", "sync_mount", "try_mount", "write_attribute", "write_file"),
 }
 MOUNT = Mount("8:1", "/", "/srv", ("rw",), "ext4", "/dev/sda1", ("rw",), "30", "1")
@@ -164,6 +172,7 @@ def test_a_lenient_replay_takes_it_for_something_that_is_not_there(name: str, ex
         lambda host: host.write_attribute("/sys/x", "1"),
         lambda host: host.write_file("/etc/x", b""),
         lambda host: host.remove_file("/etc/x"),
+        lambda host: host.make_lock("/run/x"),
         lambda host: host.sync("/etc/x"),
         lambda host: host.sync_mount(MOUNT),
         lambda host: host.set_mount_options(MOUNT, ["barrier=0"]),

@@ -127,7 +127,7 @@ def test_an_engine_that_is_kept_loses_commits_at_its_owner_s_risk_only_where_not
 def test_a_commit_delay_is_not_what_engines_keep() -> None:
     own = {"ours": {**OWN, "engines": KEEP, "commit_delay": "short"}}
     found = judged(
-        instance("faircom", running={"COMMIT_DELAY": "-1"}, persisted={"COMMIT_DELAY": "-1"}),
+        instance("faircom", running={"COMMIT_DELAY": "50"}, persisted={"COMMIT_DELAY": "50"}),
         profile="ours",
         own=own,
     )
