@@ -22,6 +22,7 @@ from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import co
 LOOKS = ("harden_before", "harden_after", "harden_last")
 APPLIED, REBOOTED = "harden_applied", "harden_rebooted"
 _NOT_RUN = "no look at this host was run"
+_REMOVED = "the run failed for this host, or lost it, before its facts were collected; see its error above, then run again"
 
 
 class ActionModule(ActionBase):
@@ -29,7 +30,7 @@ class ActionModule(ActionBase):
 
     TRANSFERS_FILES = False
     _requires_connection = False
-    _VALID_ARGS = frozenset(("hosts", "since", "looked_only"))
+    _VALID_ARGS = frozenset(("hosts", "removed", "since", "looked_only"))
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the report of each host, and the line with which one is to fail."""
@@ -42,11 +43,22 @@ class ActionModule(ActionBase):
             host: {**_concluded(hostvars[host], int(given["since"]), looked_only), **made}
             for host in given["hosts"]
         }
+        for host in given.get("removed") or ():
+            # Those of earlier batches, and of an earlier play of this run, have a report.
+            if host not in (hostvars[host].get("harden_concluded") or {}).get("reports", {}):
+                reports[host] = {**_unseen(_REMOVED, looked_only), **made}
         said = {host: failure(report) for host, report in reports.items()}
         failures = {host: line for host, line in said.items() if line is not None}
         texts = {host: packed(report) for host, report in reports.items()}
         result.update(changed=False, reports=texts, failures=failures)
         return result
+
+
+def _unseen(why: str, looked_only: bool) -> dict[str, Any]:
+    """Return the report of a host at which nothing was looked."""
+    return conclude(
+        [{"assessment": unobserved(Inputs(), "unknown", f"no facts: {why}")}], {}, {}, looked_only
+    )
 
 
 def _concluded(registered: Mapping[str, Any], since: int, looked_only: bool) -> dict[str, Any]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ansible.plugins.action import ActionBase
@@ -32,7 +33,7 @@ class ActionModule(ActionBase):
         result: dict[str, Any] = super().run(tmp, task_vars)
         variables = task_vars or {}
         hosts = self._task.args["hosts"]
-        reports = worst_first(_reports(hosts, variables["hostvars"]))
+        reports = worst_first(_reports(hosts, variables))
         reached = {report["host"] for report in reports}
         missing = sorted((host for host in hosts if host not in reached), key=natural)
         inventory = Variables(self._templar, variables)
@@ -46,14 +47,23 @@ class ActionModule(ActionBase):
         return result
 
 
-def _reports(hosts: list[str], hostvars: Any) -> list[dict[str, Any]]:
-    """Return the reports of the hosts that have been concluded, those of earlier batches too."""
-    reports: dict[str, Any] = {}
+def _reports(hosts: list[str], variables: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the reports of the hosts that have been concluded, those of earlier batches too.
+
+    All hosts of this batch have the reports of all. Of another host only its own is read: with it there may be reports
+    of hosts that an earlier play has concluded.
+    """
+    reports = dict(_concluded(variables))
     for host in hosts:
-        # All hosts of a batch have the reports of all: they are read once.
         if host not in reports:
-            reports |= hostvars[host].get("harden_concluded", {}).get("reports", {})
+            own = _concluded(variables["hostvars"][host])
+            reports |= {host: own[host]} if host in own else {}
     return [with_outcomes({"host": host, **unpacked(reports[host])}) for host in hosts if host in reports]
+
+
+def _concluded(variables: Any) -> Mapping[str, str]:
+    found: Mapping[str, str] = (variables.get("harden_concluded") or {}).get("reports") or {}
+    return found
 
 
 def _unpinned(hosts: list[str], variables: dict[str, Any]) -> list[str]:

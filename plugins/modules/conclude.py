@@ -24,6 +24,12 @@ options:
     type: list
     elements: str
     required: true
+  removed:
+    description:
+      - Hosts of the play for which the run has failed already, or that it has lost. One of them without a report is C(unknown).
+    type: list
+    elements: str
+    default: []
   since:
     description:
       - What was registered before it is of an earlier play, and left aside. In nanoseconds of the controller's own clock, as
@@ -42,6 +48,7 @@ EXAMPLES = r"""
 - name: Conclude
   durable.dbhost.conclude:
     hosts: "{{ ansible_play_batch }}"
+    removed: "{{ ansible_play_hosts_all | difference(ansible_play_hosts) }}"
     since: "{{ harden_concluded.clock }}"
   run_once: true
   register: harden_concluded

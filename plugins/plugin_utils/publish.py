@@ -29,9 +29,9 @@ def publish(
     """Show the page, write the files, and return the page's lines.
 
     `reports`: worst first; `missing` and `notes` as the page takes them; `of_hosts`: whether each report is written to
-    a file of its own too, and says what has changed since the one that was there. The earlier report of a missing host
-    is renamed, so that it is not read as one of this run. The page is shown also where its files cannot be written.
-    Raises AnsibleActionFail.
+    a file of its own too, and says what has changed since the one that was there. An earlier report that this run does
+    not replace is renamed, so that it is not read as one of this run. The page is shown also where its files cannot be
+    written. Raises AnsibleActionFail.
     """
     chosen = inventory.report_dir()
     formats = [name for name in inventory.report_formats() if of_hosts or name != "json"]
@@ -39,9 +39,11 @@ def publish(
     where, failed = "", ""
     if directory:
         try:
-            for host in missing if of_hosts else ():
-                rename(directory, _file(host), _stale(host))
             if of_hosts:
+                # Without files of hosts this run renews none.
+                renewed = [report["host"] for report in reports]
+                for host in [*missing, *([] if "json" in formats else renewed)]:
+                    rename(directory, _file(host), _stale(host))
                 reports = [_since(directory, report) for report in reports]
             files = _write(directory, formats, reports, missing, notes)
             where = f"{directory}: {', '.join(files)}" if files else ""

@@ -91,3 +91,22 @@ def test_a_second_look_that_fails_is_an_error_of_the_host() -> None:
     """What was seen before the steps says nothing of the host after them."""
     report = concluded({"harden_before": seen("durable", BEGAN), "harden_last": FAILED})
     assert report["error"].startswith("the host was not looked at again: Task failed")
+
+
+def test_a_host_that_was_removed_from_the_play_is_unknown_unless_it_has_a_report() -> None:
+    """A task before the role, or an earlier play, has failed for it; an earlier batch has concluded its own hosts."""
+    hostvars = {
+        "db1": {"harden_before": seen("durable", BEGAN)},
+        "lost": {"harden_concluded": {"reports": {"db1": "", "batch1": ""}}},
+        "batch1": {"harden_concluded": {"reports": {"batch1": ""}}},
+        "early": {},
+    }
+    arguments = {"hosts": ["db1"], "removed": ["lost", "batch1", "early"], "since": BEGAN}
+    task = MagicMock(args=arguments, async_val=0, diff=False, check_mode=False)
+    connection = MagicMock(_shell=MagicMock(tmpdir=None))
+    plugin = action.ActionModule(task, connection, MagicMock(), MagicMock(), MagicMock(), None)
+    reports = plugin.run(task_vars={"hostvars": hostvars})["reports"]
+    assert sorted(reports) == ["db1", "early", "lost"]
+    report = unpacked(reports["lost"])
+    assert (report["verdict"], report["fails"]) == ("unknown", True)
+    assert report["why"][0].startswith("no facts: the run failed for this host, or lost it,")

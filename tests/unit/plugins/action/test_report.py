@@ -198,3 +198,21 @@ def test_the_report_of_a_host_that_the_run_did_not_reach_is_not_left_as_one_of_t
     run(later, str(tmp_path))
     assert sorted(os.listdir(tmp_path)) == ["a.json", "b.json", *OF_RUN]
     assert json.loads((tmp_path / "b.json").read_text())["since"]["verdict"] == "attested"
+
+
+def test_what_an_earlier_play_concluded_of_a_host_is_not_its_report(tmp_path: Path) -> None:
+    """One that failed for a host leaves there what it concluded of all hosts."""
+    earlier = {"a": packed(result(verdict="durable")), "b": packed(result(verdict="unknown"))}
+    later = {"a": packed(result(verdict="drifted"))}
+    hosts = {
+        name: {"harden_concluded": {"reports": reports}} for name, reports in (("b", earlier), ("a", later))
+    }
+    wanted = {"a": "drifted", "b": "unknown"}
+    assert run(hosts, str(tmp_path))["verdicts"] == wanted
+    assert run(hosts, str(tmp_path), harden_concluded=hosts["a"]["harden_concluded"])["verdicts"] == wanted
+
+
+def test_without_files_of_hosts_an_earlier_one_is_not_left_as_one_of_this_run(tmp_path: Path) -> None:
+    run({"a": concluded("a")}, str(tmp_path))
+    run({"a": concluded("a")}, str(tmp_path), durable_report_formats=["text"])
+    assert sorted(os.listdir(tmp_path)) == ["a.stale", "report.html", "report.txt"]
