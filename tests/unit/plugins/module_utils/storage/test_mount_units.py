@@ -258,6 +258,8 @@ SHORT = "srv-.mount"
         ([f"{UNITS}/{SHORT}.d/10.conf", f"{USR}/{UNIT}.d/10.conf"], None),
         # systemd passes over hidden files.
         ([f"{UNITS}/{UNIT}.d/.10.conf", f"{USR}/{UNIT}.d/10.conf"], 1),
+        # A hyphen sorts before a dot, so a hidden file that is read would be the last.
+        ([f"{UNITS}/{UNIT}.d/.10.conf", f"{USR}/{UNIT}.d/-10.conf"], 1),
     ],
 )
 def test_which_of_two_drop_ins_of_one_name_counts(names: list[str], counts: int | None) -> None:
