@@ -244,6 +244,38 @@ def test_a_monitor_that_restarts_repeatedly_fails_the_run() -> None:
         run(Restarting(), GUARD)
 
 
+def test_a_monitor_that_does_not_become_active_fails_the_run() -> None:
+    class Starting(NutHost):
+        """A host whose monitor has a process, and stays in the state activating."""
+
+        def _shown(self, name: str) -> str:
+            said = super()._shown(name)
+            return said if self.began.get(name, 0) == 100 else said.replace("=active\n", "=activating\n")
+
+    with pytest.raises(ChangeFailed, match="wanted it up"):
+        run(Starting(), GUARD)
+
+
+def test_changes_are_verified() -> None:
+    host = NutHost()
+    write = host._write
+    host._write = lambda path, text: None if path == UPSMON else write(path, text)  # type: ignore[method-assign]
+    with pytest.raises(ChangeFailed, match=f"NOTIFYCMD .*wanted {HOOK}"):
+        run(host, GUARD)
+
+
+def test_a_command_that_other_users_can_change_is_not_given_to_apcupsd() -> None:
+    """apcupsd runs its event scripts, and so this command, as root."""
+    host = ApcHost()
+    host.files["/opt/site/notify"] = "#!/bin/sh\n"
+    run(host, {"notify_command": "/opt/site/notify"})
+    host = ApcHost()
+    host.files["/opt/site/notify"], host.uids["/opt/site/notify"] = "#!/bin/sh\n", 1000
+    with pytest.raises(ChangeFailed, match="others than root"):
+        power.plan(host, targets({"notify_command": "/opt/site/notify"}))
+    assert host.mutations == []
+
+
 def test_a_monitor_that_has_not_read_its_file_is_restarted() -> None:
     host = NutHost()
     run(host, GUARD)

@@ -461,6 +461,14 @@ TABLE: list[tuple[tuple[str, ...], Arrange, str, str, str, str]] = [
         "KILLDELAY",
         "earlier",
     ),
+    (
+        ("apcupsd",),
+        edit("KILLDELAY 0", "KILLDELAY soon", CONF),
+        "runtime_clean_stop",
+        "unknown",
+        "KILLDELAY is no number",
+        "MINUTES",
+    ),
 ]
 CASES = [(monitor, *row[1:]) for row in TABLE for monitor in row[0]]
 
