@@ -43,7 +43,7 @@ def _check_age(facts: dict[str, Any], now: str) -> None:
     if abs(here - taken) > _MAX_AGE:
         raise ValueError(
             f"the facts are of {facts['time']}, the controller's clock says {now}: a clock is wrong, or they are of an older"
-            f" run; compare `date -u` on both, {_SET_CLOCK} where it is wrong, then run again"
+            f" run; compare `date -u` on both, {_SET_CLOCK} on the wrong one, then run again"
         )
 
 

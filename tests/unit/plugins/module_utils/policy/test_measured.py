@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -17,7 +16,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy import measu
 from ..fakes.runs import NOW, look
 from ..fakes.small_host import SmallHost
 from .test_engines import instance, judged, row
-from .test_prices import kept
+from .test_prices import STORAGE, TODAY, kept
+from .test_settings import row as setting_row
 
 PG = "/srv/pgdata"
 
@@ -116,6 +116,8 @@ def test_so_are_atime_and_scheduler(variant: str, setting: str, rate: float, pha
 
 
 def test_safety_is_not_a_matter_of_speed() -> None:
-    rows = [figure(1000), figure(10, variant="write cache off")]
-    assert row(look(SmallHost(), mounts=[PG], benchmark=kept(rows=rows)), "write_cache")["phase"] == "tighten"
-    assert json.loads(kept(rows=rows))["rows"] == rows
+    rows = [figure(1000), figure(10, variant="mount option noatime")]
+    slow = setting_row("mounts", PG, "atime")
+    found, notes = measured.left([slow, slow._replace(klass="safety")], kept(rows=rows), STORAGE, TODAY)
+    assert [each.phase for each in found] == [None, "tighten"]
+    assert len(notes) == 1
