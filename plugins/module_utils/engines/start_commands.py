@@ -35,6 +35,8 @@ _LONGEST, _COMMON = 4096, 512
 _MOST_OF_LOGINS = 16
 #: Scripts above a line in which each path can be a script.
 _NAMED = 2
+#: Nothing there is a script.
+_KERNEL = ("/dev/", "/proc/", "/sys/")
 
 
 class Commands:
@@ -121,23 +123,23 @@ class Commands:
         `owner`: who named them, None for root. What a login cannot read, or what is too long, sets nothing of a server.
         """
         found = [text]
-        begin, whole = partial(self._begin, owner), partial(self._whole, owner)
+        named, begin, whole = (partial(call, owner) for call in (self._named, self._begin, self._whole))
         most = _MOST_OF_LOGINS if _is_person(owner) else script_chain.MOST_PATHS
         try:
-            for each in script_chain.follow(text.text, text.source, self._named, begin, whole, most):
+            for each in script_chain.follow(text.text, text.source, named, begin, whole, most):
                 found += _of_script(each.text, each.path, text.by, each.run_by)
         except Unobservable:
             if not _is_person(owner):
                 raise
         return found
 
-    def _named(self, line: str, depth: int) -> list[str]:
+    def _named(self, owner: Identity | None, line: str, depth: int) -> list[str]:
         """Return the paths in a line that can be scripts; `depth`: the number of scripts above it.
 
         Scripts of packages name many others, so of those below them the ones count that are executed.
         """
         paths = shell_lines.paths(line)
-        if depth < _NAMED:
+        if depth < _NAMED or owner is not None:
             return paths
         return [
             path
@@ -148,8 +150,16 @@ class Commands:
     def _begin(self, owner: Identity | None, path: str) -> str:
         """Return how a file begins, '' for a directory and what is not there. Raises Unobservable, not for what a login
         cannot read."""
-        real = self.host.resolve(path)
-        if real.startswith(("/dev/", "/proc/", "/sys/")) or not self.host.exists(real):
+        if path.startswith(_KERNEL):
+            return ""
+        if owner is None:
+            real = self.host.resolve(path)
+            is_there = self.host.exists(real)
+        else:
+            with named_by.one(self.host, owner):
+                where = self.host.locate(path)
+            real, is_there = where.path, where.status is not None
+        if real.startswith(_KERNEL) or not is_there:
             return ""
         with named_by.one(self.host, owner):
             try:

@@ -71,6 +71,30 @@ NEVER = {
 }
 
 
+#: Methods of the seam that read with the rights of root, links followed: for paths of the host's own.
+AS_ROOT = {"read", "exists", "link", "names", "mode", "resolve", "is_block_device"}
+#: Such reads of rooms that deal with servers, whose path is no constant and none in /proc, and who named it.
+NAMED_BY_ROOT = {
+    ("engines/config_writes.py", "path"): "a line of tmpfiles.d",
+    ("engines/firebird/observe.py", "f'{_OPT}/{_CONFIG}'"): "the vendor's directory",
+    ("engines/firebird/observe.py", "path"): "our list of programs",
+    ("engines/managers.py", "override"): "a drop-in of systemd",
+    ("engines/mariadb/observe.py", "owed_path(seen.data)"): "our own note, by a hash",
+    ("engines/mariadb/observe.py", "path"): "our lists of programs and files",
+    ("engines/mariadb/snapshot.py", "path"): "our list of programs",
+    ("engines/open_files.py", "f'{base}/fd/{number}'"): "proc",
+    ("engines/open_files.py", "f'{base}/fdinfo/{number}'"): "proc",
+    ("engines/postgresql/cluster.py", "owed_path(data, name)"): "our own note, by a hash",
+    ("engines/next_preloads.py", "host.resolve(_FILE)"): "/etc/ld.so.preload",
+    ("engines/since_start.py", "f'{own}/ns/mnt'"): "proc",
+    ("engines/since_start.py", "source"): "proc",
+    ("engines/start_commands.py", "path"): "root's units and tables",
+    ("engines/start_commands.py", "real"): "root's units and tables",
+    ("engines/start_files.py", "path"): "our own note",
+    ("engines/unit_mounts.py", "path"): "our own drop-in",
+}
+
+
 #: Flags of os.open() by which a file is written or made.
 FLAGS = {"os.O_CREAT", "os.O_RDWR", "os.O_TRUNC", "os.O_WRONLY"}
 
@@ -207,6 +231,28 @@ def test_a_program_of_a_server_runs_confined() -> None:
         if isinstance(words, ast.List) and not isinstance(words.elts[0], (ast.Constant, ast.Starred))
     ]
     assert found == []
+
+
+def is_of_the_host(path: ast.AST) -> bool:
+    """Tell whether a path is a constant, or begins as one."""
+    if isinstance(path, ast.JoinedStr):
+        return isinstance(path.values[0], ast.Constant) and str(path.values[0].value).startswith("/")
+    return isinstance(path, ast.Constant) or ast.unparse(path).rpartition(".")[2].strip("_").isupper()
+
+
+def test_no_path_that_a_server_names_is_read_with_the_rights_of_root() -> None:
+    """Those go through locate, read_part and their like, which take the rights of the user who named them."""
+    found = {
+        (name_of(path), ast.unparse(call.args[0]))
+        for path in (SOURCES / "engines").rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr in AS_ROOT
+        and ast.unparse(call.func.value).endswith("host")
+        and not is_of_the_host(call.args[0])
+    }
+    assert found == set(NAMED_BY_ROOT)
 
 
 def test_nothing_is_started_without_the_seam() -> None:

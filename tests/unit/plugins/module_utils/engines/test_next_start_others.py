@@ -703,6 +703,26 @@ def test_a_script_of_a_table_of_cron_is_read_with_the_rights_of_its_owner(
             assert len(Commands(Host())._followed(text, owner)) == wanted
 
 
+def test_what_a_table_of_a_login_names_is_not_even_looked_for_as_root(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Root would follow links of that login, onto a file system that never answers."""
+    host, asked = Host(), []
+    real = host.locate
+
+    def locate(path: str, *given: Any) -> Any:
+        asked.append((path, host.named_by))
+        return real(path, *given)
+
+    for name in ("resolve", "exists", "link", "read"):
+        monkeypatch.setattr(host, name, lambda path: pytest.fail(f"{path} was read by root"))
+    monkeypatch.setattr(host, "locate", locate)
+    owner = Identity(1000, 1000, ())
+    text = Text("/home/eve/x.sh > /dev/null", "crontab line 1", "cron")
+    assert Commands(host)._followed(text, owner) == [text]
+    assert asked == [("/home/eve/x.sh", owner)]
+
+
 def test_a_table_of_cron_that_cannot_be_read_makes_what_persists_unknown() -> None:
     host = maria()
     host.files["/etc/crontab"] = "@reboot root true\n"

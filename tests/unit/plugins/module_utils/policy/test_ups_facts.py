@@ -99,6 +99,21 @@ def test_a_monitor_of_which_nobody_knows_when_it_began_is_not_known_to_wake_the_
     assert (unmet["name"], unmet["state"]) == ("notify_reaches_guard", "unknown")
 
 
+@pytest.mark.parametrize(
+    "attack",
+    [lambda host: host.changed.update({"/etc/nut": 10}), lambda host: setattr(host, "noted_boot", 7600.0)],
+    ids=["its directory was exchanged", "the clock was an hour slow"],
+)
+def test_a_monitor_that_may_have_read_another_file_is_not_known_to_wake_the_guard(
+    attack: Callable[[PowerHost], object],
+) -> None:
+    host = nut_28()
+    attack(host)
+    (unmet,) = [each for each in collect(host, NOW, STOPS)["conditions"] if each["state"] != "met"]
+    assert unmet["name"] == "notify_reaches_guard"
+    assert unmet["state"] in ("unmet", "unknown")
+
+
 def test_an_observation_without_a_reason_is_no_observation() -> None:
     disks = storage(settled("ups", mounts=PG), NOW)
     told = {**nothing_known(NOW, "x"), "boot_id": disks["boot_id"], "evidence": {"observation": 3}}
