@@ -337,8 +337,10 @@ def test_a_target_of_a_plan() -> None:
     assert target_of(row) == Target("mssql", {"writethrough": "1"})
 
 
-def test_a_tool_that_others_may_change_is_not_run() -> None:
+@pytest.mark.parametrize("owner", ["998:998", "0:0"])
+def test_a_tool_that_others_may_change_is_not_run(owner: str) -> None:
     host = with_mssql(WRONG, "3979")
+    host.owners.update({HOME: owner, CONF: owner})
     host.uids["/opt/mssql/bin"] = 998
     with pytest.raises(ChangeFailed, match="mssql-conf may be changed by others than root"):
         run(host, FLUSH)
