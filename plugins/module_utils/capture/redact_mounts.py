@@ -204,6 +204,7 @@ def boot_loader(text: str, names: Identities) -> str:
 
 
 _BLOCK = re.compile(r"(?P<kind>menuentry|submenu|function)\s.*\{")
+_CUSTOM = re.compile(r"source\s+\$\{?(?:config_directory|prefix)\}?/custom\.cfg")
 _CHOICE = re.compile(r"""(?P<head>(?:set )?(?:default|saved_entry|next_entry))=["']?(?P<said>.*?)["']?""")
 _QUOTED = re.compile(r"""(--id|\$\{?menuentry_id_option\}?)?\s*(?:'([^']*)'|"([^"]*)")""")
 _NAMES_OF_ENTRIES = ("sort-key", "title")
@@ -213,7 +214,7 @@ def _of_menu(line: str, names: Identities) -> str:
     """Return a line that has a part in the choice of an entry, with stand-ins for titles, '' for another."""
     text = line.strip()
     block, choice = _BLOCK.fullmatch(text), _CHOICE.fullmatch(text)
-    if text in ("}", "blscfg"):
+    if text in ("}", "blscfg") or _CUSTOM.fullmatch(text):
         return text
     if block:
         words = [

@@ -32,7 +32,7 @@ _WORDS = f"""
 /proc/self/mountinfo /proc/filesystems /proc/cmdline /proc/mdstat /proc/swaps /proc/fs/ext4/options /proc/comm
 /proc/sys/kernel/random/boot_id osrelease ns/mnt /sys/block /sys/dev/block /sys/class/block /sys/devices/virtual
 /sys/module/parameters /dev/disk/by-id /dev/disk/by-uuid by-partuuid by-partlabel by-label by-path by-diskseq azure cloud
-/boot/grub/grub.cfg /boot/grub2/grubenv /boot/efi/loader/entries kernelopts
+/boot/grub/grub.cfg custom.cfg /boot/grub2/grubenv /boot/efi/loader/entries kernelopts
 /dev/mapper /dev/md /dev/block /dev/null /etc/fstab {our_paths.CACHE_RULES} {our_paths.FORMER_CACHE_RULES} io-scheduler
 /etc/systemd/system.control/ /etc/systemd/system/ multi-user.target.wants requires local-fs.target remote-fs.target
 /run/systemd/system /usr/local/lib/systemd/system /usr/lib/systemd/system /lib/systemd/system
@@ -116,7 +116,7 @@ _FILES: tuple[tuple[str, _Rule], ...] = (
     (r"/proc/sys/kernel/random/boot_id|/etc/machine-id|/proc/sys/kernel/hostname", _identity),
     (r"/proc/cmdline", mounts.command_line),
     (
-        rf"/boot/grub2?/(?:grub\.cfg|grubenv)|{_VENDORS}/[^/]+/(?:grub\.cfg|grubenv)|{_ENTRIES}/.*\.conf",
+        rf"(?:/boot/grub2?|{_VENDORS}/[^/]+)/(?:grub\.cfg|custom\.cfg|grubenv)|{_ENTRIES}/.*\.conf",
         mounts.boot_loader,
     ),
     (r"(?:/etc|/usr/lib)/kernel/cmdline", mounts.command_line),

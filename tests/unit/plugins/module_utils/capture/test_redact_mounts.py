@@ -232,6 +232,7 @@ def test_a_boot_loader_keeps_which_entry_is_next_with_stand_ins() -> None:
     text = (
         'set default="${saved_entry}"\nsaved_entry=hunter2>hunter3\nnext_entry=\n'
         "submenu 'hunter2' --class hunter $menuentry_id_option 'hunter3' {\n\tmenuentry \"hunter3\" {\n\t}\n}\nblscfg\n"
+        "  source ${config_directory}/custom.cfg\nsource $prefix/hunter2.cfg\n"
     )
     known = names()
     found = redact.boot_loader(text, known)
@@ -244,6 +245,7 @@ def test_a_boot_loader_keeps_which_entry_is_next_with_stand_ins() -> None:
         f"submenu '{two}' --id '{three}' {{",
         f"menuentry '{three}' {{",
         *("}", "}", "blscfg"),
+        "source ${config_directory}/custom.cfg",
     ]
 
 
