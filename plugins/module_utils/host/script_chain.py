@@ -59,5 +59,5 @@ def _expect_few(found: Collection[str], most: int, source: str, verb: str, what:
     if len(found) >= most:
         raise Unobservable(
             f"{source} {verb} more than {most} {what}, and what the rest sets is unknown: move a part of it into a"
-            " command of its own, or remove it"
+            " separate command, or remove it"
         )

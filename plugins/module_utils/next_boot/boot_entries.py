@@ -150,9 +150,9 @@ def _read_menu(host: Host, path: str, text: str, done: set[str]) -> tuple[list[I
 
 
 def _sourced(host: Host, path: str, said: str) -> str:
-    """Return the file that a configuration sources, '' if it is not there: beside it, or on the file system of /boot."""
-    beside = re.fullmatch(r"\$(?:\{\w+\}|\w+)/([^$]+)", said)
-    paths = [f"{posixpath.dirname(path)}/{beside[1]}"] if beside else [said, f"/boot{said}"]
+    """Return the file that a configuration sources, '' if it is not there: in its directory, or on the file system of /boot."""
+    relative = re.fullmatch(r"\$(?:\{\w+\}|\w+)/([^$]+)", said)
+    paths = [f"{posixpath.dirname(path)}/{relative[1]}"] if relative else [said, f"/boot{said}"]
     return next((each for each in paths if each.startswith("/") and host.exists(each)), "")
 
 
