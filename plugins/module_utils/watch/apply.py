@@ -13,6 +13,7 @@ from ..enforce.arguments import Arguments
 from ..enforce.change import Change, verify
 from ..enforce.our_files import ABSENT, CURRENT
 from ..host import our_paths, program, systemd, trusted_path
+from ..host.processes import output
 from ..host.seam import ChangeFailed, Host, Unobservable
 from . import orders, units
 from . import program as watch
@@ -37,6 +38,7 @@ _FILES = (
     our_paths.WATCH_REPORT,
     our_paths.WATCH_STAMP,
 )
+_ACTIVE = "active"
 #: Seconds for a first look: systemctl waits for its end.
 _LOOK_TIMEOUT = 900.0
 
@@ -86,6 +88,10 @@ def plan(host: Host, _targets: list[Any], inputs: dict[str, Any], calendar: str,
     ]
     if not host.exists(_WANTED_BY):
         changes.append(Change(our_paths.WATCH_TIMER, "enabled", "persisted", "no", "yes"))
+    # The files can be right and the timer stopped, or loaded before they were: by a person, or by a run that was killed.
+    runs = _state(host)
+    if runs != _ACTIVE:
+        changes.append(Change(our_paths.WATCH_TIMER, "state", "running", runs, _ACTIVE))
     files = {path: wanted[path] for path, word in seen.items() if word != CURRENT}
     return Work(tuple(changes), files, {"inputs": inputs, "calendar": calendar, "metrics": metrics})
 
@@ -141,6 +147,17 @@ def _numbers(host: Host) -> dict[str, int]:
 
 def _ways() -> tuple[str, ...]:
     return (posixpath.dirname(our_paths.WATCH_PROGRAM), posixpath.dirname(our_paths.WATCH_INPUTS))
+
+
+def _state(host: Host) -> str:
+    """Return the state of the timer by systemd, `not reloaded` if systemd has loaded other files. Raises Unobservable."""
+    shown = output(
+        host,
+        ["systemctl", "show", "--property=ActiveState,NeedDaemonReload", "--", our_paths.WATCH_TIMER],
+    )
+    found = dict(line.partition("=")[::2] for line in shown.split("\n"))
+    state = found.get("ActiveState") or "unknown"
+    return "not reloaded" if state == _ACTIVE and found.get("NeedDaemonReload") != "no" else state
 
 
 def _expect_calendar(host: Host, calendar: str) -> None:

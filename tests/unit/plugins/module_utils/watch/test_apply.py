@@ -16,6 +16,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Ch
 from ansible_collections.durable.dbhost.plugins.module_utils.watch import apply as layer
 from ansible_collections.durable.dbhost.plugins.module_utils.watch import orders, units
 
+from ..fakes.fake_host import Killed
 from ..fakes.small_host import SmallHost
 
 INPUTS: dict[str, Any] = {"profile": "strict", "mounts": ["/srv/pgdata"]}
@@ -31,8 +32,11 @@ class WatchHost(SmallHost):
         self.files[f"{NUMBERS}/other.prom"] = ""
         self.uids[NUMBERS] = 117
         self.said = Result(0, "", "")
+        self.active, self.stale = "inactive", "no"
 
     def run(self, argv: list[str], timeout: float = 10.0) -> Result:
+        if argv[:2] == ["systemctl", "show"] and argv[-1] == our_paths.WATCH_TIMER:
+            return Result(0, f"ActiveState={self.active}\nNeedDaemonReload={self.stale}\n", "")
         return self.said if argv[:2] == ["systemd-analyze", "calendar"] else super().run(argv, timeout)
 
     def _systemctl(self, argv: list[str]) -> None:
@@ -41,6 +45,10 @@ class WatchHost(SmallHost):
             self.files[layer._WANTED_BY] = ""
         if words[0] == "disable":
             del self.files[layer._WANTED_BY]
+        if words[0] == "daemon-reload":
+            self.stale = "no"
+        if words == ["restart", our_paths.WATCH_TIMER]:
+            self.active = "active"
 
     def on_change(self, argv: list[str]) -> None:
         if argv[0] == "chmod":
@@ -77,6 +85,7 @@ def test_from_nothing_to_a_timer_and_a_first_look() -> None:
         (our_paths.WATCH_SERVICE, "absent"),
         (our_paths.WATCH_TIMER, "absent"),
         ("enabled", "no"),
+        ("state", "inactive"),
     ]
     assert commands(host) == [
         f"--quiet enable --no-reload {our_paths.WATCH_TIMER}",
@@ -89,6 +98,30 @@ def test_from_nothing_to_a_timer_and_a_first_look() -> None:
     assert "OnCalendar=hourly\n" in host.files[our_paths.WATCH_TIMER_UNIT]
     host.mutations.clear()
     assert watch(host) == [] == host.mutations
+
+
+@pytest.mark.parametrize("number", range(1, 11))
+def test_killed_at_any_change_the_next_run_has_the_timer_run(number: int) -> None:
+    """Killed after the last file, it left a timer that did not run until the next boot, and the next run found nothing to do."""
+    host = WatchHost()
+    host.stop_at = number
+    with pytest.raises(Killed):
+        watch(host)
+    host.stop_at = 0
+    watch(host)
+    assert host.active == "active"
+    assert watch(host) == []
+
+
+@pytest.mark.parametrize(
+    ("active", "stale", "seen"), [("failed", "no", "failed"), ("active", "yes", "not reloaded")]
+)
+def test_a_timer_that_does_not_run_by_its_files_is_started(active: str, stale: str, seen: str) -> None:
+    host = WatchHost()
+    watch(host)
+    host.active, host.stale = active, stale
+    assert watch(host) == [("state", seen)]
+    assert (host.active, host.stale) == ("active", "no")
 
 
 def test_another_inventory_is_another_file() -> None:
