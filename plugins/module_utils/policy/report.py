@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..attestations import HEAD
-from ..catalog import LAYERS
+from ..catalog import LAYERS, is_engine
 from ..host.printable import Lines, lines
 from . import plan
 from .verdicts import VERDICTS
@@ -25,7 +25,7 @@ _STATES = {
     "failed": "could not change",
     "undone": "put back by the dead man's switch",
     "not_begun": "did not come to change",
-    "unknown": "may have changed: the host was not seen again",
+    "unknown": "may have changed: not observed after the run",
 }
 
 
@@ -55,6 +55,8 @@ def _state(
     if not report["settings"] and report["error"]:
         return "unknown"
     row = after.get((change["layer"], change["target"], change["setting"]))
+    if row is None and not _is_observed(change, report):
+        return "unknown"
     # A row that is gone asks for nothing any more: a flush that was owed, an engine that is stopped.
     held = row is None or row["verdict"] in ("ok", "pending", "tightened")
     if row and change["persisted"] is None:
@@ -63,6 +65,15 @@ def _state(
     if held:
         return "done"
     return "undone" if report.get("undone") and LAYERS[change["layer"]].undone else "failed"
+
+
+def _is_observed(change: dict[str, Any], report: dict[str, Any]) -> bool:
+    """Tell whether the target of a change without a row was observed after the run: a disk or an engine can be gone."""
+    if is_engine(change["layer"]):
+        return any(each["engine"] == change["layer"] for each in report["engines"])
+    if change["layer"] in ("mount_options", "write_cache", "io_scheduler"):
+        return any(row["target"] == change["target"] for row in report["settings"])
+    return True
 
 
 def natural(name: str) -> tuple[Any, ...]:

@@ -46,6 +46,7 @@ def report(host: str, verdict: str, **changes: Any) -> dict[str, Any]:
         "warnings": [],
         "exposed": [],
         "settings": [],
+        "engines": [],
         "requirements": [],
         "power": None,
         **changes,
@@ -153,7 +154,29 @@ def test_a_ups_of_a_host_that_does_not_rest_on_it_is_not_shown() -> None:
         ({"begun": [["tighten", "mount_options"]], "after": "pending"}, "done"),
         ({"begun": [["tighten", "mount_options"]], "after": "drift_running"}, "failed"),
         ({"begun": [["tighten", "mount_options"]], "after": "unknown"}, "failed"),
-        ({"begun": [["tighten", "mount_options"]], "after": None}, "done"),
+        # Without a row: what asked for it is gone, or its target is.
+        ({"begun": [["tighten", "mount_options"]], "after": None, "beside": "/srv"}, "done"),
+        ({"begun": [["tighten", "mount_options"]], "after": None, "beside": "sda"}, "unknown"),
+        ({"begun": [["tighten", "mount_options"]], "settings": [], "error": None}, "unknown"),
+        (
+            {
+                "begun": [["tighten", "mariadb"]],
+                "layer": "mariadb",
+                "after": None,
+                "engines": [{"engine": "mariadb"}],
+            },
+            "done",
+        ),
+        (
+            {
+                "begun": [["tighten", "mariadb"]],
+                "layer": "mariadb",
+                "after": None,
+                "engines": [{"engine": "mssql"}],
+            },
+            "unknown",
+        ),
+        ({"begun": [["tighten", "power"]], "layer": "power", "after": None}, "done"),
         ({"begun": [["tighten", "mount_options"]], "after": "drift_running", "undone": True}, "undone"),
         ({"begun": [["tighten", "mount_options"]], "after": "ok", "undone": True}, "done"),
         ({"begun": [["tighten", "mariadb"]], "layer": "mariadb", "after": "ok", "undone": True}, "done"),
@@ -167,7 +190,8 @@ def test_a_ups_of_a_host_that_does_not_rest_on_it_is_not_shown() -> None:
 )
 def test_each_change_says_what_came_of_it(given: dict[str, Any], state: str) -> None:
     given = {"error": "sda: no", **given}
-    other = {"layer": "write_cache", "target": "sda", "setting": "write_cache", "verdict": "ok"}
+    beside = given.pop("beside", "sda")
+    other = {"layer": "write_cache", "target": beside, "setting": "write_cache", "verdict": "ok"}
     layer = given.pop("layer", "mount_options")
     row = {
         "layer": layer,
