@@ -449,7 +449,8 @@ def _await_statements(host: Host, step: Step) -> None:
         if time.monotonic() > end:
             raise ChangeFailed(
                 f"{step.instance}: statements go on that began before {' and '.join(step.flush)} came on, and"
-                " commit as they did before; wanted none; run again when they have ended"
+                " commit as they did before, or sessions whose statements are not reported (track_activities is off);"
+                " wanted none; run again when they have ended"
             )
         time.sleep(_PAUSE)
 

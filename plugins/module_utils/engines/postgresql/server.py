@@ -40,7 +40,8 @@ _PATH = "SET search_path = pg_catalog, pg_temp"
 SESSION = ("global", "database", "user", "database user", "client", "session", "interactive")
 _NAMES = ", ".join(f"'{name}'" for name in WORDS)
 #: `busy`: sessions whose statement began before the configuration was loaded last: such a one goes
-#: on with the settings that it had. A replica's sender is one long statement, and commits nothing.
+#: on with the settings that it had. A replica's sender is one long statement, and commits nothing. Without track_activities
+#: (`disabled`) the server does not report statements, so a session from before counts.
 _SQL = f"""
 SELECT json_build_object(
   'version', current_setting('server_version'),
@@ -63,8 +64,9 @@ SELECT json_build_object(
       'config', setconfig) ORDER BY setdatabase, setrole), '[]')
     FROM pg_db_role_setting LEFT JOIN pg_roles ON pg_roles.oid = setrole
       LEFT JOIN pg_database ON pg_database.oid = setdatabase),
-  'busy', (SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid()
-    AND backend_type <> 'walsender' AND query_start < pg_conf_load_time() + interval '1 second'))
+  'busy', (SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type <> 'walsender'
+    AND (state IN ('active', 'fastpath function call') AND query_start < pg_conf_load_time() + interval '1 second'
+      OR state = 'disabled' AND backend_start < pg_conf_load_time() + interval '1 second')))
 """
 _NAMES_SQL = """
 SELECT json_build_object('roles', (SELECT json_agg(rolname) FROM pg_roles),

@@ -599,6 +599,13 @@ def test_a_value_that_is_none_is_for_its_reader() -> None:
     assert of_bob(FakePostgresql(), "maybe")["permission"] is None
 
 
+def test_sessions_whose_statements_the_server_does_not_report_count_as_busy() -> None:
+    """PostgreSQL 15 with track_activities off: state `disabled`, no query_start, and a statement of before went on unseen."""
+    busy = " ".join(postgresql_server._SQL.partition("'busy'")[2].split())
+    assert "OR state = 'disabled' AND backend_start < pg_conf_load_time() + interval '1 second'))" in busy
+    assert "state IN ('active', 'fastpath function call') AND query_start < pg_conf_load_time()" in busy
+
+
 def test_a_server_whose_user_cannot_be_read_has_no_configuration_opened() -> None:
     host = FakePostgresql()
     host.deny(50, "status")
