@@ -17,18 +17,20 @@ from . import disk_kinds, flush_trace
 #: flushable and flushing it leaves commits in the cache and settings that look right: this stays
 #: behind and says so. It goes with the boot, like the cache's content.
 OWED = our_paths.OWED
+#: Where SCSI, SATA and NVMe disks have a name that stays if the kernel's changes. To read these sends the disk nothing.
+_WWIDS = ("device/wwid", "wwid")
 #: Where a disk's stat file has them, counted from 0.
 _FLUSHES = 15
 
 
 def owe(host: Host, name: str) -> None:
     """Note, before a disk is made to flush again, that its cache may hold acknowledged commits."""
-    host.write_file(f"{OWED}/{name}", b"")
+    host.write_file(f"{OWED}/{name}", _wwid(host, name).encode("utf-8", "surrogateescape"))
 
 
 def is_owed(host: Host, name: str) -> bool:
     """Tell whether a run that did not come to its end left a flush owed."""
-    return host.exists(f"{OWED}/{name}")
+    return bool(_notes(host, name))
 
 
 def flush_mount(host: Host, mount: Mount, disks: Iterable[str]) -> None:
@@ -83,8 +85,44 @@ def counted(host: Host, name: str) -> Iterator[Callable[[], int]]:
 
 def _settle(host: Host, name: str) -> None:
     """Remove the note of a pending flush. Its only reason is a flush that was counted."""
-    if is_owed(host, name):
-        host.remove_file(f"{OWED}/{name}")
+    for note in _notes(host, name):
+        host.remove_file(f"{OWED}/{note}")
+
+
+def _notes(host: Host, name: str) -> list[str]:
+    """Return the notes about a disk: that of its kernel name, if no other disk had it, and that of a name which it had before.
+
+    A disk whose link was lost can come back with another kernel name, and with what its cache held.
+    """
+    try:
+        names = host.names(OWED) if host.exists(OWED) else []
+    except Unobservable:
+        names = [name]
+    wwid = _wwid(host, name) if names else ""
+    return [note for note in names if _is_about(host, note, name, wwid)]
+
+
+def _is_about(host: Host, note: str, name: str, wwid: str) -> bool:
+    """Tell whether a note is about the disk that has a kernel name and a WWID, '' for none, now."""
+    try:
+        noted = host.read(f"{OWED}/{note}")
+    except Unobservable:
+        noted = ""
+    if note == name:
+        return not noted or not wwid or noted == wwid
+    # Two disks with one WWID each have a note by their kernel names.
+    return bool(wwid) and noted == wwid and _wwid(host, note) != wwid
+
+
+def _wwid(host: Host, name: str) -> str:
+    for attribute in _WWIDS:
+        try:
+            found = host.read(f"/sys/block/{name}/{attribute}").strip()
+        except Unobservable:
+            continue
+        if found:
+            return found
+    return ""
 
 
 def queues(host: Host, name: str) -> list[str]:

@@ -16,6 +16,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.flush impor
     flush_disk,
     flush_mount,
     flushes,
+    is_owed,
+    owe,
     takes_flushes,
 )
 
@@ -44,6 +46,46 @@ def test_a_flush_that_is_not_counted_fails_and_names_the_disk() -> None:
     host.disk("sda").counts = False
     with pytest.raises(ChangeFailed, match=r"sda: seen no flush counted during a sync; wanted one"):
         flush_disk(host, "sda")
+
+
+def named(host: SmallHost, **wwids: str) -> None:
+    """Give disks a WWID each."""
+    for name, wwid in wwids.items():
+        host.files[f"{host.disk(name).sysfs}/device/wwid"] = f"{wwid}\n"
+
+
+def test_a_pending_flush_is_of_the_disk_and_not_of_its_kernel_name() -> None:
+    """A disk came back as sdb with what its cache held: it was reported as flushed, and sda's flush was taken for its own."""
+    host = SmallHost()
+    named(host, sda="naa.1", sdb="naa.2")
+    owe(host, "sda")
+    assert [is_owed(host, name) for name in ("sda", "sdb", "vdb")] == [True, False, False]
+    named(host, sda="naa.3", sdb="naa.1")
+    assert [is_owed(host, name) for name in ("sda", "sdb", "vdb")] == [False, True, False]
+    flush_disk(host, "sda")
+    assert is_owed(host, "sdb")
+    flush_disk(host, "sdb")
+    assert not is_owed(host, "sdb")
+
+
+def test_each_path_of_one_disk_has_a_pending_flush_until_it_was_flushed_itself() -> None:
+    host = SmallHost()
+    named(host, sda="naa.1", sdb="naa.1")
+    owe(host, "sda")
+    owe(host, "sdb")
+    flush_disk(host, "sda")
+    assert [is_owed(host, name) for name in ("sda", "sdb")] == [False, True]
+
+
+@pytest.mark.parametrize(("before", "after"), [("", "naa.1"), ("naa.1", ""), ("", "")])
+def test_without_a_wwid_a_pending_flush_is_that_of_the_kernel_name(before: str, after: str) -> None:
+    host = SmallHost()
+    named(host, sda=before)
+    owe(host, "sda")
+    named(host, sda=after)
+    assert is_owed(host, "sda")
+    flush_disk(host, "sda")
+    assert not is_owed(host, "sda")
 
 
 def test_a_disk_that_caches_nothing_needs_none() -> None:
