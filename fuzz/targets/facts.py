@@ -142,6 +142,7 @@ def rules_of_udev(text: str) -> None:
 )
 def entries_of_a_boot_loader(text: str) -> None:
     menu = grub_menu.parse_menu(text)
+    assert len(grub_menu.sets_default(text)) == 2
     for name in grub_menu.default_names(text, {"saved_entry": [text[:20]]}):
         assert list(grub_menu.resolve(menu, name)) or not menu
     assert version_order.compare(text, text) == 0

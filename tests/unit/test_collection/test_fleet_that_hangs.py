@@ -70,8 +70,9 @@ def _verdicts(directory: Path) -> dict[str, str]:
 def test_a_run_lists_every_host_and_ends(directory: Path) -> None:
     (directory / "durable-report").mkdir()
     (directory / "durable-report/db01.json").write_text('{"host": "db01", "verdict": "attested"}')
-    limit = ("-e", '{"durable_time_limit": 10}')
-    code, out, _err = run(directory, "--check", f"--forks={ALL}", *limit, **BRIEF)
+    # Long enough for those that answer, on a busy machine.
+    limit = ("-e", '{"durable_time_limit": 40}')
+    code, out, _err = run(directory, "--check", "--forks=10", *limit, **BRIEF)
     found = _verdicts(directory)
     assert Counter(found.values()) == {
         "unreachable": HANGING,
@@ -83,24 +84,23 @@ def test_a_run_lists_every_host_and_ends(directory: Path) -> None:
     }
     assert f"{ALL} hosts: " in out
     assert f"{ALL} of {ALL} hosts fail" in out
-    assert "unreachable: no answer within 10 seconds" in out
+    assert "unreachable: no answer within 40 seconds" in out
     assert code == 2
 
 
 def test_a_shorter_limit_of_ansible_costs_no_host_its_report(directory: Path) -> None:
     hosts = ("--limit", f"db01,db{ALL}")
-    code, out, _err = run(directory, "--check", *hosts, ANSIBLE_TASK_TIMEOUT="30", **BRIEF)
+    code, out, _err = run(directory, "--check", *hosts, ANSIBLE_TASK_TIMEOUT="22", **BRIEF)
     assert _verdicts(directory) == {"db01": "unreachable", f"db{ALL}": "drifted"}
     assert "2 of 2 hosts fail (1 unreachable, 1 drifted): exit code 2" in out
     assert code == 2
 
 
-@pytest.mark.parametrize("playbook", ["release_db", "capture"])
-def test_a_host_that_hangs_ends_no_other_playbook_s_run(playbook: str, directory: Path) -> None:
-    """The first one runs the module of the role watch before it releases the layers."""
-    limit = ("-e", '{"durable_time_limit": 10}')
-    code, out, _err = run(directory, "--limit", f"db01,db{ALL}", *limit, playbook=playbook)
+def test_a_host_that_hangs_does_not_end_a_release(directory: Path) -> None:
+    """Of the modules of a release that of the role watch is the first."""
+    limit = ("-e", '{"durable_time_limit": 20}')
+    code, out, _err = run(directory, "--limit", f"db01,db{ALL}", *limit, playbook="release_db")
     assert "fatal: [db01]: UNREACHABLE!" in out
-    assert "no answer within 10 seconds" in out
+    assert "no answer within 20 seconds" in out
     assert f"fatal: [db{ALL}]: UNREACHABLE!" not in out
     assert code == 4
