@@ -123,7 +123,11 @@ class Commands:
         `owner`: who named them, None for root. What a login cannot read, or what is too long, sets nothing of a server.
         """
         found = [text]
-        named, begin, whole = (partial(call, owner) for call in (self._named, self._begin, self._whole))
+        named, begin, whole = (
+            partial(self._named, owner),
+            partial(self._begin, owner),
+            partial(self._whole, owner),
+        )
         most = _MOST_OF_LOGINS if _is_person(owner) else script_chain.MOST_PATHS
         try:
             for each in script_chain.follow(text.text, text.source, named, begin, whole, most):

@@ -262,7 +262,7 @@ def _notes(ordered: list[dict[str, Any]], notes: Sequence[str]) -> Iterator[str]
 
 
 def _has_switch(report: dict[str, Any]) -> bool:
-    return report.get("switch", "none") != "none"
+    return str(report.get("switch", "none")) != "none"
 
 
 def _of_hosts(told: Iterable[tuple[dict[str, Any], Sequence[str]]], number: int) -> Iterator[str]:
