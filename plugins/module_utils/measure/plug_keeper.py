@@ -111,7 +111,7 @@ def read(place: Paths) -> plug_log.Log:
 
 
 def stop(place: Paths) -> bool:
-    """End the witness and take its log away; tell whether there was one. Raises Refused, OSError or Unobservable."""
+    """End the witness and remove its log; return whether there was one. Raises Refused, OSError or Unobservable."""
     if not os.path.exists(place.log):
         return False
     _expect_own(os.path.dirname(place.log))
@@ -133,13 +133,13 @@ def stop(place: Paths) -> bool:
 def _expect_own(directory: str) -> None:
     """Raise Refused if others could put a log of theirs, or a link, or exchange a directory above. Raises Unobservable.
 
-    What is checked stays so: nobody but root and this user can change it.
+    What is checked stays so: only root and this user can change it.
     """
     why = trusted_path.weak_future(Host(), directory, {0, os.geteuid()}, sticky=True)
     if why:
         raise Refused(
-            f"{directory}: {why}; wanted a directory that only this user and root can change, and all above it. Fix: set"
-            " durable_witness_directory to another one, which is made"
+            f"{directory}: {why}. Other users could exchange the log of the witness. Fix: set durable_witness_directory to a"
+            " directory that, with all above it, only this user and root can change"
         )
 
 

@@ -36,7 +36,9 @@ def directory(mount: Mount) -> Iterator[int]:
         with change.opened(mount) as (held, _now):
             descriptor = os.open(f"/proc/self/fd/{held}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
-        why = "" if error.errno == errno.ESTALE else "; wanted a directory on which a file system is mounted"
+        why = (
+            "" if error.errno == errno.ESTALE else ". Fix: name a directory on which a file system is mounted"
+        )
         raise Refused(f"{mount.target}: {error.strerror}{why}") from error
     try:
         yield descriptor

@@ -492,7 +492,7 @@ class TestHost:
             plug_keeper.stop,
             lambda _: plug_keeper.start(place, job, KEY, "127.0.0.1", 1),
         ):
-            with pytest.raises(Refused, match=f"has mode {mode:04o}; wanted a directory"):
+            with pytest.raises(Refused, match=f"has mode {mode:04o}. Other users"):
                 act(place)
         assert not (tmp_path / "precious").exists()
 
@@ -514,13 +514,13 @@ class TestHost:
             lambda: plug_keeper.stop(place),
             lambda: plug_keeper.start(new, job, KEY, "127.0.0.1", 1),
         ):
-            with pytest.raises(Refused, match=f"{top} (belongs to user {PERSON}|has mode 0777); wanted"):
+            with pytest.raises(Refused, match=f"{top} (belongs to user {PERSON}|has mode 0777). Other users"):
                 act()
         assert os.listdir(top) == ["kept"]
 
     def test_begins_on_no_mount_but_the_one_that_was_assessed(self, tmp_path: Path, host: FakeHost) -> None:
         job = plug_host.plan(host, RUN, {**ROW, "mounts": [str(tmp_path)]})
-        with pytest.raises(Refused, match="wanted 0:0: what is mounted there has changed"):
+        with pytest.raises(Refused, match="expected 0:0: what is mounted there has changed"):
             plug_host.begin(host, job._replace(devices=("0:0",)), ("127.0.0.1", 1), KEY)
         assert os.listdir(tmp_path) == []
 

@@ -101,7 +101,7 @@ def test_a_link_or_a_file_is_refused(tmp_path: Path) -> None:
     file.touch()
     for path in (link, file, tmp_path / "none"):
         mount = mount_of(tmp_path)._replace(target=str(path))
-        with pytest.raises(Refused, match="wanted a directory"), scratch.directory(mount):
+        with pytest.raises(Refused, match="name a directory"), scratch.directory(mount):
             pass
 
 
