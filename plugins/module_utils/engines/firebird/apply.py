@@ -286,6 +286,12 @@ def _change(host: Host, database: Database, word: str, access: Access, locks: Lo
     after = next(iter(look_at(host, "", [], [database.path])), None)
     if after is None:
         raise ChangeFailed(f"{database.path}: not the first file of a database any more; run again")
+    if after.forced_writes != word:
+        # gfix can end well all the same, and release forgets what was there before.
+        raise ChangeFailed(
+            f"{database.path}: observed forced writes {after.forced_writes} in its header after gfix, expected {word}: gfix did"
+            " not change it. Fix: run again"
+        )
     if after.running not in ("closed", word):
         raise ChangeFailed(
             f"{database.path}: somebody opened it meanwhile, and writes with forced writes {after.running} until he"

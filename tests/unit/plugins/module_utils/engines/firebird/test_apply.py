@@ -435,7 +435,7 @@ def test_servers_with_different_locks_are_not_mixed_up() -> None:
 def test_what_gfix_says_it_did_is_read_back() -> None:
     host = FirebirdHost(a=off())
     host.lie = True
-    with pytest.raises(ChangeFailed, match="did not follow"):
+    with pytest.raises(ChangeFailed, match="gfix did not change it"):
         run(host, A)
 
 
@@ -467,6 +467,22 @@ def test_release_puts_back_what_was() -> None:
     assert (host.databases[A].flags, host.databases[B].flags) == (0, FORCED)
     assert ORIGINALS not in host.files
     assert plan_release(host).changes == ()
+
+
+def test_release_forgets_nothing_that_did_not_come_back() -> None:
+    """gfix ended well without a change: the original was forgotten, and the database stayed without forced writes."""
+    host = FirebirdHost(a=FakeDatabase())
+    run(host, A, word="off")
+    kept = originals.load(host, ORIGINALS)
+    host.lie = True
+    with pytest.raises(
+        ChangeFailed, match=f"{A}: observed forced writes off in its header after gfix, expected on"
+    ):
+        apply_release(host, plan_release(host))
+    assert originals.load(host, ORIGINALS) == kept
+    host.lie = False
+    apply_release(host, plan_release(host))
+    assert (host.databases[A].flags, ORIGINALS in host.files) == (FORCED, False)
 
 
 def test_the_first_word_is_the_original_one() -> None:
