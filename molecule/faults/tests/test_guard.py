@@ -130,7 +130,7 @@ def test_a_low_battery_during_a_run_shuts_down_with_barriers_on(
     loosened(ups_host, plays)
     boot = sh(ups_host, "cat /proc/sys/kernel/random/boot_id").replace("-", "")
     ssh = f"ssh -F {ups_host.ssh_config} {NAME}"
-    before_call(plays, NAME, 2, f"{ssh} \"sleep 1.1; lab-ups 'OB DISCHRG' {LOW}\" >&2")
+    before_call(plays, NAME, 2, f"{ssh} \"sleep 1.1; lab-ups 'OB DISCHRG' {LOW}\" < /dev/null >&2")
     run = plays.run("harden-db", variables={"durable_profile": "strict"})
     plays.inventories.pop()
     report = run.reports.get(NAME, {})
