@@ -457,6 +457,17 @@ def test_an_upgrade_that_put_its_script_back_is_taken_over_again() -> None:
     assert host.files[f"{apcupsd_scripts.KEPT}/onbattery"] == "#!/bin/sh\nnew\n"
 
 
+@pytest.mark.parametrize("event", ["onbattery", "failing"])
+def test_release_preserves_a_script_that_was_changed_since(event: str) -> None:
+    host = ApcHost()
+    run(host, GUARD)
+    path = f"/etc/apcupsd/{event}"
+    host.files[path] = "#!/bin/sh\nnew\n"
+    release(host)
+    assert host.files[path] == "#!/bin/sh\nnew\n"
+    assert f"{apcupsd_scripts.KEPT}/{event}" not in host.files
+
+
 @pytest.mark.parametrize("step", range(1, 8))
 def test_a_killed_run_never_loses_a_script_of_apcupsd_s(step: int) -> None:
     host = ApcHost()
