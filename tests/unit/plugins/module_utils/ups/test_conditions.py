@@ -214,10 +214,10 @@ TABLE: list[tuple[tuple[str, ...], Arrange, str, str, str, str]] = [
     (NUT, edit("/sbin/shutdown -h +0", ""), "shutdown_command", "unmet", "no SHUTDOWNCMD", "/sbin/shutdown"),
     (
         NUT,
-        edit("/sbin/shutdown -h +0", "/bin/true"),
+        lambda h: h.program("/bin/true") or h.edit(UPSMON, "/sbin/shutdown -h +0", "/bin/true"),
         "shutdown_command",
         "unmet",
-        "'/bin/true'",
+        "'/bin/true': it shuts nothing down",
         "/sbin/shutdown",
     ),
     (
