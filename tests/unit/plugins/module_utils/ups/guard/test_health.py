@@ -227,3 +227,15 @@ def test_a_program_that_was_replaced_is_noticed(
     path.unlink()
     del host.files[LEASE]
     assert eyes.see(False).replaced == str(path)
+
+
+def test_an_interpreter_that_was_replaced_is_noticed(
+    host: SmallHost, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "python3"
+    path.write_text("old")
+    monkeypatch.setattr(module.sys, "executable", str(path))
+    eyes = Eyes(host, Noon())
+    assert eyes.see(False).replaced == ""
+    path.unlink()
+    assert eyes.see(False).replaced == str(path)

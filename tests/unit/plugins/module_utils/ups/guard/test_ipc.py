@@ -169,3 +169,11 @@ def test_the_group_is_that_of_the_process_without_rights() -> None:
     assert group(host, {10: 1, 11: 1}) == 125
     assert group(host, {10: 1}) == 0
     assert group(host, {12: 1}) == 0
+
+
+def test_a_link_to_the_fifo_is_not_the_fifo(tmp_path: Path, fifo: Fifo) -> None:
+    assert fifo.is_there()
+    moved = tmp_path / "moved"
+    Path(fifo.path).rename(moved)
+    Path(fifo.path).symlink_to(moved)
+    assert not fifo.is_there()
