@@ -53,8 +53,8 @@ def begin(host: Host, job: Job, address: tuple[str, int], key: str) -> None:
         for place, device in zip(found, job.devices):
             if place["device"] != device:
                 raise Refused(
-                    f"{place['target']}: found device {place['device']}, expected {device}: what is mounted there has changed. Fix:"
-                    " begin a new run"
+                    f"{place['target']}: found device {place['device']}, expected {device}: what is mounted there has changed."
+                    " Fix: begin a new run"
                 )
         places = [stack.enter_context(scratch.directory(place["mount"])) for place in found]
         made: list[tuple[int, str]] = []
