@@ -9,6 +9,7 @@ import importlib
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,6 +68,42 @@ def test_the_table_of_faults_replaces_what_was_between_its_markers(
         assert page.read_text(encoding="utf-8") == once
         assert table.names(page) == sorted(rows)
         assert (once.startswith("before\n"), once.endswith("\n\nafter\n")) == (True, True)
+
+
+#: What is wrong with a run on a host with a fault -> what says so.
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "less safe": ({"during": {"SCSI0001 caches"}}, "less safe than before the run"),
+    "called safe": ({"before": {"x"}, "during": {"x"}, "verdict": "attested"}, "attested, with ['x']"),
+    "another verdict": ({"verdict": "drifted"}, "exit code 2, drifted"),
+    "another exit code": ({"code": 0}, "exit code 0, at_risk"),
+    "no message": ({"details": "all is well"}, "no message has"),
+    "not repaired": ({"again": 2}, "the next run: 2, attested"),
+    "weak afterwards": ({"after": {"SCSI0001 caches"}}, "after the next run"),
+    "left behind": ({"left": ["+ a file"]}, "left behind"),
+}
+
+
+@pytest.mark.parametrize("what", [*WRONG, "nothing"])
+def test_a_row_of_faults_passes_only_if_nothing_is_wrong(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in (ROOT, ROOT / "molecule"):
+        monkeypatch.syspath_prepend(str(path))
+    faults, runs, driver = (
+        importlib.import_module(f"support.{name}") for name in ("faults", "runs", "fault_runs")
+    )
+    given, said = WRONG.get(what, ({}, ""))
+    report = {"verdict": given.get("verdict", "at_risk"), "error": None}
+    result = driver.Result(
+        runs.Run(given.get("code", 2), "", {}, {}, given.get("details", "/etc: no space left")),
+        report,
+        given.get("before", set()),
+        given.get("during", set()),
+        runs.Run(given.get("again", 0), "", {}, {"host": {"verdict": "attested", "error": None}}),
+        given.get("after", set()),
+        given.get("left", []),
+    )
+    fault = faults.Fault("full", code=2, verdicts=("at_risk", "attested"), says="no space left")
+    found = driver.faults_of(result, fault)
+    assert [said in each for each in found] == ([] if what == "nothing" else [True])
 
 
 @pytest.mark.parametrize("profile", ["strict", "ups"])
