@@ -12,7 +12,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.capture.recording i
 
 HARNESS = Path(__file__).parents[5] / "molecule/support/kill_harness.py"
 #: They lock, write what is there already to a disk, or mount an image of their own: nothing of the host is changed.
-NO_CHANGES = {"hold", "sync", "sync_mount", "try_mount"}
+NO_CHANGES = {"hold", "make_lock", "sync", "sync_mount", "try_mount"}
 
 
 def test_a_run_dies_before_each_call_that_changes_a_host() -> None:
