@@ -46,6 +46,10 @@ pgrep -fa '[a]nsible|[d]urable' || true
 """
 
 
+#: Directories of the dead man's switch. They are removed after what was in them, and a power cut may bring them back.
+_EMPTY = re.compile(r"\+ /?etc/durable-dbhost(/undo)?( d .*)?$")
+
+
 @dataclass
 class Result:
     """What came of a row: both runs, and what is wrong with the host before, during and after."""
@@ -101,15 +105,9 @@ class Faults:
         if fault.boots:
             self.machine.reset()
         again = self.playbooks().run("harden-db")
-        return Result(
-            run,
-            run.reports.get(self.machine.name, {}),
-            before,
-            during,
-            again,
-            self.weaknesses(),
-            self.left(),
-        )
+        left = [line for line in self.left() if not (fault.boots and _EMPTY.match(line))]
+        report = run.reports.get(self.machine.name, {})
+        return Result(run, report, before, during, again, self.weaknesses(), left)
 
     def playbooks(self) -> Playbooks:
         """Return what runs playbooks, in a directory of its own."""
