@@ -154,7 +154,13 @@ FAULTS = (
         says=_FULL,
     ),
     Fault("/run read-only", **_read_only("/run"), **_UNSAVED, says=_READ_ONLY),
-    Fault("/run full", plant=_fill("/run/fault"), clear="rm -r /run/fault", **_UNSAVED, says=_FULL),
+    Fault(
+        "/run full",
+        plant=_fill("/run/fault"),
+        clear="rm -r /run/fault",
+        **_UNSAVED,
+        says=f"{_FULL}|not enough space",
+    ),
     Fault(
         "all file systems on disks read-only",
         plant="mount -t tmpfs tmpfs /tmp; sync; echo u > /proc/sysrq-trigger; sleep 2",
@@ -216,7 +222,8 @@ FAULTS = (
             mount /srv/pgdata
         """,
         code=2,
-        verdicts=("at_risk", "unknown"),
+        # All settings are right; that nothing can be written is the error's to report.
+        verdicts=("attested", "at_risk", "unknown"),
         says="read-only",
     ),
     Fault(
