@@ -21,7 +21,7 @@ from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import co
 #: What roles/harden registers of a host, in the order of its run: results of assess, of apply and of reboot.
 LOOKS = ("harden_before", "harden_after", "harden_last")
 APPLIED, REBOOTED = "harden_applied", "harden_rebooted"
-_NOT_RUN = "no look at this host was run"
+_NOT_RUN = "no collection of facts was run"
 _REMOVED = "the run failed for this host, or lost it, before its facts were collected; see its error above, then run again"
 
 
@@ -80,7 +80,7 @@ def _concluded(registered: Mapping[str, Any], since: int, looked_only: bool) -> 
     if not looks:
         looks = [{"assessment": unobserved(Inputs(), "unknown", f"no facts: {(failed or [_NOT_RUN])[-1]}")}]
     elif found["harden_last"].get("failed"):
-        looks.append({**looks[-1], "error": f"the host was not looked at again: {failed[-1]}"})
+        looks.append({**looks[-1], "error": f"the facts were not collected again: {failed[-1]}"})
     return conclude(
         looks,
         fresh.get(APPLIED, {}),

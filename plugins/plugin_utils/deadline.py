@@ -72,7 +72,7 @@ def _children() -> set[int]:
 
 
 def _end(processes: set[int]) -> None:
-    """End processes, such as an ssh that would wait for its host for ever."""
+    """End processes, such as an ssh that would wait for its host indefinitely."""
     for process in processes:
         with contextlib.suppress(OSError):
             os.kill(process, signal.SIGTERM)

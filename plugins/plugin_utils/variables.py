@@ -83,7 +83,7 @@ class Variables:
         return self.get("durable_undo_after", UNDO_AFTER)
 
     def time_limit(self) -> int:
-        """Return `durable_time_limit`; the default where it is none, which the assessment refuses."""
+        """Return `durable_time_limit`; the default if it is invalid, which the assessment refuses."""
         with contextlib.suppress(Unreadable):
             found = self.get("durable_time_limit", TIME_LIMIT)
             return int(found) if time_limit_is_valid(found) else TIME_LIMIT

@@ -84,13 +84,13 @@ def test_a_host_of_which_no_look_succeeded_is_unknown_with_the_reason() -> None:
     )
     assert (report["verdict"], report["why"]) == ("unknown", ["no facts: of the second look"])
     assert report["fails"]
-    assert concluded({})["why"] == ["no facts: no look at this host was run"]
+    assert concluded({})["why"] == ["no facts: no collection of facts was run"]
 
 
 def test_a_second_look_that_fails_is_an_error_of_the_host() -> None:
     """What was seen before the steps says nothing of the host after them."""
     report = concluded({"harden_before": seen("durable", BEGAN), "harden_last": FAILED})
-    assert report["error"].startswith("the host was not looked at again: Task failed")
+    assert report["error"].startswith("the facts were not collected again: Task failed")
 
 
 def test_a_host_that_was_removed_from_the_play_is_unknown_unless_it_has_a_report() -> None:
