@@ -45,10 +45,25 @@ class ActionModule(Bounded):
         result.update(execute(self, "durable.dbhost.capture", given, task_vars or {}, inventory.time_limit()))
         if result.get("failed") or result.get("unreachable") or not directory:
             return result
+        if not _is_answer(result):
+            raise refused(
+                "the answer of the host is not a result of this module: nothing was written; run again with -vvv"
+            )
         host = (task_vars or {})["inventory_hostname"]
         result["path"] = _write(os.path.abspath(directory), host, result.pop("recording"))
         show([f"{host}: {result['path']}", NOTE, *_doubts(result)])
         return result
+
+
+def _is_answer(result: dict[str, Any]) -> bool:
+    """Tell whether an answer has the form of the module's result: root of the host wrote it."""
+    differs = result.get("differs")
+    return (
+        isinstance(result.get("recording"), str)
+        and isinstance(result.get("failed_at"), (str, type(None)))
+        and isinstance(differs, list)
+        and all(isinstance(name, str) for name in differs)
+    )
 
 
 def _doubts(result: dict[str, Any]) -> list[str]:

@@ -150,3 +150,14 @@ def test_people_are_told_where_it_is_and_what_it_holds(
     (text,) = shown.display.call_args.args
     assert f"db1: {tmp_path}/capture-db1.json\n" in text
     assert said in text
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"recording": 7}, {"recording": None}, {"differs": None}, {"differs": [7]}, {"failed_at": []}]
+)
+def test_an_answer_that_is_none_of_the_module_is_refused_by_name(
+    tmp_path: Path, wrong: dict[str, Any]
+) -> None:
+    with pytest.raises(AnsibleActionFail, match="not a result of this module"):
+        run("db1", {**FOUND, **wrong}, dir=str(tmp_path))
+    assert os.listdir(tmp_path) == []
