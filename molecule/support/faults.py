@@ -243,19 +243,26 @@ FAULTS = (
             echo 16M > /sys/fs/cgroup/fault/memory.max
             echo $$ > /sys/fs/cgroup/fault/cgroup.procs
         """,
-        clear="rmdir /sys/fs/cgroup/fault",
+        # A module that is killed leaves Ansible's own files.
+        clear="rmdir /sys/fs/cgroup/fault; rm -rf /tmp/ansible_*_payload_*",
         code=2,
         verdicts=("unknown", "unreachable", "at_risk"),
     ),
     Fault("address space of 100 MB", shell="ulimit -v 100000", code=2, verdicts=("unknown", "at_risk")),
     Fault(
         "3,000 processes",
+        # In a unit: a session may not have as many.
         plant="""
             mkfifo /run/fault
-            exec 3<> /run/fault
-            for n in $(seq 3000); do (read -r _ < /run/fault) > /dev/null 2>&1 & done
+            systemd-run --quiet --unit=fault --property=TasksMax=infinity sh -c '
+                exec 3<> /run/fault
+                for n in $(seq 3000); do (read -r _ <&3) & done
+                wait
+            '
+            for n in $(seq 60); do [ "$(systemctl show -P TasksCurrent fault)" -gt 3000 ] && exit; sleep 1; done
+            exit 1
         """,
-        clear="for n in $(seq 3000); do echo; done > /run/fault; sleep 1; rm /run/fault",
+        clear="systemctl stop fault; rm /run/fault",
     ),
     Fault(
         "500 mounts",
