@@ -243,7 +243,9 @@ def _as_put_back(wanted: state.State, now: str) -> Told:
     return {
         "code": told[-1].get("code"),
         "differs": [
-            path for path in state.files_that_differ(wanted) if "undo" not in path and TRIAL not in path
+            path
+            for path in state.files_that_differ(wanted)
+            if path != our_paths.LOCK and "undo" not in path and TRIAL not in path
         ],
         **installed.look(Host())._asdict(),
         "truth": truth_script.look(),
