@@ -74,6 +74,12 @@ class Faults:
         self._well = ""
         self._is_known = False
 
+    def repair(self) -> None:
+        """Repair the host with DRIFT and no fault: a repaired line of fstab is not written as converge wrote it."""
+        self._sh(DRIFT)
+        run = self.playbooks().run("harden-db")
+        assert run.code == 0, run.output
+
     def tried(self, fault: Fault) -> Result:
         """Return the result of a row, on a machine that is as converge left it or as a row that was all right."""
         if not self._is_known:

@@ -29,9 +29,11 @@ NAME = "faults"
 def faults(tmp_path_factory: pytest.TempPathFactory) -> Faults:
     """What plants faults on the machine."""
     machine = Machine(NAME)
-    machine.save("strict")
     inventories = [machine.inventory, SCENARIO / "inventory/hosts.yml"]
-    return Faults(machine, inventories, tmp_path_factory.mktemp("faults"))
+    found = Faults(machine, inventories, tmp_path_factory.mktemp("faults"))
+    found.repair()
+    machine.save("strict")
+    return found
 
 
 @pytest.fixture(scope="session")
