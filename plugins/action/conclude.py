@@ -46,7 +46,7 @@ class ActionModule(ActionBase):
         for host in given.get("removed") or ():
             # Those of earlier batches, and of an earlier play of this run, have a report.
             if host not in (hostvars[host].get("harden_concluded") or {}).get("reports", {}):
-                reports[host] = {**_unseen(_REMOVED, looked_only), **made}
+                reports[host] = {**conclude([_without_facts(_REMOVED)], {}, {}, looked_only), **made}
         said = {host: failure(report) for host, report in reports.items()}
         failures = {host: line for host, line in said.items() if line is not None}
         texts = {host: packed(report) for host, report in reports.items()}
@@ -54,11 +54,9 @@ class ActionModule(ActionBase):
         return result
 
 
-def _unseen(why: str, looked_only: bool) -> dict[str, Any]:
-    """Return the report of a host at which nothing was looked."""
-    return conclude(
-        [{"assessment": unobserved(Inputs(), "unknown", f"no facts: {why}")}], {}, {}, looked_only
-    )
+def _without_facts(why: str) -> dict[str, Any]:
+    """Return a result, as that of assess, of a host of which no facts were collected."""
+    return {"assessment": unobserved(Inputs(), "unknown", f"no facts: {why}")}
 
 
 def _concluded(registered: Mapping[str, Any], since: int, looked_only: bool) -> dict[str, Any]:
@@ -78,7 +76,7 @@ def _concluded(registered: Mapping[str, Any], since: int, looked_only: bool) -> 
         cause(told) or "a task failed, and said nothing" for told in found.values() if told.get("failed")
     ]
     if not looks:
-        looks = [{"assessment": unobserved(Inputs(), "unknown", f"no facts: {(failed or [_NOT_RUN])[-1]}")}]
+        looks = [_without_facts((failed or [_NOT_RUN])[-1])]
     elif found["harden_last"].get("failed"):
         looks.append({**looks[-1], "error": f"the facts were not collected again: {failed[-1]}"})
     return conclude(

@@ -30,10 +30,10 @@ class _Refused(Exception):
 
 
 class Bounded(ActionBase):
-    """An action whose module's answer is bounded. `last_stderr`: what the last command on the host printed as errors."""
+    """An action whose module's answer is bounded."""
 
+    #: What the last command on the host printed as errors, if it failed.
     last_stderr = ""
-
     #: Whether the host did not answer within the time limit. Nothing more is asked of it by this task.
     is_given_up = False
 

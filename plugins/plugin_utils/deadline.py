@@ -22,7 +22,7 @@ _AGAIN = 1.0
 
 
 class Expired(BaseException):
-    """The time limit is over. No handler of errors between here and the limit may take it for one of its own."""
+    """The time limit is over. It is no Exception, so that no handler of errors below the limit catches it."""
 
 
 @contextlib.contextmanager

@@ -24,8 +24,6 @@ from .deadline import Expired, deadline
 _MKDIR = re.compile(r"^mkdir: .*", re.M)
 #: Facts with which Ansible remembers what it has found out of a host on the way to a module.
 _LEARNED = ("discovered_interpreter_python",)
-
-
 _HANGS = "look there for processes that wait for a disk or a network file system (ps, dmesg), or raise durable_time_limit"
 #: Seconds for what ends a connection; it asks a process of the controller only.
 _RESET = 10
@@ -51,7 +49,7 @@ def execute(
         return {"unreachable": True, "msg": f"{NO_ANSWER} {waited} seconds; {_HANGS}"}
     except AnsibleConnectionFailure as error:
         # Ansible reports a directory that it cannot make as a lost connection, and drops the error of mkdir.
-        refused = _MKDIR.search(getattr(action, "last_stderr", ""))
+        refused = _MKDIR.search(action.last_stderr)
         if refused:
             return {"failed": True, "msg": f"Failed to create temporary directory: {refused[0]}"}
         return {"unreachable": True, "msg": str(error)}

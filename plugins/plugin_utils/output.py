@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -148,30 +149,22 @@ def _found(path: str) -> Found:
 
 def remove(directory: str, name: str) -> None:
     """Take a file away, where it and its directory are there. Raises OSError."""
-    try:
-        place = _open(directory, make=False)
-    except FileNotFoundError:
-        return
-    try:
-        os.unlink(name, dir_fd=place)
-    except FileNotFoundError:
-        pass
-    finally:
-        os.close(place)
+    _change(directory, lambda place: os.unlink(name, dir_fd=place))
 
 
 def rename(directory: str, name: str, new: str) -> None:
     """Give a file another name, where it and its directory are there. Raises OSError."""
-    try:
+    _change(directory, lambda place: os.replace(name, new, src_dir_fd=place, dst_dir_fd=place))
+
+
+def _change(directory: str, act: Callable[[int], None]) -> None:
+    """Give a descriptor of a directory to an act; nothing is done if the directory, or the file, is not there."""
+    with contextlib.suppress(FileNotFoundError):
         place = _open(directory, make=False)
-    except FileNotFoundError:
-        return
-    try:
-        os.replace(name, new, src_dir_fd=place, dst_dir_fd=place)
-    except FileNotFoundError:
-        pass
-    finally:
-        os.close(place)
+        try:
+            act(place)
+        finally:
+            os.close(place)
 
 
 def _open(path: str, make: bool = True) -> int:

@@ -28,8 +28,8 @@ def publish(
 ) -> list[str]:
     """Show the page, write the files, and return the page's lines.
 
-    `reports`: worst first; `missing` and `notes` as the page takes them; `of_hosts`: whether each report is written to
-    a file of its own too, and says what has changed since the one that was there. An earlier report that this run does
+    `reports`: worst first; `missing` and `notes` as the page takes them; `of_hosts`: whether each report is also written to
+    a separate file, and says what has changed since the one that was there. An earlier report that this run does
     not replace is renamed, so that it is not read as one of this run. The page is shown also where its files cannot be
     written. Raises AnsibleActionFail.
     """

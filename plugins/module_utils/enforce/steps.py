@@ -40,7 +40,7 @@ def take(
     not be released may still take barriers away. One about speed alone keeps nothing back.
 
     `code`: {layer: what enforce/bring.py takes}; `steps`: [{phase, layer, class, arguments}], as the plan has them; `secrets`:
-    {layer: arguments that nobody is shown}; `hosts`: {layer: the host as that layer takes it}, where that is another;
+    {layer: arguments that are never shown}; `hosts`: {layer: the host as that layer takes it}, if it is another;
     `failed`: whether something failed before the first step.
     """
     for step in steps:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from . import units
 from .seam import Host
 from .system_conf import Line, drop_ins, names_in, parse, text_of
-from .unit_names import scopes, template, with_kind
+from .unit_names import KINDS, SECTIONS, STARTS, askers, scopes, template, with_kind
 
 #: Where administrators keep units. Packages keep theirs elsewhere.
 _ADMINISTRATORS = ("/etc/systemd/system", "/usr/local/lib/systemd/system")
@@ -20,10 +20,6 @@ _PACKAGED = ("/usr/lib/", "/lib/")
 #: Lists of which an empty assignment takes back all before it.
 _LISTS = re.compile(r"Exec\w+|Environment|EnvironmentFile|UnsetEnvironment|PassEnvironment")
 _ASKS = ("Wants", "Requires", "BindsTo", "Upholds", "Unit", "OnSuccess", "OnFailure", "Requisite", "Sockets")
-_KINDS = ("service", "target", "timer", "path", "socket")
-#: Units with commands, and the section that has them.
-_SECTIONS = {"service": "Service", "socket": "Socket"}
-_STARTS = (".wants", ".requires", ".upholds")
 
 
 def lines(host: Host, names: Iterable[str]) -> list[Line]:
@@ -39,7 +35,7 @@ def lines(host: Host, names: Iterable[str]) -> list[Line]:
     # Those of a type come after those of all names.
     ordered = sorted(every, key=lambda scope: "." not in scope)
     directories = [f"{base}/{scope}.d" for scope in ordered for base in units.DIRECTORIES]
-    section = _SECTIONS.get(names[0].rpartition(".")[2], "Service")
+    section = SECTIONS.get(names[0].rpartition(".")[2], "Service")
     found: list[Line] = []
     for path in [*([main] if main else []), *drop_ins(host, directories)]:
         for line in parse(text_of(host, path), path):
@@ -69,10 +65,10 @@ def of_administrators(host: Host, started: Iterable[str] = ()) -> list[str]:
                 texts += [(entry[: -len(".d")], text_of(host, each)) for each in drop_in]
             if entry.endswith((".service.d", ".socket.d")):
                 own.append(entry[: -len(".d")])
-            elif entry.rpartition(".")[2] in _KINDS and not _is_packaged(host, path):
+            elif entry.rpartition(".")[2] in KINDS and not _is_packaged(host, path):
                 texts.append((entry, text_of(host, path)))
                 named.append(entry)
-    own += [name for name in named if name.rpartition(".")[2] in _SECTIONS]
+    own += [name for name in named if name.rpartition(".")[2] in SECTIONS]
     for name, text in texts:
         wanted |= {
             each
@@ -87,16 +83,14 @@ def of_administrators(host: Host, started: Iterable[str] = ()) -> list[str]:
 
 
 def _is_wanted(name: str, wanted: set[str]) -> bool:
-    stem, _dot, own = template(name).rpartition(".")
-    # A timer, a path or a socket starts the service of its name.
-    asked = {f"{stem}.{kind}" for kind in (_KINDS if own == "service" else (own,))}
+    asked = askers(name)
     return any(fnmatch.fnmatchcase(unit, template(each)) for each in wanted for unit in asked)
 
 
 def _wanted(host: Host) -> Iterable[str]:
     for base in units.DIRECTORIES:
         for entry in host.names(base) if host.exists(base) else ():
-            if entry.endswith(_STARTS):
+            if entry.endswith(STARTS):
                 yield from host.names(f"{base}/{entry}")
 
 

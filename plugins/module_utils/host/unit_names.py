@@ -7,6 +7,13 @@ from __future__ import annotations
 
 import re
 
+#: Units that can start another one, or be started by one.
+KINDS = ("service", "target", "timer", "path", "socket")
+#: Units with commands, and the section that has them.
+SECTIONS = {"service": "Service", "socket": "Socket"}
+#: Directories of links to the units that a unit starts end so.
+STARTS = (".wants", ".requires", ".upholds")
+
 
 def with_kind(word: str) -> str:
     """Return the unit that a word of a command can mean: systemctl(1) takes a service without its ending."""
@@ -16,6 +23,13 @@ def with_kind(word: str) -> str:
 def template(name: str) -> str:
     """Return the template of an instance, or a unit's own name."""
     return re.sub(r"@.*(?=\.\w+$)", "@", name)
+
+
+def askers(name: str) -> set[str]:
+    """Return the units that start a unit if they are started, as templates, itself among them."""
+    stem, _dot, own = template(name).rpartition(".")
+    # A timer, a path or a socket starts the service of its name.
+    return {f"{stem}.{kind}" for kind in (KINDS if own == "service" else (own,))}
 
 
 def scopes(name: str) -> list[str]:

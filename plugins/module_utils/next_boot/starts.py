@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..host import boot_scripts, shell_lines, system_conf
 from ..host.seam import Host
 from ..host.system_conf import Line
-from ..host.unit_names import template
+from ..host.unit_names import KINDS, STARTS, askers, template
 from . import command_lines
 from .acts import Act
 from .files import existing, text_of
@@ -36,8 +36,6 @@ _NO_BOOT = re.compile(
 )
 #: Directories of udev rules of administrators.
 _RULES = ("/etc/udev/rules.d", "/usr/local/lib/udev/rules.d")
-_STARTS = (".wants", ".requires", ".upholds")
-_KINDS = ("service", "target", "timer", "path", "socket")
 #: Keys whose units are not started.
 _NO_START = frozenset(
     "After Before Conflicts Description Documentation PartOf PropagatesReloadTo PropagatesStopTo ReloadPropagatedFrom"
@@ -78,7 +76,7 @@ class Starts:
         for name in names:
             if any(self.host.resolve(f"{directory}/{name}") == "/dev/null" for directory in DIRECTORIES):
                 continue
-            asked = _askers(name)
+            asked = askers(name)
             if any(template(each) in asked for each in self._wanted) or self._is_named(name):
                 return True
             by_line = [certain for unit, certain in self._of_command_line.items() if template(unit) in asked]
@@ -100,7 +98,7 @@ class Starts:
         found: set[str] = set()
         for directory in DIRECTORIES:
             for entry in self.host.names(directory) if self.host.exists(directory) else ():
-                if entry.endswith(_STARTS) and not _NO_BOOT.match(entry):
+                if entry.endswith(STARTS) and not _NO_BOOT.match(entry):
                     found.update(self.host.names(f"{directory}/{entry}"))
         return found
 
@@ -126,7 +124,7 @@ class Starts:
             for path in existing(self.host, directory):
                 of = posixpath.basename(path)
                 unit = of.removesuffix(".d")
-                if unit.rpartition(".")[2] not in _KINDS or self.host.resolve(path) == "/dev/null":
+                if unit.rpartition(".")[2] not in KINDS or self.host.resolve(path) == "/dev/null":
                     continue
                 for file in existing(self.host, path, ".conf") if of.endswith(".d") else [path]:
                     lines = system_conf.parse(text_of(self.host, file), file)
@@ -141,9 +139,3 @@ class Starts:
         texts = (*(text_of(self.host, path) for path in rules), *scripts)
         lines = (line for text in texts for _row, line in shell_lines.lines(text))
         return [*lines, *(command.text for command in self.commands)]
-
-
-def _askers(name: str) -> set[str]:
-    """Return the units that start a unit if they are started, itself among them."""
-    stem, _dot, kind = template(name).rpartition(".")
-    return {f"{stem}.{each}" for each in _KINDS} if kind == "service" else {template(name)}

@@ -10,14 +10,13 @@ import re
 
 from ..host import system_conf
 from ..host.seam import Host
+from ..host.unit_names import SECTIONS
 from . import programs, unit_files
 from .acts import Act
 from .files import existing, text_of
 from .starts import DIRECTORIES, GENERATED, Starts
 
 BY = "systemd unit"
-#: Units with commands, with the section that has them; the name is that of the drop-ins that apply to each, too.
-_SECTIONS = {"service": "Service", "socket": "Socket"}
 _OURS = "durable-dbhost"
 _EXEC = re.compile(r"Exec(?:Start|StartPre|StartPost|Stop|StopPre|StopPost|Condition)")
 #: Users as whom a command can set what is set here; of another one the result is unknown.
@@ -32,8 +31,8 @@ def collect(host: Host, starts: Starts) -> list[Act]:
         if name.startswith(_OURS) or host.resolve(paths[0]) == "/dev/null":
             continue
         acts = _of_unit(host, name, paths)
-        # Those of all units of a type, and of those whose names begin so, are not of one that is known.
-        if name in _SECTIONS or name.rpartition(".")[0].endswith("-"):
+        # Those of all units of a type (named by it), and of those whose names begin so, are not of one that is known.
+        if name in SECTIONS or name.rpartition(".")[0].endswith("-"):
             found += [act._replace(is_certain=False) for act in acts]
         else:
             found += starts.of_unit(acts, (name, posixpath.basename(host.resolve(paths[0]))))
@@ -48,9 +47,9 @@ def _files(host: Host) -> dict[str, list[str]]:
         for path in existing(host, directory):
             name = posixpath.basename(path)
             of, _dot, ending = name.rpartition(".")
-            if ending in _SECTIONS:
+            if ending in SECTIONS:
                 units.setdefault(name, path)
-            elif ending == "d" and of.rpartition(".")[2] in _SECTIONS:
+            elif ending == "d" and of.rpartition(".")[2] in SECTIONS:
                 for each in existing(host, path, ".conf"):
                     drop_ins.setdefault(of, {}).setdefault(posixpath.basename(each), each)
     names = {*units, *drop_ins}
@@ -65,7 +64,7 @@ def _files(host: Host) -> dict[str, list[str]]:
 
 def _of_unit(host: Host, name: str, paths: list[str]) -> list[Act]:
     texts = [(path, text_of(host, path)) for path in paths]
-    section = _SECTIONS[name.rpartition(".")[2]]
+    section = SECTIONS[name.rpartition(".")[2]]
     lines = [line for path, text in texts for line in system_conf.parse(text, path)]
     # A unit in /etc may be a link to one of a package, and systemd's own generators make units of packaged programs.
     packaged = {path: host.resolve(path).startswith((*unit_files.PACKAGED, GENERATED)) for path in paths}

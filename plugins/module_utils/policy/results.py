@@ -29,7 +29,7 @@ SWITCHES = {
     "unknown": "how far it came is not known, and {said}; run again once it answers",
 }
 UNSEEN = "unseen"
-#: Seconds for a look at a host that was lost a moment ago.
+#: Seconds for the collection of facts from a host that was lost a moment ago.
 _AGAIN = 120
 #: Letters of a reason in the line with which a host fails.
 _ONE_LINE = 160
@@ -193,7 +193,7 @@ def disarms(inputs: Inputs, given: dict[str, Any]) -> bool:
 
 
 def limit_of_look(limit: int, applied: dict[str, Any] | None) -> int:
-    """Return the time limit of a look in seconds, 0 for none: a short one where the steps before it lost the host."""
+    """Return the time limit of a collection of facts in seconds, 0 for none: a short one if the steps before lost the host."""
     return min(limit or _AGAIN, _AGAIN) if (applied or {}).get("switch") == "unknown" else limit
 
 

@@ -59,7 +59,7 @@ def advice(seen: Sight, wanted: Mapping[str, str], why: str, group: str) -> str:
 
 def fix(seen: Sight, wanted: Mapping[str, str], group: str) -> str:
     """Return the lines that the owner of a server adds, and to which file. Raises ChangeFailed."""
-    lines = [f"`{name}={word}`" for name, word in wanted.items()]
+    lines = _lines(wanted)
     suffix, file = seen.begun.suffix if seen.begun else "", _file(seen)
     if not file or not (suffix or seen.apart or _separate(seen, _read(seen))):
         # At the end of the system's file the lines would be for other servers as well.
@@ -69,13 +69,20 @@ def fix(seen: Sight, wanted: Mapping[str, str], group: str) -> str:
             "start it with a group suffix that begins with a dot, because with this suffix its group can be that of another"
             f" program; then add the new group and {', '.join(lines)} at the end of {file}"
         )
-    return f"add {', '.join([f'`[{group}{suffix}]`', *lines])}, one line each, at the end of {file}"
+    return _added(f"{group}{suffix}", lines, file)
 
 
 def fix_without_directory(seen: Sight, wanted: Mapping[str, str], group: str) -> str:
     """Return what to add to the system's option file that includes no directory; a directory has files of others too."""
-    lines = ", ".join([f"`[{group}]`", *(f"`{name}={word}`" for name, word in wanted.items())])
-    return f"add {lines}, one line each, at the end of {_file(seen)}; then run again"
+    return f"{_added(group, _lines(wanted), _file(seen))}; then run again"
+
+
+def _lines(wanted: Mapping[str, str]) -> list[str]:
+    return [f"`{name}={word}`" for name, word in wanted.items()]
+
+
+def _added(group: str, lines: list[str], file: str) -> str:
+    return f"add {', '.join([f'`[{group}]`', *lines])}, one line each, at the end of {file}"
 
 
 def _file(seen: Sight) -> str:

@@ -9,7 +9,12 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.measure import planned
+from ansible_collections.durable.dbhost.plugins.module_utils.measure import (
+    advice,
+    grouped,
+    planned,
+    variants,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.variants import AS_IT_IS
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import measured
 
@@ -121,3 +126,9 @@ def test_safety_is_not_a_matter_of_speed() -> None:
     found, notes = measured.left([slow, slow._replace(klass="safety")], kept(rows=rows), STORAGE, TODAY)
     assert [each.phase for each in found] == [None, "tighten"]
     assert len(notes) == 1
+
+
+def test_the_policy_and_the_benchmark_agree_on_names_and_noise() -> None:
+    """The policy imports nothing of what measures."""
+    assert (measured.AS_IT_IS, measured.GROUPED) == (variants.AS_IT_IS, grouped.PATTERN)
+    assert measured.WORTH == advice.WORTH
