@@ -31,22 +31,27 @@ class Outcome(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def bring(host: Host, layer: Any, given: Mapping[str, Any], foretell: bool) -> Outcome:
-    """Bring a layer to what its arguments say, or foretell it. `given`: values of all of layer.ARGUMENTS.spec."""
+def bring(host: Host, layer: Any, given: Mapping[str, Any], foretell: bool, partly: bool = False) -> Outcome:
+    """Bring a layer to what its arguments say, or foretell it. `given`: values of all of layer.ARGUMENTS.spec.
+
+    `partly`: whether a target that cannot be planned, as a disk that was pulled, leaves the others to be changed.
+    """
     common = {name: given[name] for name in layer.ARGUMENTS.shared}
     options = {**common, **{name: given[name] for name in layer.ARGUMENTS.permissions}}
     released = given["state"] == "released"
+    failures: list[str] = []
     try:
         targets = [layer.target_of(row) for row in given.get("targets", ())]
-        plan = (
-            partial(layer.plan_release, host, **common)
-            if released
-            else partial(layer.plan, host, targets, **options)
-        )
-        work = plan()
+        if released:
+            plan = partial(layer.plan_release, host, **common)
+            work = plan()
+        else:
+            plan = partial(layer.plan, host, **options)
+            work, targets, failures = _planned(plan, targets, partly)
+            plan = partial(plan, targets)
     except (ChangeFailed, Unobservable) as error:
         return Outcome(failures=(f"{message(str(error))}; nothing of this step was done",))
-    failures = list(getattr(work, "failures", {}).values())
+    failures += getattr(work, "failures", {}).values()
     left: tuple[Change, ...] | None = ()
     try:
         if work.changes and not foretell:
@@ -64,6 +69,30 @@ def bring(host: Host, layer: Any, given: Mapping[str, Any], foretell: bool) -> O
     changed = left is None or any(change not in left for change in changes)
     changed = changed and not (failures and foretell)
     return Outcome(changes, changed, tuple(map(message, failures)), tuple(getattr(work, "warnings", ())))
+
+
+def _planned(
+    plan: Callable[[list[Any]], Any], targets: list[Any], partly: bool
+) -> tuple[Any, list[Any], list[str]]:
+    """Return the plan of all targets, these, and no failures; or `partly`, of those that can be planned, and why others cannot.
+
+    Raises ChangeFailed and Unobservable as the plan of all targets does, also if no target can be planned.
+    """
+    try:
+        return plan(targets), targets, []
+    except (ChangeFailed, Unobservable):
+        if not partly:
+            raise
+        able, failures = [], []
+        for target in targets:
+            try:
+                plan([target])
+                able.append(target)
+            except (ChangeFailed, Unobservable) as error:
+                failures.append(str(error))
+        if not able:
+            raise
+        return plan(able), able, failures
 
 
 def _left(plan: Callable[[], Any]) -> tuple[Change, ...] | None:
