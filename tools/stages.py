@@ -27,7 +27,7 @@ ORDER = (
     *("stacked", "kernels", "measure", "selinux", "faults", "network"),
 )
 #: Scenarios of which `make test` runs a short part, and `make scenario` the whole.
-WITH_SHORT_PART = ("faults",)
+WITH_SHORT_PART = ("default", "faults")
 #: What is short, and nothing waits for it, comes after all scenarios, so that no processor waits long for the last of them.
 AT_THE_END = ("antsibull-docs", "galaxy-importer", "documentation site", "audit, as installed")
 COLLECTIONS = ROOT / "playbooks/collections"
@@ -108,9 +108,11 @@ def unit_stages() -> Iterator[Stage]:
     yield Stage("unit", f"unit tests, {new}", new, ALL_UNIT_TESTS)
     # Actions, lookups and modules are tested on the old one by its own ansible-test. All else knows no ansible-core: it has
     # been tested once, and what runs on hosts once more below.
+    # Of each parametrized test one case: what an older core or Python answers otherwise, it does so in each case.
+    one = ("pytest", "--one-case")
     of_core = ("tests/unit/plugins/plugin_utils", "tests/unit/test_collection", "-m", "not every_core_alike")
-    yield Stage("unit", f"unit tests, {old}", old, ("pytest", *of_core))
-    pure = ("pytest", "tests/unit/plugins/module_utils", "-m", "not every_python_alike")
+    yield Stage("unit", f"unit tests, {old}", old, (*one, *of_core))
+    pure = (*one, "tests/unit/plugins/module_utils", "-m", "not every_python_alike")
     yield Stage("unit", "unit tests, Python 3.9 without ansible-core", HOST_PYTHON, pure)
     yield Stage("unit", "proof, the short part", new, ("python", "-m", "proof", "--short"))
 

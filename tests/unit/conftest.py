@@ -9,10 +9,14 @@ no files and only a path: it works without ansible-core, and on the Python of ol
 from __future__ import annotations
 
 import importlib.util
+import os
 import signal
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,3 +40,24 @@ def find_collection() -> None:
 find_collection()
 # A shell that runs in the background leaves it ignored, and what tests start could not be told to end.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option with which a second environment runs a sample."""
+    parser.addoption(
+        "--one-case",
+        action="store_true",
+        help="run the first case of each parametrized test alone; DBHOST_TESTS_WHOLE=1 runs all of them all the same",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[Any]) -> None:
+    """Deselect all but the first case of each test, if asked to."""
+    if not config.getoption("--one-case") or os.environ.get("DBHOST_TESTS_WHOLE") == "1":
+        return
+    first: dict[tuple[Any, str], Any] = {}
+    for item in items:
+        first.setdefault((item.parent, getattr(item, "originalname", item.name)), item)
+    chosen = set(map(id, first.values()))
+    config.hook.pytest_deselected(items=[item for item in items if id(item) not in chosen])
+    items[:] = [item for item in items if id(item) in chosen]

@@ -466,3 +466,32 @@ def test_what_one_target_alone_needs_is_not_made_for_all(
     monkeypatch.setattr(sys, "argv", ["venvs.py", "fuzz"])
     assert runner.venvs.main() == 0
     assert made[-1] == "fuzz"
+
+
+@pytest.mark.parametrize(
+    ("argument", "whole", "passed"),
+    [("--one-case", "0", {"one[1]", "two[a]", "plain"}), ("--one-case", "1", None), ("-v", "0", None)],
+)
+def test_a_sample_has_one_case_of_each_test(
+    tmp_path: Path, argument: str, whole: str, passed: set[str] | None
+) -> None:
+    """Of `one` and `two` in two files each; without the option, or with DBHOST_TESTS_WHOLE=1, all of them."""
+    text = (
+        "import pytest\n"
+        "@pytest.mark.parametrize('x', [1, 2, 3])\ndef test_one(x): pass\n"
+        "@pytest.mark.parametrize('x', ['a', 'b'])\ndef test_two(x): pass\n"
+        "def test_plain(): pass\n"
+    )
+    directory = tmp_path / "a/unit"
+    directory.mkdir(parents=True)
+    (directory / "conftest.py").write_text((TOOLS.parent / "tests/unit/conftest.py").read_text())
+    for name in ("test_f.py", "test_g.py"):
+        (directory / name).write_text(text)
+    argv = [*(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-v", argument, "a/unit")]
+    environment = {**os.environ, "DBHOST_TESTS_WHOLE": whole, "PYTEST_ADDOPTS": ""}
+    done = subprocess.run(
+        argv, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True
+    ).stdout
+    found = re.findall(r"(test_\w\.py)::test_(\S+)", done)
+    every = {"one[1]", "one[2]", "one[3]", "two[a]", "two[b]", "plain"}
+    assert set(found) == {(file, name) for file in ("test_f.py", "test_g.py") for name in passed or every}
