@@ -11,8 +11,33 @@ from typing import Any, NamedTuple
 MEND = "mend what could not be read, then run again"
 #: How the reason begins for which a host that hangs is unreachable.
 NO_ANSWER = "no answer within"
+#: What to do about it.
+HANGS = "look there for processes that wait for a disk or a network file system (ps, dmesg), or raise durable_time_limit"
 #: What to do about a file system of which nothing here can be known: one in memory, or of another machine.
 MOVE = "move the data to ext4 or XFS on a block device of its own: no rule here vouches for this"
+
+
+class Reason(NamedTuple):
+    """One thing that is not right with a host, as each output takes it: none of them reads it back out of a text.
+
+    `id`: the stable name of its kind, as `risk.barrier_off`; `verdict`: what it makes of the host; `reason`: what is wrong, with
+    the observed values; `fix`: what to do, '' where `reason` states it; `targets`: what it concerns.
+    """
+
+    id: str
+    verdict: str
+    reason: str
+    fix: str = ""
+    targets: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """Return it in one line."""
+        return f"{self.reason}; {self.fix}" if self.fix else self.reason
+
+
+def at_risk(kind: str, why: str, fix: str, *targets: str) -> Reason:
+    """Return how acknowledged commits can vanish now, as a reason."""
+    return Reason(f"risk.{kind}", "at_risk", why, fix, targets)
 
 
 class Unknown(NamedTuple):

@@ -112,6 +112,33 @@ assessment:
       type: list
       elements: str
       returned: always
+    reasons:
+      description: The reasons by their parts, worst first.
+      type: list
+      elements: dict
+      returned: always
+      contains:
+        id:
+          description: The stable name of its kind, as V(risk.barrier_off).
+          type: str
+          returned: always
+        verdict:
+          description: What it makes of the host.
+          type: str
+          returned: always
+        reason:
+          description: What is wrong.
+          type: str
+          returned: always
+        fix:
+          description: What to do; empty where RV(assessment.reasons[].reason) states it.
+          type: str
+          returned: always
+        targets:
+          description: The disks, mounts or engines that it concerns.
+          type: list
+          elements: str
+          returned: always
     profile:
       description: The pinned profile's name, or null.
       type: str

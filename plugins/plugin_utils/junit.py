@@ -21,6 +21,12 @@ def render(reports: Iterable[dict[str, Any]]) -> str:
         why = "; ".join(filter(None, (report["error"], *report["why"][:1])))
         fails = report["fails"] or report["error"]
         _case(suite, "host", f"verdict {report['verdict']}", "failure" if fails else None, why)
+        for each in report["reasons"]:
+            # Those of settings have their cases below.
+            if not each["id"].startswith("setting."):
+                kind = "error" if each["verdict"] == "unknown" else "failure" if fails else None
+                name = " ".join((each["id"], *each["targets"]))
+                _case(suite, "reason", name, kind, "; ".join(filter(None, (each["reason"], each["fix"]))))
         for row in report["settings"]:
             _case(
                 suite,

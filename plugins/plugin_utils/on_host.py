@@ -17,14 +17,13 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ..action.engine_facts import Bounded
 from ..module_utils.host.printable import printable
 from ..module_utils.host.refusals import remedy
-from ..module_utils.rows import NO_ANSWER
+from ..module_utils.rows import HANGS, NO_ANSWER
 from .deadline import Expired, deadline
 
 #: What mkdir prints that cannot make a directory.
 _MKDIR = re.compile(r"^mkdir: .*", re.M)
 #: Facts with which Ansible remembers what it has found out of a host on the way to a module.
 _LEARNED = ("discovered_interpreter_python",)
-_HANGS = "look there for processes that wait for a disk or a network file system (ps, dmesg), or raise durable_time_limit"
 #: Seconds for what ends a connection; it asks a process of the controller only.
 _RESET = 10
 
@@ -46,7 +45,7 @@ def execute(
         waited = int(time.monotonic() - begun)
         action.is_given_up = True
         connect_anew(action)
-        return {"unreachable": True, "msg": f"{NO_ANSWER} {waited} seconds; {_HANGS}"}
+        return {"unreachable": True, "msg": f"{NO_ANSWER} {waited} seconds; {HANGS}"}
     except AnsibleConnectionFailure as error:
         # Ansible reports a directory that it cannot make as a lost connection, and drops the error of mkdir.
         refused = _MKDIR.search(action.last_stderr)

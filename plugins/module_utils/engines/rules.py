@@ -100,7 +100,7 @@ class Subject(NamedTuple):
         return {self.running(name), str(persisted)} - {UNKNOWN, "stopped"}
 
 
-#: What an engine says of an instance: lines, each with what to do.
+#: What an engine says of an instance: lines.
 Says = Callable[[Subject], Iterable[str]]
 
 
@@ -113,8 +113,8 @@ class Judge(NamedTuple):
 
     `full`, `relaxed`: {engine, or flavour of it: rules}, where commits have to survive, and where losing the last ones
     is accepted (as `full` where left out). `rules` makes of these the rules of one instance. `rows`: in place of a row for each
-    rule, rows of its databases. `defects`: ways in which a running one loses commits that no setting mends; `risks`:
-    those of several settings together, which `loses` names. `unknowns`: what is not understood; `warnings`: what is
+    rule, rows of its databases. `defects`: ways in which a running one loses commits that no setting mends, each with what to
+    do; `risks`: those of several settings together, which `loses` names. `unknowns`: what is not understood; `warnings`: what is
     right and should be known. `lies_anywhere`: databases may lie outside of every configured directory;
     `how_to_find`: what to do where none is known.
     """
@@ -123,7 +123,7 @@ class Judge(NamedTuple):
     relaxed: dict[str, Rules] = {}  # noqa: RUF012
     rules: Callable[[Subject, Rules], Rules] = lambda _subject, wanted: wanted
     rows: Callable[[Subject, Rules], Iterator[Setting]] | None = None
-    defects: Says = _nothing
+    defects: Callable[[Subject], Iterable[tuple[str, str]]] = _nothing
     risks: Says = _nothing
     unknowns: Callable[[Subject], Iterable[Unknown]] = _nothing
     warnings: Says = _nothing

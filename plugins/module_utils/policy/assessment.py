@@ -14,9 +14,9 @@ from typing import Any
 from .. import attestations
 from ..engines.placement import Placement, place
 from ..host.observation import UNKNOWN
-from ..host.printable import message
+from ..host.printable import line, message
 from ..profiles import BadInput, Profile, choose, known
-from ..rows import Setting, Unknown
+from ..rows import Reason, Setting, Unknown
 from ..storage import flush_passthrough
 from . import (
     chosen_layers,
@@ -51,8 +51,10 @@ from .requirements import Requirement
 #: What names mounts.
 _NO_MOUNTS: dict[str, Any] = {"mounts": None, "databases": None, "mount_profiles": None}
 #: Version of the report's JSON.
-SCHEMA = 1
-_UNPINNED = "no durable_profile is pinned: nothing is changed; pin one in the inventory's group_vars"
+SCHEMA = 2
+_UNPINNED = ("no durable_profile is pinned: nothing is changed", "pin one in the inventory's group_vars")
+#: What is to be done about what a run mends.
+_RUN = "run harden-db"
 
 
 def assess(
@@ -71,12 +73,13 @@ def assess(
     try:
         facts_check.check(storage, engines, power, now)
     except ValueError as error:
-        return _empty(inputs, UNKNOWN, [str(error)])
+        return _empty(inputs, UNKNOWN, [Reason("facts", UNKNOWN, str(error))])
     try:
         return _assess(inputs, storage, engines or NO_ENGINES, power, now[:10])
     except BadInput as error:
         exposed = _at_risk(inputs, storage, engines or NO_ENGINES, power, now[:10])
-        return _empty(inputs, "at_risk" if exposed else "blocked", [*exposed, str(error)])
+        refused = Reason("input", "blocked", str(error))
+        return _empty(inputs, "at_risk" if exposed else "blocked", [*exposed, refused])
 
 
 def _at_risk(
@@ -85,7 +88,7 @@ def _at_risk(
     found_engines: dict[str, Any],
     power: dict[str, Any] | None,
     today: str,
-) -> list[str]:
+) -> list[Reason]:
     """Return how commits can vanish now on a host whose inputs are refused.
 
     What is refused is left out, the least first: a profile changes no risk, and without mounts those of the engines count.
@@ -97,13 +100,13 @@ def _at_risk(
             told, _exposed = _now(_case(given, storage, found_engines, power, today), "correct the input")
         except BadInput:
             continue
-        return [why for verdict, why in told if verdict == "at_risk"]
+        return [each for each in told if each.verdict == "at_risk"]
     return []
 
 
-def unobserved(inputs: Inputs, verdict: str, why: str) -> dict[str, Any]:
-    """Return the assessment of a host of which nothing can be said but why."""
-    return _empty(inputs, verdict, [why])
+def unobserved(inputs: Inputs, verdict: str, why: str, fix: str = "") -> dict[str, Any]:
+    """Return the assessment of a host of which nothing can be said but why; `fix`: what to do, where `why` does not say it."""
+    return _empty(inputs, verdict, [Reason("no_facts", verdict, why, fix)])
 
 
 def _assess(
@@ -127,13 +130,13 @@ def _assess(
         ratings = rate(case)
     if inputs.profile is None:
         told, exposed = _now(case)
-        reasons = [*(why for _verdict, why in told), _UNPINNED]
+        reasons = [*told, Reason("unpinned", "not_managed", *_UNPINNED)]
         if not ratings:
-            reasons.append("nothing to rate: no file system on a block device is mounted for writing")
+            why = "nothing to rate: no file system on a block device is mounted for writing"
+            reasons.append(Reason("unrated", "not_managed", why))
         if storage["leased"] != "no":
-            reasons.append(
-                "a guard may take barriers away here; durable.dbhost.release_db takes its lease back"
-            )
+            fix = "durable.dbhost.release_db takes its lease back"
+            reasons.append(Reason("leased", "not_managed", "a guard may take barriers away here", fix))
         beside = {
             "ratings": ratings,
             "recommendation": _recommended(case, ratings),
@@ -143,7 +146,7 @@ def _assess(
             "attestations": said,
             "warnings": [*notes.unmatched(case), *notes.not_judged(case)],
         }
-        return {**_empty(inputs, told[0][0] if told else "not_managed", reasons), **listed, **beside}
+        return {**_empty(inputs, told[0].verdict if told else "not_managed", reasons), **listed, **beside}
     profile, pinned = choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
     if storage["fstab_error"]:
         raise BadInput(storage["fstab_error"])
@@ -153,7 +156,11 @@ def _assess(
             " databases' paths in durable_databases"
         )
         nothing = {
-            **_empty(inputs, "not_applicable", [why, *notes.not_judged(case)]),
+            **_empty(
+                inputs,
+                "not_applicable",
+                [Reason("no_database", "not_applicable", each) for each in (why, *notes.not_judged(case))],
+            ),
             "attestations": said,
             "warnings": list(notes.unmatched(case)),
             **listed,
@@ -233,17 +240,21 @@ def rate(case: Case) -> dict[str, Any]:
         kept = tuple(row for row in found.rows if row.phase is None or found.withholds(row))
         ratings[name] = {
             "verdict": verdicts.of(found),
-            "after": verdicts.of(found._replace(rows=kept, risks=list(found.lasting))),
+            "after": verdicts.of(found._replace(rows=kept, risks=[_lasting(each) for each in found.lasting])),
             "changes": plan.changes(steps, found.planned),
             "unmet": [need._asdict() for need in found.needed if need.state in ("unmet", "unverified")],
-            "why": verdicts.reasons(found._replace(rows=kept)),
+            "why": [each.text() for each in verdicts.reasons(found._replace(rows=kept))],
         }
     return ratings
 
 
-def _now(case: Case, first: str = "pin a profile") -> tuple[list[tuple[str, str]], list[str]]:
-    """Return (verdict, reason) of what is at risk or unknown now on a host that nobody has pinned, worst first, and what
-    was exposed by it. `first`: what has to be done before a run.
+def _lasting(label: str) -> Reason:
+    return Reason("risk.lasting", "at_risk", f"{label} still loses commits")
+
+
+def _now(case: Case, first: str = "pin a profile") -> tuple[list[Reason], list[str]]:
+    """Return what is at risk or unknown now on a host that nobody has pinned, worst first, and what was exposed by it.
+    `first`: what has to be done before a run.
 
     It is what any profile that promises durability finds. A host without a database has nothing to lose.
     """
@@ -255,10 +266,10 @@ def _now(case: Case, first: str = "pin a profile") -> tuple[list[tuple[str, str]
         raise BadInput("no profile promises durability")
     profile, pinned = choose(promising, case.inputs.shipped, case.inputs.own, None)
     found = _find(case._replace(layers=chosen_layers.read(None)), profile, pinned)
-    told = [(verdict, why) for verdict, why in verdicts.told(found) if verdict in ("at_risk", UNKNOWN)]
+    told = [each for each in verdicts.told(found) if each.verdict in ("at_risk", UNKNOWN)]
     # A run changes nothing here.
     told = [
-        (verdict, why.replace("; run harden-db", f"; {first}, then run harden-db")) for verdict, why in told
+        each._replace(fix=f"{first}, then {each.fix}") if each.fix.startswith(_RUN) else each for each in told
     ]
     return told, list(found.exposed)
 
@@ -440,6 +451,7 @@ def _withdrawn(
     row = guard.lease(None, power, storage["leased"])
     rows = chosen_layers.leave_out([row] if row else [], layers)[0]
     steps = plan.build(rows, False)
+    reasons = [verdicts.reason(row, nothing["verdict"]) for row in rows]
     return {
         **nothing,
         "settings": [row.as_dict() for row in rows],
@@ -447,7 +459,7 @@ def _withdrawn(
         "steps": plan.steps(steps, rows, (), None),
         "changes": plan.changes(steps, rows),
         "files": plan.files(steps, rows, [], power),
-        "why": [*nothing["why"], *(verdicts.reason(row) for row in rows)],
+        **{name: [*nothing[name], *found] for name, found in _why(reasons).items()},
         "power": ups.section(power),
     }
 
@@ -507,14 +519,28 @@ def _summary(case: Case, found: Findings) -> dict[str, Any]:
     }
 
 
-def _empty(inputs: Inputs, verdict: str, why: list[str]) -> dict[str, Any]:
+def _why(reasons: Iterable[Reason]) -> dict[str, list[Any]]:
+    """Return reasons as a report has them: by their parts, and each as one text."""
+    safe = [
+        each._replace(
+            reason=message(each.reason), fix=message(each.fix), targets=tuple(map(line, each.targets))
+        )
+        for each in reasons
+    ]
+    return {
+        "why": [each.text() for each in safe],
+        "reasons": [{**each._asdict(), "targets": list(each.targets)} for each in safe],
+    }
+
+
+def _empty(inputs: Inputs, verdict: str, reasons: Iterable[Reason]) -> dict[str, Any]:
     """Return an assessment without rows: what every report has."""
     return {
         "schema": SCHEMA,
         "profile": str(inputs.profile) if inputs.profile is not None else None,
         "verdict": verdict,
         "fails": inputs.fails(verdict),
-        "why": list(map(message, why)),
+        **_why(reasons),
         "settings": [],
         "requirements": [],
         "pending": [],

@@ -17,7 +17,7 @@ from ..engines.rules import OWNERS, Honoured, Rule, Subject, judge, why_of
 from ..host.observation import UNKNOWN
 from ..host.printable import command
 from ..profiles import Profile
-from ..rows import MEND, Setting, Unknown
+from ..rows import MEND, Reason, Setting, Unknown, at_risk
 from .counted import Standing
 from .kept import left
 
@@ -50,7 +50,7 @@ class Engines(NamedTuple):
     """
 
     rows: tuple[Setting, ...] = ()
-    risks: tuple[str, ...] = ()
+    risks: tuple[Reason, ...] = ()
     unknowns: tuple[Unknown, ...] = ()
     warnings: tuple[str, ...] = ()
     lasting: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ def assess(
     an instance lose commits, so that it was not safe however it is set.
     """
     rows: list[Setting] = []
-    risks: list[str] = []
+    risks: list[Reason] = []
     warnings: list[str] = []
     lasting: list[str] = []
     checks: list[str] = []
@@ -329,11 +329,11 @@ def _decides(instance: dict[str, Any], rule: Rule, when: str) -> Any:
     return instance["settings"].get(rule.unless[0], {}).get(when) if rule.unless else None
 
 
-def _risks(subject: Subject, rows: list[Setting]) -> Iterator[str]:
+def _risks(subject: Subject, rows: list[Setting]) -> Iterator[Reason]:
     instance, label, own = subject.instance, subject.label, judge_of(subject.instance)
     if instance["state"] == "stopped":
         return
-    yield from _defects(subject)
+    yield from (at_risk("engine_defect", why, fix, label) for why, fix in _defects(subject))
     for row in rows:
         rule = _rule_of(instance, row)
         wrong = (
@@ -344,18 +344,18 @@ def _risks(subject: Subject, rows: list[Setting]) -> Iterator[str]:
             continue
         if wrong and row.klass == "safety" and row.verdict != "ok":
             why = f"commits of {label} can vanish: {row.setting} is {row.running} ({row.target})"
-            yield f"{why}; {row.remedy or MEND}"
+            yield at_risk("engine_setting", why, row.remedy or MEND, row.target)
     remedy = next((row.remedy for row in rows if row.setting in own.loses and row.remedy), MEND)
-    yield from (f"{why}; {remedy}" for why in own.risks(subject))
+    yield from (at_risk("engine_setting", why, remedy, label) for why in own.risks(subject))
 
 
-def _defects(subject: Subject) -> Iterator[str]:
-    """Yield the ways in which a running instance loses commits now that no setting mends."""
+def _defects(subject: Subject) -> Iterator[tuple[str, str]]:
+    """Yield the ways in which a running instance loses commits now that no setting mends, each with what to do."""
     label = subject.label
     for library in subject.instance["preloads"]:
         yield (
-            f"commits of {label} can vanish: {library} is loaded into it, and makes fsync do nothing; take it out of"
-            " LD_PRELOAD and /etc/ld.so.preload, and restart it"
+            f"commits of {label} can vanish: {library} is loaded into it, and makes fsync do nothing",
+            "take it out of LD_PRELOAD and /etc/ld.so.preload, and restart it",
         )
     yield from judge_of(subject.instance).defects(subject)
 

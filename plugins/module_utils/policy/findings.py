@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..rows import Setting, Unknown
+from ..rows import Reason, Setting, Unknown
 from . import guard
 from .requirements import Requirement
 
@@ -26,7 +26,7 @@ class Findings(NamedTuple):
     mounts: list[dict[str, Any]]
     rows: tuple[Setting, ...]
     needed: list[Requirement]
-    risks: list[str]
+    risks: list[Reason]
     unknowns: list[Unknown]
     warnings: tuple[str, ...]
     exposed: tuple[str, ...]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ..host.observation import UNKNOWN
 from ..host.our_paths import LEASE
-from ..rows import Setting
+from ..rows import Reason, Setting, at_risk
 from ..storage import flush_passthrough, mount_settings
 from .requirements import only_database
 
@@ -78,14 +78,13 @@ def held(power: dict[str, Any] | None, mounts: Iterable[dict[str, Any]], today: 
     )
 
 
-def risks(power: dict[str, Any] | None) -> list[str]:
+def risks(power: dict[str, Any] | None) -> list[Reason]:
     """Return, in plain words, how acknowledged commits can vanish because of the guard."""
     guard = _guard(power)
     if guard["state"] != "failed":
         return []
-    return [
-        f"commits can vanish: the guard could not put all barriers back and flush: {guard['reason']}; {_SEE}"
-    ]
+    why = f"commits can vanish: the guard could not put all barriers back and flush: {guard['reason']}"
+    return [at_risk("guard_failed", why, _SEE)]
 
 
 def barrier(

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..host.printable import Lines, line, lines
-from ..rows import MEND, NO_ANSWER
+from ..rows import NO_ANSWER
 from .report import takes_place, worst_first
 from .verdicts import VERDICTS
 
@@ -28,6 +28,8 @@ _FEW = 4
 _LEAST, _MOST = 4, 20
 #: Reasons with one remedy that are written out.
 _REASONS = 3
+#: Lines of a reason that states itself what to do.
+_WHOLE = 4
 #: Hosts that are named in a line; the others are counted.
 _NAMED = 4
 _INDENT = " " * 4
@@ -87,8 +89,9 @@ def groups(ordered: Iterable[dict[str, Any]]) -> list[Group]:
 
 def reasons(report: dict[str, Any]) -> list[tuple[str, str]]:
     """Return (why, what to do) of a host, worst first, without the names that no other host has for the same."""
-    told = [report["error"], *report["why"]] if report["error"] else report["why"]
-    return list(dict.fromkeys(_parted(_unnamed(text, report)) for text in told))
+    told = [(report["error"], "")] if report["error"] else []
+    told += [(each["reason"], each["fix"]) for each in report["reasons"]]
+    return list(dict.fromkeys((_unnamed(each[0], report), _unnamed(each[1], report)) for each in told))
 
 
 def names(hosts: Sequence[str], most: int = _NAMED) -> str:
@@ -108,18 +111,7 @@ def _unnamed(text: str, report: dict[str, Any]) -> str:
     if text.startswith("unreachable: ") and NO_ANSWER not in text:
         found = _NO_CONNECTION.search(text)
         return f"unreachable: no connection{f' ({found[0]})' if found else ''}"
-    return re.sub(r"^(no facts: [^(]*) \(.*\)(?=; )", r"\1", text)
-
-
-def _parted(text: str) -> tuple[str, str]:
-    # Of what could not be read a reason may be several, and what to do is one.
-    end = f"; {MEND}"
-    why, _semicolon, remedy = (
-        text.partition("; ") if not text.endswith(end) else (text[: -len(end)], "", MEND)
-    )
-    if why.startswith("unreachable:") and NO_ANSWER not in why:
-        remedy = "see that the host is up and that ssh reaches it; then run again"
-    return why, remedy
+    return re.sub(r"^(no facts: [^(]*) \(.*\)$", r"\1", text)
 
 
 def _totals(ordered: list[dict[str, Any]]) -> str:
@@ -182,7 +174,7 @@ def _group(group: Group, room: int) -> list[str]:
         if left < (2 if remedy else 1):
             break
         do = _wrapped(f"do: {remedy}", _INDENT * 2, 1 if left < 3 else 2) if remedy else []
-        rows += [*_whys(whys, left - len(do)), *do]
+        rows += [*_whys(whys, left - len(do), 2 if remedy else _WHOLE), *do]
         hidden -= len(whys)
     if hidden:
         rows[-1] = _cut(rows[-1], f" (and {hidden} more)")
@@ -219,13 +211,13 @@ def by_remedy(group: Group) -> dict[str, list[str]]:
     return found
 
 
-def _whys(whys: list[str], room: int) -> list[str]:
-    """Return reasons that have one remedy in so many lines, the last of which counts those without a line."""
+def _whys(whys: list[str], room: int, most: int) -> list[str]:
+    """Return reasons that have one remedy in so many lines, the last of which counts those without a line; `most`: of one."""
     rows: list[str] = []
     for number, why in enumerate(whys[:_REASONS]):
         if number and len(rows) >= room:
             break
-        rows += _wrapped(why, _INDENT, min(2, max(1, room - len(rows))))
+        rows += _wrapped(why, _INDENT, min(most, max(1, room - len(rows))))
     else:
         number = min(len(whys), _REASONS)
     more = len(whys) - number

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..host.printable import line
 from ..profiles import BadInput, choose
-from ..rows import MEND
+from ..rows import HANGS, MEND
 from ..undo.installed import WAITS
 from . import engines, promises, ups
 from .assessment import assess, unobserved
@@ -33,21 +33,25 @@ UNSEEN = "unseen"
 _AGAIN = 120
 #: Letters of a reason in the line with which a host fails.
 _ONE_LINE = 160
+_UNREACHABLE = "see that the host is up and that ssh reaches it; then run again"
 _PYTHON = "install Python 3.9 or later there, or name one in ansible_python_interpreter"
-#: What a task's failure says, and what it means: Ansible itself tells of a symptom only.
+#: What a task's failure says, what it means, and what to do: Ansible itself tells of a symptom only.
 _CAUSES = (
     (
         re.compile(r"interpreter .* was not found|python[\d.]*: (command )?not found", re.I),
-        f"no Python where Ansible looks for it ({{said}}); {_PYTHON}",
+        "no Python where Ansible looks for it ({said})",
+        _PYTHON,
     ),
     (
         # 3.6 knows no annotations, 3.7 no :=, and 3.8 no dict[...].
         re.compile(r"SyntaxError|object is not subscriptable|requires a minimum of Python", re.I),
-        f"its Python is too old ({{said}}); {_PYTHON}",
+        "its Python is too old ({said})",
+        _PYTHON,
     ),
     (
         re.compile(r"password is required|missing \w+ password|incorrect \w+ password", re.I),
-        "a password is wanted for root's rights ({said}); give it with -K, or log in as root",
+        "a password is wanted for root's rights ({said})",
+        "give it with -K, or log in as root",
     ),
     (
         # A message of ours goes on with the state of the file, or has its own fix.
@@ -56,15 +60,16 @@ _CAUSES = (
             r"|no usable temporary directory|no space left on device(?![:;]))",
             re.I | re.S,
         ),
-        "Ansible cannot write its own files there{error} ({said}); make room or make the file system writable, or name another"
-        " directory in ansible_remote_tmp",
+        "Ansible cannot write its own files there{error} ({said})",
+        "make room or make the file system writable, or name another directory in ansible_remote_tmp",
     ),
     (
         re.compile(
             r"\(become\)|for become success|become password|\b(sudo|su|doas): |(sudo|su|doas) password|privilege escalation",
             re.I,
         ),
-        "root's rights were not given ({said}); log in as root, or add -b (become: true), with its password (-K)",
+        "root's rights were not given ({said})",
+        "log in as root, or add -b (become: true), with its password (-K)",
     ),
 )
 #: Errors of a file system, which the page shows of a longer text.
@@ -80,25 +85,34 @@ def cause(result: dict[str, Any]) -> str:
 
     `result` is the task's, as registered or as `ansible_failed_result`.
     """
+    return "; ".join(filter(None, explained(result)))
+
+
+def explained(result: dict[str, Any]) -> tuple[str, str]:
+    """Return why a task has failed, and what to do: as `cause`, '' where that is not known."""
     said = str(result.get("msg") or "")
     if _SYMPTOMS.search(said) or not said:
         said = str(result.get("module_stderr") or result.get("module_stdout") or said)
     lines = [line.strip() for line in said.split("\n") if line.strip() and not line.startswith(">>>")]
     if not lines:
-        return ""
+        return "", ""
     # Of a traceback, and of what sudo adds, the end is the cause; else the sentence that the module chose.
     last = lines[-1] if len(lines) > 1 else lines[0]
-    for pattern, meaning in _CAUSES:
+    for pattern, meaning, fix in _CAUSES:
         if pattern.search(said):
             error = _FILE_ERROR.search(said)
-            return meaning.format(said=last, error=f": {error[0]}" if error else "")
-    return last if _SYMPTOMS.search(str(result.get("msg") or "")) else " ".join(lines)
+            return meaning.format(said=last, error=f": {error[0]}" if error else ""), fix
+    return last if _SYMPTOMS.search(str(result.get("msg") or "")) else " ".join(lines), ""
 
 
 def why_missing(answer: dict[str, Any], name: str) -> str:
     """Return why a sort of facts could not be collected, with what to do where that is known; '' without a reason."""
+    return cause(_failure_of(answer, name))
+
+
+def _failure_of(answer: dict[str, Any], name: str) -> dict[str, Any]:
     said = answer.get("failures")
-    return cause({"msg": said[name]}) if isinstance(said, dict) and said.get(name) else ""
+    return {"msg": said[name]} if isinstance(said, dict) and said.get(name) else {}
 
 
 def facts_of(answer: dict[str, Any], name: str) -> dict[str, Any] | None:
@@ -150,14 +164,14 @@ def assess_answer(inputs: Inputs, now: str, answer: dict[str, Any]) -> dict[str,
     mounts are made safer all the same.
     """
     if answer.get("unreachable"):
-        return unobserved(
-            inputs, "unreachable", f"unreachable: {' '.join(str(answer.get('msg', '')).split())}"
-        )
+        said = " ".join(str(answer.get("msg", "")).split())
+        hangs = said.endswith(f"; {HANGS}")
+        said = said.removesuffix(f"; {HANGS}") if hangs else said
+        return unobserved(inputs, "unreachable", f"unreachable: {said}", HANGS if hangs else _UNREACHABLE)
     storage = facts_of(answer, "durable_storage")
     if storage is None:
-        why = why_missing(answer, "durable_storage") or cause(answer) or "none collected"
-        remedy = "" if "; " in why else f"; {MEND}"
-        return unobserved(inputs, "unknown", f"no facts: {why}{remedy}")
+        why, fix = explained(_failure_of(answer, "durable_storage") or answer)
+        return unobserved(inputs, "unknown", f"no facts: {why or 'none collected'}", fix or MEND)
     power = _or_nothing(answer, "durable_power", ups.nothing_known, storage)
     return assess(
         inputs,
@@ -271,9 +285,10 @@ def failure(report: dict[str, Any]) -> str | None:
     """
     if not report["fails"] and report["error"] is None:
         return None
-    reasons = [str(why) for why in (report["error"], *report["why"]) if why]
+    reasons = [str(report["error"])] if report["error"] else []
+    reasons += [each["reason"] for each in report["reasons"]]
     more = f", with {len(reasons) - 1} more," if len(reasons) > 1 else ""
-    first = textwrap.shorten(reasons[0].partition("; ")[0], _ONE_LINE, placeholder=" ...")
+    first = textwrap.shorten(reasons[0], _ONE_LINE, placeholder=" ...")
     return f"{report['verdict']}: {first} (what to do{more} is in the report)"
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ..attestations import Attestation
 from ..engines.placement import place
 from ..host.observation import UNKNOWN
-from ..rows import MEND, MOVE, Setting, Unknown
+from ..rows import MEND, MOVE, Reason, Setting, Unknown, at_risk
 from ..storage import drbd, flush_passthrough, mount_settings
 from ..storage.raid_controllers import volume
 from . import guard, requirements
@@ -21,18 +21,19 @@ _BARRIERS = "take the option that puts them off away, and mount it anew"
 
 
 class Risk(NamedTuple):
-    """A way in which acknowledged commits can vanish now: `why` in plain words, the `target` and `setting` of the
-    row that mends it, and what to do where no row says it."""
+    """A way in which acknowledged commits can vanish now: the name of its kind, `why` in plain words, the `target` and
+    `setting` of the row that mends it, and what to do where no row says it."""
 
+    kind: str
     why: str
     target: str
     setting: str
     remedy: str
 
-    def told(self, rows: Iterable[Setting]) -> str:
-        """Return it in one line, with what to do."""
+    def told(self, rows: Iterable[Setting]) -> Reason:
+        """Return it with what to do."""
         said = (row.remedy for row in rows if (row.target, row.setting) == (self.target, self.setting))
-        return f"{self.why}; {next(filter(None, said), self.remedy)}"
+        return at_risk(self.kind, self.why, next(filter(None, said), self.remedy), self.target)
 
 
 def leaves(
@@ -78,6 +79,7 @@ def of(
     """
     found = [
         Risk(
+            "barrier_off",
             f"commits on {mount['target']} can vanish: it is mounted without barriers, and nothing is known of its"
             " disks",
             mount["target"],
@@ -105,23 +107,32 @@ def of(
         is_pending = disk["flush"] == "owed" and cache["device"] != "none"
         if is_pending and not requirements.is_protected(disk, words):
             found.append(
-                Risk(f"{lost}: a run ended before it flushed that disk", target, "flush", "run harden-db")
+                Risk(
+                    "flush_pending",
+                    f"{lost}: a run ended before it flushed that disk",
+                    target,
+                    "flush",
+                    "run harden-db",
+                )
             )
         if requirements.outlives_power(disk, words):
             continue
         wrong = requirements.fault_of_volume(disk)
         if wrong and volume.is_exposed(disk["raid"]):
             why = f"commits on {disk['name']} can vanish: {wrong.why}"
-            found.append(Risk(why, target, "write_cache", f"{wrong.remedy} {disk['place']}"))
+            found.append(Risk("raid_cache", why, target, "write_cache", f"{wrong.remedy} {disk['place']}"))
         if cache["kernel"] == "write through" and cache["device"] == "enabled":
             why = f"{lost}: its kernel cache mode is write through, so the kernel never flushes it"
-            found.append(Risk(why, target, "kernel_cache_mode", "run harden-db"))
+            found.append(Risk("write_through", why, target, "kernel_cache_mode", "run harden-db"))
         found += [
-            Risk(f"{lost}: {mounted} is mounted without barriers", mounted, "barrier", _BARRIERS)
+            Risk(
+                "barrier_off", f"{lost}: {mounted} is mounted without barriers", mounted, "barrier", _BARRIERS
+            )
             for mounted in bare.get(disk["name"], ())
         ]
         found += [
             Risk(
+                "flush_blocked",
                 f"{lost}: {layer} passes no flush on",
                 layer,
                 "layer_cache_mode",
@@ -131,6 +142,7 @@ def of(
         ]
         found += [
             Risk(
+                "drbd",
                 f"{lost}: {layer.label} (DRBD) is set to {said}",
                 layer.label,
                 "flush",
@@ -141,6 +153,7 @@ def of(
         ]
         found += [
             Risk(
+                "partial_parity_log",
                 f"commits can be acknowledged before {disk['name']} has flushed them: {layer} has a partial parity log",
                 layer,
                 "consistency_policy",
@@ -151,15 +164,13 @@ def of(
     return found
 
 
-def of_memory(case: Case, is_promised: Callable[[dict[str, Any]], bool]) -> Iterator[str]:
+def of_memory(case: Case, is_promised: Callable[[dict[str, Any]], bool]) -> Iterator[Reason]:
     """Yield how running instances lose all of their commits, because their data is in memory."""
     for instance, where in case.placed:
         if where.in_memory and instance["state"] != "stopped" and is_promised(instance):
             label = f"{instance['engine']} {instance['name']}"
-            yield (
-                f"all commits of {label} vanish at a power cut or a reboot: {', '.join(where.in_memory)}, which is in memory;"
-                " move the data to a file system on a disk"
-            )
+            why = f"all commits of {label} vanish at a power cut or a reboot: {', '.join(where.in_memory)}, which is in memory"
+            yield at_risk("data_in_memory", why, "move the data to a file system on a disk", label)
 
 
 def lies_on_loss(case: Case, instance: dict[str, Any], held: frozenset[str]) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..catalog import LAYERS, is_engine
 from ..host.observation import UNKNOWN
-from ..rows import Setting
+from ..rows import Reason, Setting
 from ..storage import mount_settings
 from . import guard, plan
 from .findings import Findings
@@ -41,28 +41,28 @@ def of(found: Findings) -> str:
     """Return the verdict of a host: the worst of what is not right."""
     wrong = told(found)
     if wrong:
-        return wrong[0][0]
+        return wrong[0].verdict
     if not found.promises:
         return "accepted_loss"
     return "attested" if any(need.state == "attested" for need in found.needed) else "durable"
 
 
-def told(found: Findings) -> list[tuple[str, str]]:
-    """Return (verdict, reason) of all that is not right, worst first: the first is the host's verdict.
+def told(found: Findings) -> list[Reason]:
+    """Return all that is not right, worst first: the first has the host's verdict.
 
     What is only slow is a note.
     """
     rows = [row for row in found.rows if row.verdict != "ok" and row.klass == "safety"]
     wrong = [
-        *(("at_risk", risk) for risk in found.risks),
-        *(("blocked", why) for why in _missing(found.needed, "unmet")),
-        *(("blocked", _withheld(row, found)) for row in rows if found.withholds(row)),
-        *((UNKNOWN, each.told()) for each in found.unknowns),
-        *((_verdict_of(row), reason(row)) for row in rows if row.verdict != guard.TIGHTENED),
+        *found.risks,
+        *_missing(found.needed, "unmet", "blocked"),
+        *(_withheld(row, found) for row in rows if found.withholds(row)),
+        *(Reason("unknown", UNKNOWN, each.why, each.remedy) for each in found.unknowns),
+        *(reason(row, _verdict_of(row)) for row in rows if row.verdict != guard.TIGHTENED),
     ]
     if found.promises:
-        wrong += [("unverified", why) for why in _missing(found.needed, "unverified")]
-    return sorted(wrong, key=lambda each: VERDICTS.index(each[0]))
+        wrong += _missing(found.needed, "unverified", "unverified")
+    return sorted(wrong, key=lambda each: VERDICTS.index(each.verdict))
 
 
 def _verdict_of(row: Setting) -> str:
@@ -72,46 +72,55 @@ def _verdict_of(row: Setting) -> str:
     return "pending" if row.verdict == "pending" else "drifted"
 
 
-def reasons(found: Findings) -> list[str]:
+def reasons(found: Findings) -> list[Reason]:
     """Return why a host has its verdict, the worst first."""
-    by_design = (reason(row) for row in found.rows if row.verdict == guard.TIGHTENED)
-    return [*(why for _verdict, why in told(found)), *by_design]
+    by_design = (reason(row, "attested") for row in found.rows if row.verdict == guard.TIGHTENED)
+    return [*told(found), *by_design]
 
 
 def slow(rows: Iterable[Setting]) -> list[str]:
     """Return the settings of class performance that differ: they are listed, and decide no verdict."""
-    return [reason(row) for row in rows if row.klass != "safety" and row.verdict != "ok"]
+    return [reason(row).text() for row in rows if row.klass != "safety" and row.verdict != "ok"]
 
 
-def reason(row: Setting) -> str:
-    """Return what is not right with a setting, and what to do."""
-    remedy = f"; {row.remedy}" if row.remedy else ""
-    return f"{plan.named(row.layer, row.target)} {row.setting} {row.verdict}: {row.why}{remedy}"
-
-
-def _withheld(row: Setting, found: Findings) -> str:
+def reason(row: Setting, verdict: str = "") -> Reason:
+    """Return what is not right with a setting, and what to do; `verdict`: what it makes of the host, '' for nothing."""
     target = plan.named(row.layer, row.target)
-    return f"{target} {row.setting}: {row.wanted_running} is withheld until {_awaited(found)}"
+    why = f"{target} {row.setting} {row.verdict}: {row.why}"
+    return Reason(f"setting.{row.layer}.{row.setting}", verdict, why, row.remedy, (row.target,))
 
 
-def _awaited(found: Findings) -> str:
+def _withheld(row: Setting, found: Findings) -> Reason:
+    awaited, fix = _awaited(found)
+    target = plan.named(row.layer, row.target)
+    why = f"{target} {row.setting}: {row.wanted_running} is withheld until {awaited}"
+    return Reason(f"withheld.{row.setting}", "blocked", why, fix, (row.target,))
+
+
+def _awaited(found: Findings) -> tuple[str, str]:
+    """Return what a change that loosens waits for, and what to do."""
     if found.left_out:
-        return f"{', '.join(found.left_out)} has made its part safer: durable_layers leaves it out"
+        return f"{', '.join(found.left_out)} has made its part safer: durable_layers leaves it out", ""
     if found.lasting:
-        return f"{', '.join(found.lasting)} is known to keep commits; see to its settings first"
-    return "the requirements are met; see to those that are not, and run again"
+        return f"{', '.join(found.lasting)} is known to keep commits", "see to its settings first"
+    return "the requirements are met", "see to those that are not, and run again"
 
 
-def _missing(needed: list[Requirement], state: str) -> list[str]:
-    """Return one line for all conditions of a state that say the same, however many targets they have."""
+def _missing(needed: list[Requirement], state: str, verdict: str) -> list[Reason]:
+    """Return one reason for all conditions of a state that say the same, however many targets they have."""
     targets: dict[tuple[str, str, str], list[str]] = {}
     for need in needed:
         if need.why and need.state == state:
             targets.setdefault((need.name, need.why, need.remedy), []).append(need.target)
-    names: dict[tuple[str, str, str], list[str]] = {}
+    names: dict[tuple[tuple[str, ...], str, str], list[str]] = {}
     for (name, why, remedy), where in targets.items():
-        names.setdefault((", ".join(where), why, remedy), []).append(name)
-    return [f"{', '.join(who)} ({where}): {why}; {remedy}" for (where, why, remedy), who in names.items()]
+        names.setdefault((tuple(where), why, remedy), []).append(name)
+    return [
+        Reason(
+            f"requirement.{who[0]}", verdict, f"{', '.join(who)} ({', '.join(where)}): {why}", remedy, where
+        )
+        for (where, why, remedy), who in names.items()
+    ]
 
 
 def will_wait(row: Setting, found: Findings) -> bool:

@@ -137,7 +137,7 @@ def pulled(before: bool) -> UndoHost:
 
 def lost(state: str, seconds: int, last: dict[str, str] | None = None) -> str:
     """Return what is said of a host that was not seen again after its steps, or only once it had gone back."""
-    looked = {"verdict": "unreachable", "warnings": [], "why": ["unreachable: no route"], "fails": True}
+    looked = {"verdict": "unreachable", "warnings": [], "why": [], "reasons": [], "fails": True}
     found = {**looked, **{key: [] for key in ("plan", "changes", "files", "exposed")}}
     looks = [{"assessment": found}, {"assessment": found, "switch": last}]
     error = "lost the host: No route to host" if state == "unknown" else None
@@ -176,7 +176,7 @@ def test_the_page_has_what_a_run_says(name: str, cells: list[str]) -> None:
     said = SAID[name]()
     assert said.startswith(cells[0])
     assert [cell for cell in cells if cell not in said] == [], said
-    report = {"verdict": "at_risk", "fails": True, "error": said, "why": []}
+    report = {"verdict": "at_risk", "fails": True, "error": said, "why": [], "reasons": []}
     assert cells[0][:100] in str(failure(report))
 
 

@@ -111,7 +111,7 @@ def _may_rotate(subject: Subject) -> bool:
     return not names or any(kinds.get(name) != "no" for name in names)
 
 
-def _defects(subject: Subject) -> Iterator[str]:
+def _defects(subject: Subject) -> Iterator[tuple[str, str]]:
     """Yield the ways in which it loses acknowledged commits now, whatever is set.
 
     With LOG_WRITETHRU a commit is not flushed: it rests on O_SYNC, and so on the flags with which logs really are open.
@@ -120,8 +120,8 @@ def _defects(subject: Subject) -> Iterator[str]:
     seen = instance["evidence"].get("write_through", {})
     if _relies_on_flags(subject) and seen.get("value") == "no":
         yield (
-            f"commits of {label} can vanish: LOG_WRITETHRU is on, and {seen['reason']}, without O_SYNC; take the option"
-            f" out, or update to {_FIRST} or later, and restart it"
+            f"commits of {label} can vanish: LOG_WRITETHRU is on, and {seen['reason']}, without O_SYNC",
+            f"take the option out, or update to {_FIRST} or later, and restart it",
         )
     if writes_through(instance["version"]) != "no":
         return
@@ -130,7 +130,8 @@ def _defects(subject: Subject) -> Iterator[str]:
         if word == "on":
             yield (
                 f"commits of {label} can vanish: {name} is {word}, which version {instance['version']} asks of Linux in"
-                f" a way that does nothing; update to {_FIRST} or later"
+                " a way that does nothing",
+                f"update to {_FIRST} or later",
             )
 
 

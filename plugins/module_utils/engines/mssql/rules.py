@@ -128,7 +128,7 @@ def against_fua(instance: dict[str, Any], storage: dict[str, Any], honoured: Hon
     return found
 
 
-def _defects(subject: Subject) -> Iterator[str]:
+def _defects(subject: Subject) -> Iterator[tuple[str, str]]:
     """Yield the ways in which it loses acknowledged commits now, whatever is set.
 
     Where a write is to be through to the disk by O_DSYNC alone, and a file is open without it, nothing flushes it.
@@ -136,14 +136,15 @@ def _defects(subject: Subject) -> Iterator[str]:
     instance, label = subject.instance, subject.label
     if _flushes(instance["version"]) == "no":
         yield (
-            f"commits of {label} can vanish: version {instance['version']} flushes nothing that it writes;"
-            f" update it to {_FIRST} or later"
+            f"commits of {label} can vanish: version {instance['version']} flushes nothing that it writes",
+            f"update it to {_FIRST} or later",
         )
     seen = instance["evidence"].get("write_through", {})
     if _relies_on_flags(subject) and seen.get("value") == "no":
         yield (
             f"commits of {label} can vanish: with alternatewritethrough 0 its files are to be open with O_DSYNC, and"
-            f" {seen['reason']}; set alternatewritethrough 1 and traceflag3979 off, and restart it"
+            f" {seen['reason']}",
+            "set alternatewritethrough 1 and traceflag3979 off, and restart it",
         )
 
 

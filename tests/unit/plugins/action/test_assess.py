@@ -163,8 +163,13 @@ def test_the_margin_of_the_ups_reaches_the_host(margin: int) -> None:
 )
 def test_a_host_without_facts_is_not_lost(answer: Any, verdict: str, why: str) -> None:
     found = run(answer=answer)
-    remedy = "; mend what could not be read, then run again" if why.startswith("no facts") else ""
-    assert (found["verdict"], found["why"], found["changes"]) == (verdict, [f"{why}{remedy}"], [])
+    fix = (
+        "mend what could not be read, then run again"
+        if why.startswith("no facts")
+        else "see that the host is up and that ssh reaches it; then run again"
+    )
+    assert (found["verdict"], found["why"], found["changes"]) == (verdict, [f"{why}; {fix}"], [])
+    assert [(each["reason"], each["fix"]) for each in found["reasons"]] == [(why, fix)]
 
 
 def test_without_facts_of_engines_the_host_is_unknown_and_made_safer_all_the_same() -> None:

@@ -64,7 +64,7 @@ def test_each_host_gets_a_file_that_says_all(tmp_path: Path) -> None:
     assert list(found["verdicts"].items()) == [("b", "at_risk"), ("a", "durable")]
     assert sorted(os.listdir(tmp_path / "reports/today")) == ["a.json", "b.json", *OF_RUN]
     written = json.loads((tmp_path / "reports/today/b.json").read_text())
-    assert (written["host"], written["schema"], written["verdict"]) == ("b", 1, "at_risk")
+    assert (written["host"], written["schema"], written["verdict"]) == ("b", 2, "at_risk")
     assert written["settings"] == json.loads(json.dumps(result()["settings"]))
 
 

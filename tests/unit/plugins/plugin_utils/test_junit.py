@@ -23,11 +23,14 @@ def test_each_setting_of_each_host_is_a_case() -> None:
     told = suites(found)
     for report in found:
         suite = told[report["host"]]
-        assert suite.get("tests") == str(len(report["settings"]) + 1)
+        others = [each for each in report["reasons"] if not each["id"].startswith("setting.")]
+        assert suite.get("tests") == str(len(report["settings"]) + len(others) + 1)
         wrong = [row for row in report["settings"] if row["class"] == "safety" and row["verdict"] != "ok"]
         unknown = [row for row in wrong if row["verdict"] == "unknown"]
-        assert suite.get("errors") == str(len(unknown))
-        assert suite.get("failures") == str(len(wrong) - len(unknown) + report["fails"])
+        lost = [each for each in others if each["verdict"] == "unknown"]
+        assert suite.get("errors") == str(len(unknown) + len(lost))
+        failed = len(others) - len(lost) if report["fails"] else 0
+        assert suite.get("failures") == str(len(wrong) - len(unknown) + report["fails"] + failed)
 
 
 def test_a_failure_says_why_and_what_to_do() -> None:
@@ -38,6 +41,8 @@ def test_a_failure_says_why_and_what_to_do() -> None:
     assert "acknowledged commits can vanish; run harden-db" in str(failure.get("message"))
     (verdict,) = (each for each in suite if each.get("name") == "verdict at_risk")
     assert "mounted without barriers" in str(verdict[0].get("message"))
+    (risk,) = (each for each in suite if str(each.get("name")).startswith("risk.barrier_off "))
+    assert "mounted without barriers; run harden-db" in str(risk[0].get("message"))
 
 
 def test_an_unknown_setting_is_an_error_and_a_hostile_name_is_a_name() -> None:

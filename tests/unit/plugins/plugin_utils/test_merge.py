@@ -91,7 +91,7 @@ def test_what_is_no_report_is_named_and_fails(spoilt: Found, said: str, well: di
 @pytest.mark.parametrize(
     "change",
     [
-        {"schema": 2},
+        {"schema": 1},
         {"schema": True},
         {"verdict": "fine"},
         {"fails": "no"},

@@ -9,9 +9,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess, unobserved
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import with_outcomes
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import conclude
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_answer, conclude
 
 from .captured import COLLECTION
 from .runs import NOW, attested, enforce, inputs, look
@@ -65,8 +65,8 @@ def _durable(number: int) -> dict[str, Any]:
 
 
 def _unreachable(number: int) -> dict[str, Any]:
-    why = f"unreachable: Failed to connect to the host via ssh: connect to host 10.0.0.{number} port 22: timed out"
-    return unobserved(inputs(), "unreachable", why)
+    said = f"Failed to connect to the host via ssh: connect to host 10.0.0.{number} port 22: timed out"
+    return assess_answer(inputs(), NOW, {"unreachable": True, "msg": said})
 
 
 def _blocked(_number: int) -> dict[str, Any]:

