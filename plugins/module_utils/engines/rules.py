@@ -113,7 +113,7 @@ class Judge(NamedTuple):
 
     `full`, `relaxed`: {engine, or flavour of it: rules}, where commits have to survive, and where losing the last ones
     is accepted (as `full` where left out). `rules` makes of these the rules of one instance. `rows`: in place of a row for each
-    rule, rows of its databases. `defects`: ways in which a running one loses commits that no setting mends, each with what to
+    rule, rows of its databases. `defects`: ways in which a running one loses commits that no setting corrects, each with what to
     do; `risks`: those of several settings together, which `loses` names. `unknowns`: what is not understood; `warnings`: what is
     right and should be known. `lies_anywhere`: databases may lie outside of every configured directory;
     `how_to_find`: what to do where none is known.

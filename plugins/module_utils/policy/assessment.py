@@ -253,8 +253,8 @@ def _lasting(label: str) -> Reason:
 
 
 def _now(case: Case, first: str = "pin a profile") -> tuple[list[Reason], list[str]]:
-    """Return what is at risk or unknown now on a host that nobody has pinned, worst first, and what was exposed by it.
-    `first`: what has to be done before a run.
+    """Return what is at risk or unknown now on a host without a pinned profile, worst first, and what was exposed by it.
+    `first`: what to do before a run.
 
     It is what any profile that promises durability finds. A host without a database has nothing to lose.
     """

@@ -350,7 +350,7 @@ def _risks(subject: Subject, rows: list[Setting]) -> Iterator[Reason]:
 
 
 def _defects(subject: Subject) -> Iterator[tuple[str, str]]:
-    """Yield the ways in which a running instance loses commits now that no setting mends, each with what to do."""
+    """Yield the ways in which a running instance loses commits now that no setting corrects, each with what to do."""
     label = subject.label
     for library in subject.instance["preloads"]:
         yield (

@@ -89,7 +89,7 @@ def cause(result: dict[str, Any]) -> str:
 
 
 def explained(result: dict[str, Any]) -> tuple[str, str]:
-    """Return why a task has failed, and what to do: as `cause`, '' where that is not known."""
+    """Return why a task has failed, and what to do: as `cause`, '' if it is unknown."""
     said = str(result.get("msg") or "")
     if _SYMPTOMS.search(said) or not said:
         said = str(result.get("module_stderr") or result.get("module_stdout") or said)

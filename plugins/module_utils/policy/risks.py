@@ -21,8 +21,8 @@ _BARRIERS = "take the option that puts them off away, and mount it anew"
 
 
 class Risk(NamedTuple):
-    """A way in which acknowledged commits can vanish now: the name of its kind, `why` in plain words, the `target` and
-    `setting` of the row that mends it, and what to do where no row says it."""
+    """A way in which acknowledged commits can vanish now: the name of its kind, why, the `target` and `setting`
+    of the row that corrects it, and what to do if no row states it."""
 
     kind: str
     why: str
