@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
@@ -21,12 +22,22 @@ def render(reports: Iterable[dict[str, Any]]) -> str:
         why = "; ".join(filter(None, (report["error"], *report["why"][:1])))
         fails = report["fails"] or report["error"]
         _case(suite, "host", f"verdict {report['verdict']}", "failure" if fails else None, why)
+        told: Counter[str] = Counter()
         for each in report["reasons"]:
-            # Those of settings have their cases below.
-            if not each["id"].startswith("setting."):
-                kind = "error" if each["verdict"] == "unknown" else "failure" if fails else None
-                name = " ".join((each["id"], *each["targets"]))
-                _case(suite, "reason", name, kind, "; ".join(filter(None, (each["reason"], each["fix"]))))
+            # Those of settings have their cases below, if the report has the settings.
+            if report["settings"] and each["id"].startswith("setting."):
+                continue
+            kind = "error" if each["verdict"] == "unknown" else "failure" if fails else None
+            name = " ".join((each["id"], *each["targets"]))
+            told[name] += 1
+            number = f" ({told[name]})" if told[name] > 1 else ""
+            _case(
+                suite,
+                "reason",
+                f"{name}{number}",
+                kind,
+                "; ".join(filter(None, (each["reason"], each["fix"]))),
+            )
         for row in report["settings"]:
             _case(
                 suite,

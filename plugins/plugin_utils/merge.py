@@ -92,7 +92,7 @@ def _read(file: Found) -> _Told | str | None:
         found = {**_OF_CONTROLLER, **found}
     wrong = next(misfits(schema(), found), "")
     if wrong:
-        return f"no report: {wrong}; merge with the version of the collection that wrote it, or take the file away"
+        return f"no report: {wrong}; run it again there with this version of the collection, or take the file away"
     try:
         time = datetime.strptime(found["time"], TIME)
     except ValueError:

@@ -63,8 +63,8 @@ def bring(host: Host, layer: Any, given: Mapping[str, Any], foretell: bool, part
         failures.insert(0, str(error))
         left = _left(plan)
     changes = tuple(work.changes)
-    if failures and not foretell:
-        failures[-1] += f"; {account(changes, left)}"
+    if failures and not foretell and (done := account(changes, left)):
+        failures[-1] += f"; {done}"
     # So too where it cannot be seen any more.
     changed = left is None or any(change not in left for change in changes)
     changed = changed and not (failures and foretell)
@@ -76,23 +76,26 @@ def _planned(
 ) -> tuple[Any, list[Any], list[str]]:
     """Return the plan of all targets, these, and no failures; or `partly`, of those that can be planned, and why others cannot.
 
-    Raises ChangeFailed and Unobservable as the plan of all targets does, also if no target can be planned.
+    Raises ChangeFailed and Unobservable as the plan of all targets does; if no target can be planned, with all reasons.
     """
     try:
         return plan(targets), targets, []
     except (ChangeFailed, Unobservable):
-        if not partly:
+        if not partly or len(targets) < 2:
             raise
-        able, failures = [], []
-        for target in targets:
-            try:
-                plan([target])
-                able.append(target)
-            except (ChangeFailed, Unobservable) as error:
-                failures.append(str(error))
-        if not able:
-            raise
-        return plan(able), able, failures
+    able, failures = [], {}
+    for target in targets:
+        try:
+            plan([target])
+            able.append(target)
+        except (ChangeFailed, Unobservable) as error:
+            failures[str(error)] = None
+    try:
+        if able:
+            return plan(able), able, list(failures)
+    except (ChangeFailed, Unobservable) as error:
+        failures[str(error)] = None
+    raise ChangeFailed("; ".join(failures))
 
 
 def _left(plan: Callable[[], Any]) -> tuple[Change, ...] | None:

@@ -48,8 +48,9 @@ def take(
         if failed and phase not in _SAFER:
             continue
         given = {**step["arguments"], **secrets.get(layer, {})}
-        # Less safe, or faster: all targets of a step or none.
-        outcome = _brought(hosts.get(layer, host), code[layer], given, foretell, phase in _SAFER)
+        # What makes less safe changes all targets of its step or none.
+        partly = phase in _SAFER and code[layer].ARGUMENTS.apart
+        outcome = _brought(hosts.get(layer, host), code[layer], given, foretell, partly)
         failed = failed or (bool(outcome.failures) and klass != "performance")
         yield Taken(phase, layer, klass, outcome)
 

@@ -104,9 +104,11 @@ def _at_risk(
     return []
 
 
-def unobserved(inputs: Inputs, verdict: str, why: str, fix: str = "") -> dict[str, Any]:
-    """Return the assessment of a host of which nothing can be said but why; `fix`: what to do, where `why` does not say it."""
-    return _empty(inputs, verdict, [Reason("no_facts", verdict, why, fix)])
+def unobserved(
+    inputs: Inputs, verdict: str, why: str, fix: str = "", kind: str = "no_facts"
+) -> dict[str, Any]:
+    """Return the assessment of a host of which nothing can be said but why; `fix`: what to do, '' if `why` states it."""
+    return _empty(inputs, verdict, [Reason(kind, verdict, why, fix)])
 
 
 def _assess(
@@ -343,6 +345,7 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         (
             # The most important first: a page has few lines for them.
             *notes.contained(case),
+            *notes.read_only(case),
             *notes.not_asked(case),
             *notes.behind(case),
             *found.warnings,

@@ -42,7 +42,10 @@ def _read(text: str, host: str) -> dict[str, Any] | None:
     """Return a report that was written before, None for what is no report of this host."""
     try:
         found = json_text.loads(text)
-        fits = (found["schema"], found["host"]) == (SCHEMA, host) and found["verdict"] in VERDICTS
+        # What is compared has the same form in all of them.
+        fits = (
+            found["schema"] in range(1, SCHEMA + 1) and found["host"] == host and found["verdict"] in VERDICTS
+        )
         _rows(found)
     except (ValueError, TypeError, KeyError):
         return None

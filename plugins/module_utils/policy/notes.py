@@ -19,6 +19,8 @@ from .case import NO_ENGINES, Case
 
 #: Names of processes in one warning.
 _WRITERS = 5
+#: Options of a file system that takes no writes: ext4 has the second one after an error, since kernel 6.15.
+_STOPPED = ("ro", "emergency_ro")
 
 
 def not_judged(case: Case) -> Iterator[str]:
@@ -64,6 +66,17 @@ def behind(case: Case) -> Iterator[str]:
     """Yield that a peer would not have all commits if it took over now."""
     for said in dict.fromkeys(said for mount in case.mounts for said in drbd.behind(mount)):
         yield f"{said}: one that is not, and takes over, has not all commits; see drbdadm status"
+
+
+def read_only(case: Case) -> Iterator[str]:
+    """Yield the managed mounts that take no writes now, and will after the next boot: the kernel does so after an error."""
+    for mount in case.mounts:
+        is_meant = "ro" in (mount["options_boot"] or ["ro"])
+        if not is_meant and any(word in mount["options_running"] for word in _STOPPED):
+            yield (
+                f"{mount['target']} is read-only, and the next boot mounts it for writing: no commit is possible there; if the"
+                " kernel log (dmesg) has an error of it, unmount it and check it with fsck, else remount it with rw"
+            )
 
 
 def limited(case: Case) -> Iterator[str]:

@@ -33,6 +33,7 @@ _WHOLE = 4
 #: Hosts that are named in a line; the others are counted.
 _NAMED = 4
 _INDENT = " " * 4
+_DO = re.compile(r"\s*do\s*:", re.I)
 #: What ssh and the kernel report of a connection that is not made, without names and addresses.
 _NO_CONNECTION = re.compile(
     r"Permission denied|Connection (?:refused|reset|closed|timed out)|(?<!Connection )timed out|No route to host"
@@ -174,7 +175,7 @@ def _group(group: Group, room: int) -> list[str]:
         if left < (2 if remedy else 1):
             break
         do = _wrapped(f"do: {remedy}", _INDENT * 2, 1 if left < 3 else 2) if remedy else []
-        rows += [*_whys(whys, left - len(do), 2 if remedy else _WHOLE), *do]
+        rows += [*_whys(whys, left - len(do), 2 if remedy or len(told) > 1 else _WHOLE), *do]
         hidden -= len(whys)
     if hidden:
         rows[-1] = _cut(rows[-1], f" (and {hidden} more)")
@@ -217,7 +218,9 @@ def _whys(whys: list[str], room: int, most: int) -> list[str]:
     for number, why in enumerate(whys[:_REASONS]):
         if number and len(rows) >= room:
             break
-        rows += _wrapped(why, _INDENT, min(most, max(1, room - len(rows))))
+        wrapped = _wrapped(why, _INDENT, min(most, max(1, room - len(rows))))
+        # A name of a host in it can be made to begin a line as what to do does.
+        rows += [_cut(f"{_INDENT}... {row.strip()}", "") if _DO.match(row) else row for row in wrapped]
     else:
         number = min(len(whys), _REASONS)
     more = len(whys) - number

@@ -153,7 +153,7 @@ def power_wanted(inputs: Inputs) -> str:
 
 def unreadable(inputs: Inputs, why: str) -> dict[str, Any]:
     """Return the assessment of a host with a variable that Ansible cannot read."""
-    return unobserved(inputs, "blocked", f"the host's variables: {' '.join(why.split())}")
+    return unobserved(inputs, "blocked", f"the host's variables: {' '.join(why.split())}", kind="input")
 
 
 def assess_answer(inputs: Inputs, now: str, answer: dict[str, Any]) -> dict[str, Any]:
@@ -171,7 +171,9 @@ def assess_answer(inputs: Inputs, now: str, answer: dict[str, Any]) -> dict[str,
     storage = facts_of(answer, "durable_storage")
     if storage is None:
         why, fix = explained(_failure_of(answer, "durable_storage") or answer)
-        return unobserved(inputs, "unknown", f"no facts: {why or 'none collected'}", fix or MEND)
+        # A message of ours ends with what to do.
+        fix = fix or ("" if why.endswith("run again") else MEND)
+        return unobserved(inputs, "unknown", f"no facts: {why or 'none collected'}", fix)
     power = _or_nothing(answer, "durable_power", ups.nothing_known, storage)
     return assess(
         inputs,
@@ -286,7 +288,7 @@ def failure(report: dict[str, Any]) -> str | None:
     if not report["fails"] and report["error"] is None:
         return None
     reasons = [str(report["error"])] if report["error"] else []
-    reasons += [each["reason"] for each in report["reasons"]]
+    reasons += [each["reason"] for each in report["reasons"]] or ["by durable_fail_on"]
     more = f", with {len(reasons) - 1} more," if len(reasons) > 1 else ""
     first = textwrap.shorten(reasons[0], _ONE_LINE, placeholder=" ...")
     return f"{report['verdict']}: {first} (what to do{more} is in the report)"

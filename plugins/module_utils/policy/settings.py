@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ..host.observation import UNKNOWN
+from ..host.printable import command
 from ..profiles import VALUES, Profile, rank
 from ..rows import MEND, MOVE, Setting
 from ..storage import (
@@ -518,7 +519,7 @@ def _mount_remedy(
     if mount["hidden_in"] is not None:
         return f"change it where {mount['hidden_in']} has it mounted"
     if mount_settings.waits(mount) and verdict == "drift_persisted" and persisted != UNSET:
-        return f"mount it (ls {mount['target']}), then run harden-db"
+        return f"mount it ({command('ls', mount['target'])}), then run harden-db"
     if setting == "barrier" and mount["fstype"] in _BY_HAND:
         return MEND if verdict == UNKNOWN else _BY_HAND[mount["fstype"]].format(source=mount["source"])
     if nfs.is_nfs(mount["fstype"]):

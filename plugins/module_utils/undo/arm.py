@@ -69,13 +69,14 @@ def _journal(
 
 
 def _as_now(host: Host, layer: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return what a layer says of its targets; nothing of a plan that it refuses, and then changes nothing for."""
+    """Return what a layer reports of its targets, without those that it refuses: a step changes the others all the same."""
     if not hasattr(layer, "as_now"):
         return []
     try:
         return list(layer.as_now(host, rows))
     except (ChangeFailed, Unobservable, KeyError, TypeError, ValueError):
-        return []  # The step itself says why.
+        # The step itself reports why.
+        return [each for row in rows for each in _as_now(host, layer, [row])] if len(rows) > 1 else []
 
 
 def _leased(host: Host) -> list[str]:

@@ -57,7 +57,9 @@ _TARGET = {
     "mode": {"type": "str", "choices": list(nut_mode.MODES)},
     "monitor": {"type": "dict", "options": _MONITOR},
 }
-ARGUMENTS = Arguments(_TARGET, shared={"password": {"type": "str", "default": "", "no_log": True}})
+ARGUMENTS = Arguments(
+    _TARGET, shared={"password": {"type": "str", "default": "", "no_log": True}}, apart=False
+)
 
 
 class Monitor(NamedTuple):

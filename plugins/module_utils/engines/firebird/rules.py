@@ -71,7 +71,7 @@ def _gfix(instance: dict[str, Any], database: dict[str, Any], verdict: str) -> s
     if database["mode"] == "shutdown":
         return f"it is shut down: bring it online ({command('gfix', '-online', path)}), and run again"
     if database["owner"] == "0":
-        return f"root owns {path}: give it to the server's user (chown), as whom gfix has to run"
+        return "root owns it: give it to the server's user (chown), as whom gfix has to run"
     if database["in_use"] == "yes":
         mode = instance["settings"].get("ServerMode", {}).get("persisted", "")
         if mode.lower() in ("super", "threadeddedicated"):

@@ -47,7 +47,7 @@ _TERMS = {
     "test_ups": {"type": "bool", "default": False},
     "units": {"type": "list", "elements": "str", "default": []},
 }
-ARGUMENTS = Arguments(_TARGET, shared=_TERMS)
+ARGUMENTS = Arguments(_TARGET, shared=_TERMS, apart=False)
 
 
 class Work(NamedTuple):

@@ -45,6 +45,22 @@ def test_a_failure_says_why_and_what_to_do() -> None:
     assert "mounted without barriers; run harden-db" in str(risk[0].get("message"))
 
 
+def test_reasons_of_one_name_are_several_cases_and_those_of_settings_are_not_lost() -> None:
+    (found,) = (each for each in reports(6) if each["verdict"] == "attested")
+    kinds = ("unknown", "unknown", "setting.write_cache.write_cache")
+    reasons = [
+        {"id": kind, "verdict": "unknown", "reason": str(number), "fix": "", "targets": []}
+        for number, kind in enumerate(kinds)
+    ]
+    suite = suites([{**found, "settings": [], "reasons": reasons}])[found["host"]]
+    assert [case.get("name") for case in suite][1:] == [
+        "unknown",
+        "unknown (2)",
+        "setting.write_cache.write_cache",
+    ]
+    assert suite.get("errors") == "3"
+
+
 def test_an_unknown_setting_is_an_error_and_a_hostile_name_is_a_name() -> None:
     (found,) = (each for each in reports(6) if each["verdict"] == "attested")
     row = {**found["settings"][0], "verdict": "unknown", "target": '"/><x a="\x00\ud800'}

@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("ansible", reason="the arguments of a step are validated by ansible-core")
 
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce import steps
+from ansible_collections.durable.dbhost.plugins.modules.apply import CODE
 
 from ..fakes.runs import LAYERS
 from ..fakes.small_host import SmallHost
@@ -87,10 +88,26 @@ def test_what_makes_less_safe_waits_for_all_of_its_targets(layer: str) -> None:
     assert (outcome.changed, host.mutations) == (False, [])
 
 
-def test_of_targets_that_are_all_gone_one_reason_is_named() -> None:
+def test_targets_that_are_all_gone_are_all_named() -> None:
     host = host_of("write_cache")
     host.unplug("sdb")
     outcome = taken(host, "write_cache", "tighten")
     (failure,) = outcome.failures
     assert failure.startswith(f"{SDA}: no disk of that id is there")
+    assert f"; {SDB}: no disk of that id is there" in failure
     assert failure.endswith("nothing of this step was done")
+
+
+def test_if_the_others_are_as_wanted_nothing_is_said_of_them() -> None:
+    host = host_of("write_cache")
+    taken(host, "write_cache", "tighten")
+    outcome = taken(host, "write_cache", "tighten")
+    (failure,) = outcome.failures
+    assert failure.endswith("run again to collect the facts anew")
+    assert (outcome.changes, outcome.changed) == ((), False)
+
+
+@pytest.mark.parametrize("layer", ["power", "power_guard"])
+def test_parts_of_one_configuration_are_changed_together(layer: str) -> None:
+    assert not CODE[layer].ARGUMENTS.apart
+    assert all(CODE[other].ARGUMENTS.apart for other in CASES)

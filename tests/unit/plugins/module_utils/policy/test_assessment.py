@@ -1020,3 +1020,28 @@ def test_bare_mount_over_an_unknown_stack_is_at_risk() -> None:
     host.links["/sys/dev/block/8:1"] = "/sys/devices/virtual/block/dm-0"
     host.files["/proc/fs/ext4/dm-0/options"] = host.files["/proc/fs/ext4/sda1/options"]
     assert look(host, "strict", mounts=["/srv/pgdata"])["verdict"] == "at_risk"
+
+
+@pytest.mark.parametrize(
+    ("mount", "line", "is_named"),
+    [
+        ({"flags": ("ro",)}, "defaults", True),
+        ({"sb_flag": "ro"}, "defaults", True),
+        ({"super_options": ("emergency_ro",)}, "defaults", True),
+        ({}, "defaults", False),
+        # As wanted.
+        ({"flags": ("ro",)}, "ro", False),
+    ],
+)
+def test_a_file_system_that_takes_no_writes_is_named(
+    mount: dict[str, Any], line: str, is_named: bool
+) -> None:
+    """The kernel makes it read-only after an error, and all of its settings stay right."""
+    host = SmallHost()
+    vars(host.mounts["/srv/pgdata"]).update(mount)
+    table = host.read("/etc/fstab")
+    (found,) = (row for row in table.splitlines() if row.split()[1:2] == ["/srv/pgdata"])
+    words = found.split()
+    host.files["/etc/fstab"] = table.replace(found, " ".join([*words[:3], line, *words[4:]]))
+    notes = [note for note in look(host, mounts=PG)["warnings"] if "is read-only" in note]
+    assert [note.startswith("/srv/pgdata is read-only") for note in notes] == [True] * is_named

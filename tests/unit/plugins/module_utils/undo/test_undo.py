@@ -556,6 +556,18 @@ def test_the_default_data_mode_of_the_root_goes_back_after_fstab() -> None:
     assert boot(host) == {**before, "/": ("data=ordered",)}
 
 
+@pytest.mark.parametrize("gone", ["first", "last"])
+def test_a_target_that_is_gone_does_not_remove_the_others_from_the_journal(gone: str) -> None:
+    """The step changes the others all the same."""
+    host, step = UndoHost(), root_step()
+    away, there = [{"target": "/srv/gone", "barrier": "on"}], step["arguments"]["targets"]
+    step["arguments"]["targets"] = [*away, *there] if gone == "first" else [*there, *away]
+    arm.arm(host, runs.LAYERS, [step], 600)
+    kept = journal.read(host)
+    assert kept is not None
+    assert [(row["target"], row["root_mode"]) for row in kept.rows["mount_options"]] == [("/", "ordered")]
+
+
 def root_step() -> dict[str, Any]:
     """Return a step that sets data= of the root."""
     row = {"target": "/", "data_mode": "journal"}
