@@ -22,15 +22,15 @@ def render(reports: Iterable[dict[str, Any]]) -> str:
         why = "; ".join(filter(None, (report["error"], *report["why"][:1])))
         fails = report["fails"] or report["error"]
         _case(suite, "host", f"verdict {report['verdict']}", "failure" if fails else None, why)
-        told: Counter[str] = Counter()
+        count: Counter[str] = Counter()
         for each in report["reasons"]:
             # Those of settings have their cases below, if the report has the settings.
             if report["settings"] and each["id"].startswith("setting."):
                 continue
             kind = "error" if each["verdict"] == "unknown" else "failure" if fails else None
             name = " ".join((each["id"], *each["targets"]))
-            told[name] += 1
-            number = f" ({told[name]})" if told[name] > 1 else ""
+            count[name] += 1
+            number = f" ({count[name]})" if count[name] > 1 else ""
             _case(
                 suite,
                 "reason",

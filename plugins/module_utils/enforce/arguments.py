@@ -16,7 +16,7 @@ class Arguments:
 
     `target`: the spec of one of its targets, None for what concerns the whole host alone; `shared`: that of options for
     all of them, which its plan and its plan_release take; `permissions`: options that its plan alone takes, each whether it
-    may do what it would not do by itself; `apart`: whether a target can be changed without the others, and not if all of them
+    may do what it would not do alone; `apart`: whether a target can be changed without the others, and not if all of them
     are parts of one configuration.
     """
 

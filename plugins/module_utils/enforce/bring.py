@@ -83,7 +83,9 @@ def _planned(
     except (ChangeFailed, Unobservable):
         if not partly or len(targets) < 2:
             raise
-    able, failures = [], {}
+    able: list[Any] = []
+    # Each reason once.
+    failures: dict[str, None] = {}
     for target in targets:
         try:
             plan([target])

@@ -69,7 +69,7 @@ def _journal(
 
 
 def _as_now(host: Host, layer: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return what a layer reports of its targets, without those that it refuses: a step changes the others all the same."""
+    """Return what a layer reports of its targets, without those that it refuses: a step still changes the others."""
     if not hasattr(layer, "as_now"):
         return []
     try:
