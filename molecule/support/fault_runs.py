@@ -61,6 +61,7 @@ class Result:
     again: Run
     after: set[str]
     left: list[str]
+    second: Run | None = None
 
 
 class Faults:
@@ -104,6 +105,7 @@ class Faults:
         before = self.weaknesses(fault)
         with self._planted(fault) as playbooks:
             run = playbooks.run("harden-db", variables=dict(fault.variables) or None)
+            second = self.playbooks().run("harden-db") if fault.twice else None
             if any(effect == "hang" for _serial, _operation, effect in fault.disk):
                 # No disk that hangs can be read.
                 self._lift(fault)
@@ -113,7 +115,7 @@ class Faults:
         again = self.playbooks().run("harden-db")
         left = [line for line in self.left() if not (fault.boots and _EMPTY.match(line))]
         report = run.reports.get(self.machine.name, {})
-        return Result(run, report, before, during, again, self.weaknesses(), left)
+        return Result(run, report, before, during, again, self.weaknesses(), left, second)
 
     def playbooks(self) -> Playbooks:
         """Return what runs playbooks, in a directory of its own."""
@@ -264,6 +266,10 @@ def faults_of(result: Result, fault: Fault) -> list[str]:
         found.append(f"{verdict}, with {sorted(result.during)}")
     if (result.run.code, verdict in fault.verdicts) != (fault.code, True):
         found.append(f"exit code {result.run.code}, {verdict}: wanted {fault.code}, one of {fault.verdicts}")
+    if result.second:
+        said = next(iter(result.second.reports.values()), {}).get("verdict")
+        if (result.second.code, said in fault.verdicts) != (fault.code, True):
+            found.append(f"a second run with the fault: exit code {result.second.code}, {said}")
     if not re.search(fault.says, messages(result)):
         found.append(f"no message has {fault.says!r}")
     again = result.again.reports.get(next(iter(result.again.reports), ""), {})

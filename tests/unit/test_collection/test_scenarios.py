@@ -80,6 +80,11 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "not repaired": ({"again": 2}, "the next run: 2, attested"),
     "weak afterwards": ({"after": {"SCSI0001 caches"}}, "after the next run"),
     "left behind": ({"left": ["+ a file"]}, "left behind"),
+    "settled by a second run": ({"second": (0, "attested")}, "a second run with the fault: exit code 0"),
+    "failed by a second run": (
+        {"second": (2, "durable")},
+        "a second run with the fault: exit code 2, durable",
+    ),
 }
 
 
@@ -92,6 +97,7 @@ def test_a_row_of_faults_passes_only_if_nothing_is_wrong(what: str, monkeypatch:
     )
     given, said = WRONG.get(what, ({}, ""))
     report = {"verdict": given.get("verdict", "at_risk"), "error": None}
+    code, verdict = given.get("second", (2, "at_risk"))
     result = driver.Result(
         runs.Run(given.get("code", 2), "", {}, {}, given.get("details", "/etc: no space left")),
         report,
@@ -100,6 +106,7 @@ def test_a_row_of_faults_passes_only_if_nothing_is_wrong(what: str, monkeypatch:
         runs.Run(given.get("again", 0), "", {}, {"host": {"verdict": "attested", "error": None}}),
         given.get("after", set()),
         given.get("left", []),
+        runs.Run(code, "", {}, {"host": {"verdict": verdict, "error": None}}),
     )
     fault = faults.Fault("full", code=2, verdicts=("at_risk", "attested"), says="no space left")
     found = driver.faults_of(result, fault)
