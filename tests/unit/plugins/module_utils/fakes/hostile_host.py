@@ -244,7 +244,7 @@ ATTACKS: dict[str, Callable[[], None]] = {
 def collected(what: str) -> None:
     """Collect the facts as their module does, and keep them in a file."""
     # Nobody waits here for what only takes time; without bounds all memory of the machine that tests would go.
-    bounds.PATIENCE = 5.0
+    bounds.PATIENCE = 20.0
     resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))
     if what == "engines":
         facts = engines.collect(Host(), NOW)
