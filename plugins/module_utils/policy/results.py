@@ -166,7 +166,7 @@ def assess_answer(inputs: Inputs, now: str, answer: dict[str, Any]) -> dict[str,
     if answer.get("unreachable"):
         said = " ".join(str(answer.get("msg", "")).split())
         hangs = said.endswith(f"; {HANGS}")
-        said = said.removesuffix(f"; {HANGS}") if hangs else said
+        said = said.removesuffix(f"; {HANGS}")
         return unobserved(inputs, "unreachable", f"unreachable: {said}", HANGS if hangs else _UNREACHABLE)
     storage = facts_of(answer, "durable_storage")
     if storage is None:

@@ -10,11 +10,11 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.real_mounts import left
 from proof import checks, loop
 
 PATH = f"{os.environ['PATH']}:{checks.SBIN}"
@@ -52,17 +52,6 @@ def devices_of(image: Path) -> str:
     ).stdout
 
 
-def devices_left(image: Path) -> str:
-    """Return what `devices_of` finds after ten seconds, or '' as soon as there is none.
-
-    A loop device stays while any program has it open: other tests, and what they start, look at all block devices.
-    """
-    end = time.monotonic() + 10
-    while (found := devices_of(image)) and time.monotonic() < end:
-        time.sleep(0.05)
-    return found
-
-
 @root
 def test_an_image_is_mounted_and_unmounted(image: Path, tmp_path: Path) -> None:
     """With its loop device."""
@@ -72,7 +61,7 @@ def test_an_image_is_mounted_and_unmounted(image: Path, tmp_path: Path) -> None:
     assert [path.name for path in target.iterdir()] == ["lost+found"]
     assert devices_of(image)
     loop.unmount(target)
-    assert (list(target.iterdir()), devices_left(image)) == ([], "")
+    assert (list(target.iterdir()), left(lambda: devices_of(image))) == ([], "")
     with pytest.raises(OSError, match="Invalid argument"):
         loop.unmount(target)
 
@@ -85,7 +74,7 @@ def test_what_cannot_be_mounted_leaves_no_device(tmp_path: Path) -> None:
     target.mkdir()
     with pytest.raises(OSError, match="Invalid argument"):
         loop.mount(image, target, "ext4", "errors=continue")
-    assert devices_left(image) == ""
+    assert left(lambda: devices_of(image)) == ""
 
 
 @root
@@ -101,4 +90,4 @@ def test_mounts_of_a_judge_end_with_it(image: Path, tmp_path: Path) -> None:
         assert list(target.iterdir()) == []
         assert devices_of(image)
         judge.kill()
-    assert devices_left(image) == ""
+    assert left(lambda: devices_of(image)) == ""

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -34,6 +35,17 @@ def sh(script: str, *arguments: object) -> str:
     """Run a script that must succeed; return its output."""
     argv = ["sh", "-euc", script, "sh", *map(str, arguments)]
     return subprocess.run(argv, check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+def left(devices: Callable[[], str]) -> str:
+    """Return the loop devices that are still there after ten seconds, or '' as soon as there are none.
+
+    A loop device stays while any program has it open: other tests, and what they start, look at all block devices.
+    """
+    end = time.monotonic() + 10
+    while (found := devices()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return found
 
 
 @contextmanager

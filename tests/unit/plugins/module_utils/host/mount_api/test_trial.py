@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.host.mount_api import calls, trial
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, Host, TrialRefused
 
-from ...fakes.real_mounts import needs_mounts, sh
+from ...fakes.real_mounts import left, needs_mounts, sh
 
 pytestmark = needs_mounts
 
@@ -33,23 +32,12 @@ def loops(image: Path) -> str:
     return sh('losetup --associated "$1"', image)
 
 
-def loops_left(image: Path) -> str:
-    """Return the loop devices over an image that are still there after five seconds, as soon as there are none.
-
-    A loop device stays while any program has it open: other tests, and what they start, look at all block devices.
-    """
-    deadline = time.monotonic() + 5
-    while (found := loops(image)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return found
-
-
 @pytest.mark.fact(104)
 def test_options_that_the_kernel_takes_leave_nothing(image: Path) -> None:
     """While a file system is mounted anywhere, its loop device stays."""
     Host().try_mount(str(image), "ext4", [["noatime", "barrier=1", "nofail"]])
     Host().try_mount(str(image), "ext4", [["ro"], ["rw", "errors=remount-ro"]])
-    assert loops_left(image) == ""
+    assert left(lambda: loops(image)) == ""
 
 
 @pytest.mark.parametrize(
@@ -64,7 +52,7 @@ def test_a_refusal_is_the_kernels_own_reason(image: Path, steps: list[list[str]]
     with pytest.raises(TrialRefused) as error:
         Host().try_mount(str(image), "ext4", steps)
     assert str(error.value) == reason
-    assert loops_left(image) == ""
+    assert left(lambda: loops(image)) == ""
 
 
 def test_a_kill_in_a_trial_leaves_nothing(image: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +73,7 @@ def test_a_kill_in_a_trial_leaves_nothing(image: Path, monkeypatch: pytest.Monke
     assert loops(image)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    assert loops_left(image) == ""
+    assert left(lambda: loops(image)) == ""
 
 
 def test_without_the_calls_no_trial_is_a_permission(image: Path, monkeypatch: pytest.MonkeyPatch) -> None:
