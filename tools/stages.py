@@ -27,7 +27,7 @@ ORDER = (
     *("stacked", "kernels", "measure", "selinux", "faults", "network"),
 )
 #: Scenarios of which `make test` runs a short part, and `make scenario` the whole.
-WITH_SHORT_PART = ("default", "faults")
+WITH_SHORT_PART = ("buses", "default", "faults")
 #: What is short, and nothing waits for it, comes after all scenarios, so that no processor waits long for the last of them.
 AT_THE_END = ("antsibull-docs", "galaxy-importer", "documentation site", "audit, as installed")
 COLLECTIONS = ROOT / "playbooks/collections"

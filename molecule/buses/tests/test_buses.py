@@ -14,6 +14,7 @@ import pytest
 from support import truth
 from support.devices import after_reset, flushes_by_name, flushes_of_20_syncs, id_of, names, sh
 from support.runs import ROOT, Executions, Playbooks, before_call
+from support.whole import whole_only
 
 from lab.machine import Machine
 
@@ -165,6 +166,7 @@ def test_drift_is_named_and_mended_and_a_look_leaves_the_caches_alone(
     assert truth.weaknesses(truth.read(machine), {"/srv/fbdata": "SATA0002"}) == set()
 
 
+@whole_only("scenario default has a disk of that sort too; of all sorts: make scenario NAME=buses")
 def test_a_kernel_that_was_told_not_to_flush_is_at_risk_and_its_cache_goes_off(
     machine: Machine, playbooks: Playbooks
 ) -> None:
@@ -207,6 +209,7 @@ def test_a_disk_that_is_plugged_in_again_comes_to_the_profile_without_a_run(
 
 
 @pytest.mark.fact(48)
+@whole_only("scenario faults has disks that vanish too; one of SATA: make scenario NAME=buses")
 def test_a_sata_disk_that_vanishes_mid_run_is_named_and_comes_back_to_the_profile(
     machine: Machine, playbooks: Playbooks
 ) -> None:

@@ -13,8 +13,11 @@ from typing import Any
 import pytest
 from support.devices import id_of
 from support.kill_points import Deaths
+from support.whole import whole_only
 
 from lab.machine import Machine
+
+pytestmark = whole_only("20 boots of an emulated machine: make scenario NAME=buses")
 
 PROFILES = ("strict", "disposable")
 MANAGED = {"/srv/pgdata": "SATA0001", "/srv/nvme": "NVME0002"}

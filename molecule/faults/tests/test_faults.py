@@ -8,13 +8,11 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from support.fault_runs import Faults, cells, faults_of
 from support.faults import ROWS, Fault
+from support.whole import IS_WHOLE
 
-IS_WHOLE = os.environ.get("DBHOST_LAB_WHOLE") == "1"
 TRIED = [row for row in ROWS if IS_WHOLE or row.is_short]
 
 

@@ -8,7 +8,6 @@ On a machine of its own, of layout `power`. What a power cut then loses is teste
 
 from __future__ import annotations
 
-import os
 import re
 import threading
 import time
@@ -20,18 +19,16 @@ from support.fault_runs import GOOD
 from support.faults import GUARDED, LOW_BATTERY, GuardFault
 from support.runs import ROOT, Playbooks, before_call
 from support.site import FLUSHED, GUARD, LIMIT, LOW, MOUNT, PLENTY
+from support.whole import whole_only
 
 from lab.layout import load
 from lab.machine import Machine
 
-IS_WHOLE = os.environ.get("DBHOST_LAB_WHOLE") == "1"
 NAME = "faults-ups"
 HOSTS = ROOT / "molecule/power/inventory/hosts.yml"
 SERIAL = "SCSI0001"
 
-pytestmark = pytest.mark.skipif(
-    not IS_WHOLE, reason="a machine with engines and a UPS: make scenario NAME=faults"
-)
+pytestmark = whole_only("a machine with engines and a UPS: make scenario NAME=faults")
 
 
 def sh(machine: Machine, script: str) -> str:

@@ -9,7 +9,6 @@ not flushed is another question: docs/proof.md has its cuts.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -17,15 +16,15 @@ from support.fault_runs import Faults
 from support.faults import STEPS
 from support.kill_points import Deaths
 from support.layout import TARGETS, id_of
+from support.whole import whole_only
 
-IS_WHOLE = os.environ.get("DBHOST_LAB_WHOLE") == "1"
 #: SCSI below ext4 and virtio below XFS: between them every kind of step that there is.
 MANAGED = {target: TARGETS[target] for target in ("/srv/pgdata", "/srv/faircom")}
 #: More steps than a run can have.
 MOST = 100
 
 
-@pytest.mark.skipif(not IS_WHOLE, reason="a boot for each step: make scenario NAME=faults")
+@whole_only("a boot for each step: make scenario NAME=faults")
 @pytest.mark.parametrize("what", STEPS)
 def test_a_host_that_loses_power_or_boots_at_any_step_comes_up_as_safe_as_before(
     faults: Faults, results: dict[str, tuple[str, ...]], tmp_path: Path, what: str

@@ -22,11 +22,11 @@ from support.kill_points import Deaths
 from support.layout import TARGETS, id_of
 from support.lost import lose
 from support.runs import ROOT, Playbooks
+from support.whole import IS_WHOLE
 
 from lab.layout import load
 from lab.machine import Machine
 
-IS_WHOLE = os.environ.get("DBHOST_LAB_WHOLE") == "1"
 NAME = "released"
 HOSTS = ROOT / "molecule/interrupted/inventory/hosts.yml"
 #: Of some 35 changes: before systemd is told of fstab; in a trial of options, before fstab, among caches, rules and units.

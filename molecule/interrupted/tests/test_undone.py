@@ -5,23 +5,22 @@
 what runs at least as safe.
 
 The runs of `default`'s kill test (and its stand-ins, for the facts of a UPS), with the switch armed before: they die before
-each change of the layers, on the first way before each change of the arming too, and once not at all. What the switch does
-when it has waited is done at once. DBHOST_LAB_WHOLE=1 goes the ways between all ordered pairs of the shipped profiles; else
-one, on which all is loosened that can be.
+each change of the layers, and once not at all. What the switch does when it has waited is done at once. DBHOST_LAB_WHOLE=1 goes
+the ways between all ordered pairs of the shipped profiles, on the first before each change of the arming too; else one, on which
+all is loosened that can be.
 """
 
 from __future__ import annotations
 
-import os
 from itertools import permutations
 
 import pytest
 from support.kill_points import Deaths
 from support.layout import TARGETS, id_of
+from support.whole import IS_WHOLE
 
 from lab.machine import Machine
 
-IS_WHOLE = os.environ.get("DBHOST_LAB_WHOLE") == "1"
 PROFILES = ("strict", "disposable", "flush", "protected", "ups") if IS_WHOLE else ("strict", "disposable")
 WAYS = list(permutations(PROFILES, 2)) if IS_WHOLE else [PROFILES]
 #: SCSI below ext4 and virtio below XFS: between them every sort of step there is.
@@ -65,7 +64,7 @@ def test_the_switch_takes_the_machine_back_from_any_step(
 ) -> None:
     start, goal = way
     # The arming is the same on each way.
-    first = LAST_OF_ARMING + 1 if counted else 1
+    first = 1 if IS_WHOLE and not counted else LAST_OF_ARMING + 1
     *points, end = deaths.undone(start, goal, first)
     counted[way] = len(points) + 1
     print(f"{start} -> {goal}: put back after {len(points)} deaths, and after the end")

@@ -9,7 +9,6 @@ DBHOST_LAB_WHOLE=1 plants all of support/boot_defects.py, on a root with ext4 an
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -18,10 +17,10 @@ import pytest
 from support.boot_defects import FILE, ON_EXT4, ON_XFS, SOUND, Defect
 from support.boot_ground import BOOTS, FSTAB, READ_ONLY, STOPS, STOPS_OR_READ_ONLY, WITHOUT, Ground
 from support.runs import Playbooks, Run
+from support.whole import IS_WHOLE
 
 from lab.machine import Machine
 
-IS_WHOLE = os.environ.get("DBHOST_LAB_WHOLE") == "1"
 SAMPLE = (
     "a slip in an option",
     "a slip on /",
