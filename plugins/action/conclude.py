@@ -12,6 +12,7 @@ from typing import Any
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.durable.dbhost.plugins.module_utils.policy import kinds
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import unobserved
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.inputs import Inputs
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import cause, conclude, failure
@@ -56,7 +57,7 @@ class ActionModule(ActionBase):
 
 def _without_facts(why: str) -> dict[str, Any]:
     """Return a result, as that of assess, of a host of which no facts were collected."""
-    return {"assessment": unobserved(Inputs(), "unknown", f"no facts: {why}")}
+    return {"assessment": unobserved(Inputs(), kinds.NO_FACTS.found(cause=why, cure=""))}
 
 
 def _concluded(registered: Mapping[str, Any], since: int, looked_only: bool) -> dict[str, Any]:

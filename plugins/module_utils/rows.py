@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from .host.printable import line, message
+
 #: What to do where a value could not be read, and no more is known.
 MEND = "mend what could not be read, then run again"
 #: How the reason begins for which a host that hangs is unreachable.
@@ -20,8 +22,9 @@ MOVE = "move the data to ext4 or XFS on a block device of its own: no rule here 
 class Reason(NamedTuple):
     """One thing that is not right with a host, as each output takes it: none of them reads it back out of a text.
 
-    `id`: the stable name of its kind, as `risk.barrier_off`; `verdict`: what it makes of the host; `reason`: what is wrong, with
-    the observed values; `fix`: what to do, '' where `reason` states it; `targets`: what it concerns.
+    `id`: the stable name of its kind, as `risk.barrier_off`; `verdict`: what it makes of the host, `note` for nothing; `reason`:
+    what is wrong, with the observed values; `fix`: what to do, '' where `reason` states it; `targets`: what it concerns;
+    `values`: (name, observed value) pairs that `reason` and `fix` contain.
     """
 
     id: str
@@ -29,26 +32,38 @@ class Reason(NamedTuple):
     reason: str
     fix: str = ""
     targets: tuple[str, ...] = ()
+    values: tuple[tuple[str, str], ...] = ()
 
     def text(self) -> str:
         """Return it in one line."""
         return f"{self.reason}; {self.fix}" if self.fix else self.reason
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as the report's JSON has it."""
+        values = {name: line(value) for name, value in self.values}
+        texts = {"reason": message(self.reason), "fix": message(self.fix)}
+        return {**self._asdict(), **texts, "targets": list(map(line, self.targets)), "values": values}
 
-def at_risk(kind: str, why: str, fix: str, *targets: str) -> Reason:
-    """Return how acknowledged commits can vanish now, as a reason."""
-    return Reason(f"risk.{kind}", "at_risk", why, fix, targets)
 
+class Kind(NamedTuple):
+    """One entry of the catalogue of findings: all that the product says of one kind. docs/findings.md has a section for each.
 
-class Unknown(NamedTuple):
-    """Something of a host that is not known, and keeps it from any promise: why, and the one thing to do."""
+    `id`, `verdict`: as in Reason; `says`, `fix`: what is wrong and what to do, with the names of values in braces.
+    """
 
-    why: str
-    remedy: str = MEND
+    id: str
+    verdict: str
+    says: str
+    fix: str = ""
 
-    def told(self) -> str:
-        """Return it in one line, with what to do."""
-        return f"{self.why}; {self.remedy}"
+    def found(self, *targets: str, fix: str | None = None, **values: str | None) -> Reason:
+        """Return it as it was found; `values`: those that `says` and `fix` name; `fix`: instead of the kind's own."""
+        # A fact without a reason has None, whoever is root there wrote it.
+        texts = {name: str(value) for name, value in values.items()}
+        do = self.fix.format(**texts) if fix is None else fix
+        return Reason(
+            self.id, self.verdict, self.says.format(**texts), do, targets, tuple(sorted(texts.items()))
+        )
 
 
 class Setting(NamedTuple):

@@ -139,6 +139,15 @@ assessment:
           type: list
           elements: str
           returned: always
+        values:
+          description: The observed values that RV(assessment.reasons[].reason) and RV(assessment.reasons[].fix) contain, by name.
+          type: dict
+          returned: always
+    notes:
+      description: The warnings by their parts, as RV(assessment.reasons); the verdict is V(note).
+      type: list
+      elements: dict
+      returned: always
     profile:
       description: The pinned profile's name, or null.
       type: str

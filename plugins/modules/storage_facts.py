@@ -591,8 +591,21 @@ ansible_facts:
             write_hole:
               description: Layers below it, or parts of it, that are RAID 4, 5 or 6 without a journal.
               type: list
-              elements: str
+              elements: dict
               returned: always
+              contains:
+                maker:
+                  description: What writes the parity. V(md), V(dm) (device-mapper, as LVM uses it) or V(btrfs).
+                  type: str
+                  returned: always
+                name:
+                  description: The kernel's name of the layer, or of btrfs the chunks - V(data), V(metadata) or V(system).
+                  type: str
+                  returned: always
+                level:
+                  description: The level of the RAID, for example V(raid5).
+                  type: str
+                  returned: always
             fua_path:
               description:
                 - Whether a direct log write (C(O_DIRECT) with C(O_DSYNC), over blocks written before) reaches the medium as one

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..module_utils.host import json_text
+from ..module_utils.policy import kinds
 from ..module_utils.policy.assessment import unobserved
 from ..module_utils.policy.inputs import Inputs
 from ..module_utils.policy.report import natural, with_outcomes, worst_first
@@ -138,7 +139,7 @@ def _notes(told: dict[str, list[_Told]], expected: Sequence[str]) -> Iterable[st
 
 def _unknown(host: str, why: str, now: datetime) -> dict[str, Any]:
     """Return the report of a host of which nothing can be said but why."""
-    report = conclude([{"assessment": unobserved(Inputs(), "unknown", why)}], {}, {}, True)
+    report = conclude([{"assessment": unobserved(Inputs(), kinds.NOT_MERGED.found(cause=why))}], {}, {}, True)
     of_run = {"time": now.strftime(TIME), "collection": "", "since": None}
     return {**with_outcomes({"host": host, **report}), **of_run}
 

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from .. import catalog
 from ..host.observation import UNKNOWN
 from ..profiles import Profile
-from ..rows import MEND, Setting, Unknown
+from ..rows import MEND, Kind, Reason, Setting
+from . import findings
 
 #: Who keeps an engine's settings elsewhere, and what to do there.
 OWNERS = {
@@ -100,8 +101,8 @@ class Subject(NamedTuple):
         return {self.running(name), str(persisted)} - {UNKNOWN, "stopped"}
 
 
-#: What an engine says of an instance: lines.
-Says = Callable[[Subject], Iterable[str]]
+#: What an engine finds of an instance.
+Finds = Callable[[Subject], Iterable[Reason]]
 
 
 def _nothing(_subject: Subject) -> tuple[()]:
@@ -113,20 +114,21 @@ class Judge(NamedTuple):
 
     `full`, `relaxed`: {engine, or flavour of it: rules}, where commits have to survive, and where losing the last ones
     is accepted (as `full` where left out). `rules` makes of these the rules of one instance. `rows`: in place of a row for each
-    rule, rows of its databases. `defects`: ways in which a running one loses commits that no setting corrects, each with what to
-    do; `risks`: those of several settings together, which `loses` names. `unknowns`: what is not understood; `warnings`: what is
-    right and should be known. `lies_anywhere`: databases may lie outside of every configured directory;
-    `how_to_find`: what to do where none is known.
+    rule, rows of its databases. `defects`: ways in which a running one loses commits that no setting corrects; `risks`: those of
+    several settings together, which `loses` names. `unknowns`: what is not understood; `warnings`: what is right and should be
+    known. `kinds`: the catalogue of all that these find. `lies_anywhere`: databases may lie outside of every configured
+    directory; `how_to_find`: what to do where none is known.
     """
 
     full: dict[str, Rules]
     relaxed: dict[str, Rules] = {}  # noqa: RUF012
     rules: Callable[[Subject, Rules], Rules] = lambda _subject, wanted: wanted
     rows: Callable[[Subject, Rules], Iterator[Setting]] | None = None
-    defects: Callable[[Subject], Iterable[tuple[str, str]]] = _nothing
-    risks: Says = _nothing
-    unknowns: Callable[[Subject], Iterable[Unknown]] = _nothing
-    warnings: Says = _nothing
+    defects: Finds = _nothing
+    risks: Finds = _nothing
+    unknowns: Finds = _nothing
+    warnings: Finds = _nothing
+    kinds: tuple[Kind, ...] = ()
     loses: tuple[str, ...] = ()
     lies_anywhere: bool = False
     how_to_find: str = MEND
@@ -156,7 +158,7 @@ class Build(NamedTuple):
     opened: str
     look: str
 
-    def unknowns(self, subject: Subject, works: str, relies: bool) -> Iterator[Unknown]:
+    def unknowns(self, subject: Subject, works: str, relies: bool) -> Iterator[Reason]:
         """Yield what of an instance's version and open files keeps it from any promise.
 
         `works`: whether its build does it; `relies`: whether nothing but those flags brings its writes to the disk.
@@ -165,21 +167,19 @@ class Build(NamedTuple):
             return
         instance, label = subject.instance, subject.label
         if works == "no":
-            yield Unknown(
-                f"{label}: seen version {instance['version']}, wanted {self.first} or later: {self.before}",
-                "update it, then run again",
+            yield findings.OLD_BUILD.found(
+                label, engine=label, version=instance["version"], first=self.first, before=self.before
             )
         if works == UNKNOWN:
             why = subject.reason("version")
-            yield Unknown(
-                f"{label}: its version is not known ({why}), wanted {self.first} or later: {self.before}",
-                self.see,
+            yield findings.BUILD.found(
+                label, engine=label, cause=why, first=self.first, before=self.before, see=self.see
             )
         seen = instance["evidence"].get("write_through", {})
         if relies and seen.get("value") not in ("yes", "no"):
-            yield Unknown(
-                f"{label}: {self.opened}, and whether they are is not known: {subject.reason('write_through')}",
-                self.look,
+            why = subject.reason("write_through")
+            yield findings.OPEN_FLAGS.found(
+                label, engine=label, opened=self.opened, cause=why, look=self.look
             )
 
 

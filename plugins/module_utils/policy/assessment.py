@@ -14,16 +14,17 @@ from typing import Any
 from .. import attestations
 from ..engines.placement import Placement, place
 from ..host.observation import UNKNOWN
-from ..host.printable import line, message
+from ..host.printable import message
 from ..profiles import BadInput, Profile, choose, known
-from ..rows import Reason, Setting, Unknown
-from ..storage import flush_passthrough
+from ..rows import Reason, Setting
+from ..storage import findings, flush_passthrough
 from . import (
     chosen_layers,
     counted,
     engines,
     facts_check,
     guard,
+    kinds,
     managed,
     measured,
     notes,
@@ -43,7 +44,7 @@ from . import (
     verdicts,
 )
 from .case import NO_ENGINES, Case
-from .findings import Findings
+from .found import Findings
 from .guarded import Guarded, guarded_by
 from .inputs import Inputs
 from .requirements import Requirement
@@ -52,7 +53,6 @@ from .requirements import Requirement
 _NO_MOUNTS: dict[str, Any] = {"mounts": None, "databases": None, "mount_profiles": None}
 #: Version of the report's JSON.
 SCHEMA = 2
-_UNPINNED = ("no durable_profile is pinned: nothing is changed", "pin one in the inventory's group_vars")
 #: What is to be done about what a run mends.
 _RUN = "run harden-db"
 
@@ -73,12 +73,12 @@ def assess(
     try:
         facts_check.check(storage, engines, power, now)
     except ValueError as error:
-        return _empty(inputs, UNKNOWN, [Reason("facts", UNKNOWN, str(error))])
+        return _empty(inputs, UNKNOWN, [kinds.FACTS.found(cause=str(error))])
     try:
         return _assess(inputs, storage, engines or NO_ENGINES, power, now[:10])
     except BadInput as error:
         exposed = _at_risk(inputs, storage, engines or NO_ENGINES, power, now[:10])
-        refused = Reason("input", "blocked", str(error))
+        refused = kinds.INPUT.found(cause=str(error))
         return _empty(inputs, "at_risk" if exposed else "blocked", [*exposed, refused])
 
 
@@ -104,11 +104,9 @@ def _at_risk(
     return []
 
 
-def unobserved(
-    inputs: Inputs, verdict: str, why: str, fix: str = "", kind: str = "no_facts"
-) -> dict[str, Any]:
-    """Return the assessment of a host of which nothing can be said but why; `fix`: what to do, '' if `why` states it."""
-    return _empty(inputs, verdict, [Reason(kind, verdict, why, fix)])
+def unobserved(inputs: Inputs, why: Reason) -> dict[str, Any]:
+    """Return the assessment of a host of which nothing can be said but why."""
+    return _empty(inputs, why.verdict, [why])
 
 
 def _assess(
@@ -132,13 +130,11 @@ def _assess(
         ratings = rate(case)
     if inputs.profile is None:
         told, exposed = _now(case)
-        reasons = [*told, Reason("unpinned", "not_managed", *_UNPINNED)]
+        reasons = [*told, kinds.UNPINNED.found()]
         if not ratings:
-            why = "nothing to rate: no file system on a block device is mounted for writing"
-            reasons.append(Reason("unrated", "not_managed", why))
+            reasons.append(kinds.UNRATED.found())
         if storage["leased"] != "no":
-            fix = "durable.dbhost.release_db takes its lease back"
-            reasons.append(Reason("leased", "not_managed", "a guard may take barriers away here", fix))
+            reasons.append(kinds.LEASED.found())
         beside = {
             "ratings": ratings,
             "recommendation": _recommended(case, ratings),
@@ -146,25 +142,18 @@ def _assess(
             "power": ups.section(power),
             "stack": stack.of(case.mounts, storage),
             "attestations": said,
-            "warnings": [*notes.unmatched(case), *notes.not_judged(case)],
+            **noted([*notes.unmatched(case), *notes.not_judged(case)]),
         }
         return {**_empty(inputs, told[0].verdict if told else "not_managed", reasons), **listed, **beside}
     profile, pinned = choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
     if storage["fstab_error"]:
         raise BadInput(storage["fstab_error"])
     if not mounts and not case.lost and not any(case.engines[kind] for kind in ("engines", "unattributed")):
-        why = (
-            "no database engine was found, and no managed mount: list them in durable_mounts, or the"
-            " databases' paths in durable_databases"
-        )
+        listed_only = (each._replace(verdict="not_applicable") for each in notes.not_judged(case))
         nothing = {
-            **_empty(
-                inputs,
-                "not_applicable",
-                [Reason("no_database", "not_applicable", each) for each in (why, *notes.not_judged(case))],
-            ),
+            **_empty(inputs, "not_applicable", [kinds.NO_DATABASE.found(), *listed_only]),
             "attestations": said,
-            "warnings": list(notes.unmatched(case)),
+            **noted(notes.unmatched(case)),
             **listed,
             "ratings": ratings,
         }
@@ -190,7 +179,7 @@ def _case(
     standings = counted.standings(found_engines, inputs.databases, ignoring.entries)
     judged = counted.judged(standings)
     entries = promises.read(inputs.mount_profiles, inputs.shipped, inputs.own)
-    lost: list[Unknown] = []
+    lost: list[Reason] = []
     mounts = managed.mounts_of(inputs.mounts, inputs.databases, storage, judged, entries, lost)
     placed = tuple((each, place(each, storage)) for each in judged)
     return Case(
@@ -242,16 +231,16 @@ def rate(case: Case) -> dict[str, Any]:
         kept = tuple(row for row in found.rows if row.phase is None or found.withholds(row))
         ratings[name] = {
             "verdict": verdicts.of(found),
-            "after": verdicts.of(found._replace(rows=kept, risks=[_lasting(each) for each in found.lasting])),
+            "after": verdicts.of(
+                found._replace(
+                    rows=kept, risks=[kinds.LASTING.found(each, engine=each) for each in found.lasting]
+                )
+            ),
             "changes": plan.changes(steps, found.planned),
-            "unmet": [need._asdict() for need in found.needed if need.state in ("unmet", "unverified")],
+            "unmet": [need.as_dict() for need in found.needed if need.state in ("unmet", "unverified")],
             "why": [each.text() for each in verdicts.reasons(found._replace(rows=kept))],
         }
     return ratings
-
-
-def _lasting(label: str) -> Reason:
-    return Reason("risk.lasting", "at_risk", f"{label} still loses commits")
 
 
 def _now(case: Case, first: str = "pin a profile") -> tuple[list[Reason], list[str]]:
@@ -350,7 +339,7 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
             *notes.behind(case),
             *found.warnings,
             *(
-                f"{mount['target']}: {_lost(mount)}"
+                findings.LOSS_AS_ASKED.found(mount["target"], mount=mount["target"], what=_lost(mount))
                 for mount in mounts
                 if is_promised and not _has_to_last(mount)
             ),
@@ -507,13 +496,13 @@ def _summary(case: Case, found: Findings) -> dict[str, Any]:
     return {
         **_empty(case.inputs, verdicts.of(found), verdicts.reasons(found)),
         "settings": [row.as_dict() for row in found.rows],
-        "requirements": [need._asdict() for need in found.needed],
+        "requirements": [need.as_dict() for need in found.needed],
         "pending": [verdicts.pending(row) for row in found.rows if verdicts.will_wait(row, found)],
         "attestations": [word._asdict() for word in case.words],
         "plan": steps,
         "changes": plan.changes(steps, found.planned),
         "files": plan.files(steps, found.planned, case.engines["engines"], case.power),
-        "warnings": list(map(message, found.warnings)),
+        **noted(found.warnings),
         "exposed": list(found.exposed),
         "stack": stack.of(case.mounts, case.storage),
         "power": ups.section(case.power),
@@ -523,17 +512,18 @@ def _summary(case: Case, found: Findings) -> dict[str, Any]:
 
 
 def _why(reasons: Iterable[Reason]) -> dict[str, list[Any]]:
-    """Return reasons as a report has them: by their parts, and each as one text."""
-    safe = [
-        each._replace(
-            reason=message(each.reason), fix=message(each.fix), targets=tuple(map(line, each.targets))
-        )
-        for each in reasons
-    ]
+    """Return reasons as a report has them: each as one text, and by its parts."""
+    told = list(reasons)
     return {
-        "why": [each.text() for each in safe],
-        "reasons": [{**each._asdict(), "targets": list(each.targets)} for each in safe],
+        "why": [message(each.reason) + (f"; {message(each.fix)}" if each.fix else "") for each in told],
+        "reasons": [each.as_dict() for each in told],
     }
+
+
+def noted(notes: Iterable[Reason]) -> dict[str, list[Any]]:
+    """Return notes as a report has them: each as one text, and by its parts."""
+    told = list(notes)
+    return {"warnings": _why(told)["why"], "notes": [each.as_dict() for each in told]}
 
 
 def _empty(inputs: Inputs, verdict: str, reasons: Iterable[Reason]) -> dict[str, Any]:
@@ -553,7 +543,7 @@ def _empty(inputs: Inputs, verdict: str, reasons: Iterable[Reason]) -> dict[str,
         "changes": [],
         "ratings": {},
         "recommendation": None,
-        "warnings": [],
+        **noted(()),
         "exposed": [],
         "engines": [],
         "ignored": [],

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ..attestations import Attestation
 from ..engines.placement import Placement
-from ..rows import Unknown
+from ..rows import Reason
 from . import counted, promises, ups_inputs
 from .inputs import Inputs
 
@@ -44,4 +44,4 @@ class Case(NamedTuple):
     standings: tuple[counted.Standing, ...] = ()
     ignoring: counted.Ignoring = counted.Ignoring()
     layers: frozenset[str] = frozenset()
-    lost: tuple[Unknown, ...] = ()
+    lost: tuple[Reason, ...] = ()

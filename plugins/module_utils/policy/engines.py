@@ -12,12 +12,13 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
 from .. import catalog
+from ..engines import findings
 from ..engines.contract import judge_of
 from ..engines.rules import OWNERS, Honoured, Rule, Subject, judge, why_of
 from ..host.observation import UNKNOWN
 from ..host.printable import command
 from ..profiles import Profile
-from ..rows import MEND, Reason, Setting, Unknown, at_risk
+from ..rows import MEND, Reason, Setting
 from .counted import Standing
 from .kept import left
 
@@ -25,14 +26,6 @@ from .kept import left
 _CLUSTERS = ("galera", "group_replication")
 #: The permission to restart servers.
 _RESTART = "restart_engines"
-#: Fields of an instance without which nothing can be promised for it, and what each tells.
-_NEEDED = {
-    "directories": "where it keeps its files",
-    "files": "which files it has open",
-    "namespace": "in which mount namespace it runs",
-    "preloads": "whether a library takes its flushes away",
-}
-
 #: Those that of a server that runs are always told, whatever they are.
 _TOLD = ("files", "preloads")
 
@@ -51,8 +44,8 @@ class Engines(NamedTuple):
 
     rows: tuple[Setting, ...] = ()
     risks: tuple[Reason, ...] = ()
-    unknowns: tuple[Unknown, ...] = ()
-    warnings: tuple[str, ...] = ()
+    unknowns: tuple[Reason, ...] = ()
+    warnings: tuple[Reason, ...] = ()
     lasting: tuple[str, ...] = ()
     exposed: tuple[str, ...] = ()
 
@@ -73,7 +66,7 @@ def assess(
     """
     rows: list[Setting] = []
     risks: list[Reason] = []
-    warnings: list[str] = []
+    warnings: list[Reason] = []
     lasting: list[str] = []
     checks: list[str] = []
     unknowns = [_unattributed(process) for process in found["unattributed"]]
@@ -99,18 +92,18 @@ def assess(
     return Engines(tuple(rows), tuple(risks), tuple(unknowns), tuple(warnings), tuple(lasting), tuple(checks))
 
 
-def _unknowns(subject: Subject) -> Iterator[Unknown]:
+def _unknowns(subject: Subject) -> Iterator[Reason]:
     """Yield what of an instance could not be observed, beside its settings."""
     instance, label = subject.instance, subject.label
     evidence, own = instance["evidence"], judge_of(instance)
     if evidence.get("observation"):
-        yield Unknown(f"{label}: {evidence['observation']['reason']}")
+        yield findings.OBSERVATION.found(label, engine=label, cause=str(evidence["observation"]["reason"]))
     elif not instance["settings"] and not instance.get("databases"):
-        yield Unknown(f"{label}: nothing is known of its settings")
+        yield findings.NO_SETTINGS.found(label, engine=label)
     if instance["state"] == UNKNOWN:
         status = command("systemctl", "status", *filter(None, [instance["unit"]]))
-        yield Unknown(f"{label}: whether it runs is not known", f"see {status}")
-    lost = {field for field in _NEEDED if evidence.get(field, {}).get("value") == UNKNOWN}
+        yield findings.STATE.found(label, engine=label, command=status)
+    lost = {field for field in findings.FIELDS if evidence.get(field, {}).get("value") == UNKNOWN}
     lost |= {field for field in _TOLD if field not in evidence}
     lost |= {"namespace"} if instance["namespace"] == UNKNOWN else set()
     incomplete = evidence.get("files", {}).get("value") == "partial"
@@ -121,7 +114,7 @@ def _unknowns(subject: Subject) -> Iterator[Unknown]:
         # It has no process, and so no open files, libraries and namespace.
         lost &= {"directories"}
     for field in sorted(lost):
-        yield Unknown(f"{label}: {_NEEDED[field]} is not known: {subject.reason(field)}")
+        yield findings.FIELDS[field].found(label, engine=label, cause=subject.reason(field))
     yield from own.unknowns(subject)
 
 
@@ -333,7 +326,7 @@ def _risks(subject: Subject, rows: list[Setting]) -> Iterator[Reason]:
     instance, label, own = subject.instance, subject.label, judge_of(subject.instance)
     if instance["state"] == "stopped":
         return
-    yield from (at_risk("engine_defect", why, fix, label) for why, fix in _defects(subject))
+    yield from _defects(subject)
     for row in rows:
         rule = _rule_of(instance, row)
         wrong = (
@@ -343,20 +336,17 @@ def _risks(subject: Subject, rows: list[Setting]) -> Iterator[Reason]:
         if rule and _is_without_effect(instance, rule, "running"):
             continue
         if wrong and row.klass == "safety" and row.verdict != "ok":
-            why = f"commits of {label} can vanish: {row.setting} is {row.running} ({row.target})"
-            yield at_risk("engine_setting", why, row.remedy or MEND, row.target)
-    remedy = next((row.remedy for row in rows if row.setting in own.loses and row.remedy), MEND)
-    yield from (at_risk("engine_setting", why, remedy, label) for why in own.risks(subject))
+            values = {"engine": label, "setting": row.setting, "value": row.running, "target": row.target}
+            yield findings.SETTING.found(row.target, fix=row.remedy or None, **values)
+    remedy = next((row.remedy for row in rows if row.setting in own.loses and row.remedy), "")
+    yield from (each._replace(fix=remedy or each.fix) for each in own.risks(subject))
 
 
-def _defects(subject: Subject) -> Iterator[tuple[str, str]]:
-    """Yield the ways in which a running instance loses commits now that no setting corrects, each with what to do."""
+def _defects(subject: Subject) -> Iterator[Reason]:
+    """Yield the ways in which a running instance loses commits now that no setting corrects."""
     label = subject.label
     for library in subject.instance["preloads"]:
-        yield (
-            f"commits of {label} can vanish: {library} is loaded into it, and makes fsync do nothing",
-            "take it out of LD_PRELOAD and /etc/ld.so.preload, and restart it",
-        )
+        yield findings.PRELOAD.found(label, engine=label, library=library)
     yield from judge_of(subject.instance).defects(subject)
 
 
@@ -395,8 +385,6 @@ def _rule_of(instance: dict[str, Any], row: Setting) -> Rule | None:
     return judge_of(instance).strict(instance).get(row.setting)
 
 
-def _unattributed(process: dict[str, Any]) -> Unknown:
+def _unattributed(process: dict[str, Any]) -> Reason:
     who = f"process {process['pid']} ({process['name']})" if process["pid"] else process["name"]
-    return Unknown(
-        f"{who} may be a database server, and belongs to none that is understood: {process['why']}"
-    )
+    return findings.UNATTRIBUTED.found(who, process=who, cause=str(process["why"]))

@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 
 from ..host.observation import UNKNOWN
 from ..host.our_paths import LEASE
-from ..rows import Reason, Setting, at_risk
+from ..rows import Reason, Setting
 from ..storage import flush_passthrough, mount_settings
-from .requirements import only_database
+from ..ups import findings
+from .requirements import why_not_only_databases
 
 LAYER = "power_guard"
 #: Where it tells more.
-_SEE = "see journalctl -u durable-dbhost-guard"
+_SEE = findings.GUARD_FAILED.fix
 #: The verdict on barriers that the guard has put back, or has not taken away yet: not drift.
 TIGHTENED = "tightened"
 #: States in which a guard runs and does what its lease says.
@@ -64,7 +65,7 @@ def why_kept(mount: dict[str, Any]) -> str:
         return "a layer below it is known by an attestation alone"
     if any(layer["held_on"] for layer in mount["stack"]):
         return "it lies in a file of another file system, whose barriers are not the guard's to watch"
-    return only_database(mount).why
+    return why_not_only_databases(mount)
 
 
 def held(power: dict[str, Any] | None, mounts: Iterable[dict[str, Any]], today: str) -> frozenset[str]:
@@ -83,8 +84,7 @@ def risks(power: dict[str, Any] | None) -> list[Reason]:
     guard = _guard(power)
     if guard["state"] != "failed":
         return []
-    why = f"commits can vanish: the guard could not put all barriers back and flush: {guard['reason']}"
-    return [at_risk("guard_failed", why, _SEE)]
+    return [findings.GUARD_FAILED.found(cause=str(guard["reason"]))]
 
 
 def barrier(

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from ..attestations import Attestation
 from ..profiles import Profile
-from ..rows import Setting
+from ..rows import Reason, Setting
+from ..ups import findings
 from . import budgets, guard, power_settings, requirements, ups
 from .requirements import Requirement
 from .ups_inputs import Asked
@@ -30,7 +31,7 @@ class Guarded(NamedTuple):
     rows: tuple[Setting, ...]
     lease: guard.Lease | None = None
     held: frozenset[str] = frozenset()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Reason, ...] = ()
 
     def seen(self, row: Setting, mount: dict[str, Any]) -> Setting:
         """Return a row of a mount as it is where there may be a guard."""
@@ -91,7 +92,6 @@ def guarded_by(
             units=tuple(dict.fromkeys(units)),
         )
     row = guard.lease(lease, power, leased)
-    nothing_free = "no managed mount may lose its barriers: profile flush does the same without a UPS"
     return Guarded(
         profile.name,
         power,
@@ -99,5 +99,5 @@ def guarded_by(
         (*filter(None, [row]), *rows),
         lease,
         guard.held(power, mounts, today),
-        () if free else (nothing_free,),
+        () if free else (findings.NOTHING_FREE.found(),),
     )

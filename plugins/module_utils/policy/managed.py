@@ -13,8 +13,8 @@ from ..engines.placement import Placement, at_and_below, holder, place
 from ..host.mountinfo import why_absent
 from ..host.paths import normal
 from ..profiles import BadInput
-from ..rows import Unknown
-from ..storage import mount_settings
+from ..rows import Reason
+from ..storage import findings, mount_settings
 from . import promises, requirements
 
 
@@ -24,7 +24,7 @@ def mounts_of(
     storage: dict[str, Any],
     judged: Iterable[dict[str, Any]],
     named: Iterable[str] = (),
-    lost: list[Unknown] | None = None,
+    lost: list[Reason] | None = None,
 ) -> list[dict[str, Any]]:
     """Return the facts of the managed mounts, each with `listed`: whether it is named itself. What is mounted in one that
     is named is managed too, but below mounts that hold the system.
@@ -46,11 +46,11 @@ def mounts_of(
                 **{path: mount["fstype"] for path, mount in by_target.items()},
             }
             why = why_absent(target, storage["covered"], types)
-            what = f"{where}: observed {target}: {why}, expected one of {', '.join(sorted(by_target))}"
+            why = f"{why}, expected one of {', '.join(sorted(by_target))}"
             remedy = (
                 "move the data, or correct the path" if target in types else "mount it, or correct the path"
             )
-            _lose(lost, Unknown(what, remedy))
+            _lose(lost, _unmounted(where, target, why, remedy))
             continue
         mount = by_target[target]
         chosen[mount["target"]] = {**mount, "listed": True}
@@ -60,7 +60,7 @@ def mounts_of(
             chosen.setdefault(each["target"], {**each, "listed": False})
     for path in _database_paths([] if databases is None else databases):
         found = _mount_under(path, storage, by_target)
-        if isinstance(found, Unknown):
+        if isinstance(found, Reason):
             _lose(lost, found)
             continue
         mount, listed = found, _real(path, storage) in found["targets"]
@@ -151,13 +151,17 @@ def _database_paths(databases: Any) -> list[str]:
     return found
 
 
-def _lose(lost: list[Unknown] | None, why: Unknown) -> None:
+def _lose(lost: list[Reason] | None, why: Reason) -> None:
     if lost is None:
-        raise BadInput(why.told())
+        raise BadInput(why.text())
     lost.append(why)
 
 
-def _mount_under(path: str, storage: dict[str, Any], by_target: dict[str, Any]) -> dict[str, Any] | Unknown:
+def _unmounted(variable: str, path: str, why: str, fix: str) -> Reason:
+    return findings.PATH_NOT_MOUNTED.found(path, fix=fix, variable=variable, path=path, cause=why)
+
+
+def _mount_under(path: str, storage: dict[str, Any], by_target: dict[str, Any]) -> dict[str, Any] | Reason:
     """Return the mount that holds a path of a database, or why it is on none."""
     why = _why_unresolved(path, storage)
     if why:
@@ -168,20 +172,18 @@ def _mount_under(path: str, storage: dict[str, Any], by_target: dict[str, Any]) 
         found: dict[str, Any] = by_target[target]
         return found
     kind = elsewhere.get(target, "no file system")
-    return Unknown(
-        f"durable_databases: observed {path} on {kind} at {target}, which holds nothing over a power cut",
-        "move the data, or correct the path",
-    )
+    cause = f"it is on {kind} at {target}, which holds nothing over a power cut"
+    return _unmounted("durable_databases", path, cause, "move the data, or correct the path")
 
 
-def _why_unresolved(path: str, storage: dict[str, Any]) -> Unknown | None:
+def _why_unresolved(path: str, storage: dict[str, Any]) -> Reason | None:
     if path in storage["unresolved"]:
-        why = storage["unresolved"][path]
-        return Unknown(
-            f"durable_databases: {path} cannot be looked at: {why}", "see to its disk, or correct the path"
-        )
+        why = f"it cannot be looked at: {storage['unresolved'][path]}"
+        return _unmounted("durable_databases", path, why, "see to its disk, or correct the path")
     if storage["resolved"].get(path, path) is None:
-        return Unknown(f"durable_databases: {path} is not there", "mount what it is on, or correct the path")
+        return _unmounted(
+            "durable_databases", path, "it is not there", "mount what it is on, or correct the path"
+        )
     return None
 
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..host import json_text
-from ..rows import Setting
+from ..rows import Reason, Setting
+from ..storage import findings
 from . import prices
 
 #: A benchmark counts from this share on: a smaller difference is noise.
@@ -23,7 +24,7 @@ _VARIANTS = {"scheduler": "scheduler {}", "atime": "mount option {}"}
 
 def left(
     rows: Iterable[Setting], benchmark: str | None, storage: Mapping[str, Any], today: str
-) -> tuple[list[Setting], list[str]]:
+) -> tuple[list[Setting], list[Reason]]:
     """Return rows, those without a change that would be slower by the benchmark of this host, and a note of each.
 
     `benchmark`, `storage` and `today` as prices.of takes them. A benchmark that does not fit the host counts for nothing.
@@ -39,7 +40,11 @@ def left(
         row._replace(verdict="ok", phase=None, why=why, remedy="") if why else row
         for row, why in zip(rows, whys)
     ]
-    return found, [f"{row.target} {row.setting} is {why}" for row, why in zip(rows, whys) if why]
+    return found, [
+        findings.MEASURED.found(row.target, setting=f"{row.target} {row.setting}", what=why)
+        for row, why in zip(rows, whys)
+        if why
+    ]
 
 
 def _figures(

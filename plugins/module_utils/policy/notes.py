@@ -10,11 +10,12 @@ from typing import Any
 
 from .. import attestations
 from ..catalog import NAMES
+from ..engines import findings as of_engines
 from ..engines.contract import judge_of
-from ..rows import Unknown
-from ..storage import disk_kinds, drbd, multipath
+from ..rows import Reason
+from ..storage import disk_kinds, drbd, findings, multipath
 from ..storage.disk_kinds import CONTAINERS
-from . import counted, managed, requirements
+from . import counted, kinds, managed, requirements
 from .case import NO_ENGINES, Case
 
 #: Names of processes in one warning.
@@ -23,80 +24,74 @@ _WRITERS = 5
 _STOPPED = ("ro", "emergency_ro")
 
 
-def not_judged(case: Case) -> Iterator[str]:
+def not_judged(case: Case) -> Iterator[Reason]:
     """Yield the mounts and servers that are only listed, how they would count, and what is wrong with who ignores them."""
-    yield from (f"{target}: {why}" for target, why in case.temporary)
-    yield from counted.notes(
-        case.standings, case.ignoring if case.engines is not NO_ENGINES else counted.Ignoring()
-    )
+    for target, why in case.temporary:
+        yield findings.TEMPORARY.found(target, mount=target, what=why)
+    ignoring = case.ignoring if case.engines is not NO_ENGINES else counted.Ignoring()
+    for each in counted.notes(case.standings, ignoring):
+        yield kinds.LISTED.found(what=each)
 
 
-def writers(case: Case) -> Iterator[str]:
+def writers(case: Case) -> Iterator[Reason]:
     """Yield who writes to a managed mount that should hold databases alone, and is no engine that is understood."""
     for mount in case.mounts:
         here = [row for row in case.engines["writers"] if row["device"] == mount["device"]]
         if here and not requirements.holds_system(mount):
             names = ", ".join(dict.fromkeys(f"{row['name']} ({row['pid']})" for row in here[:_WRITERS]))
             more = f" and {len(here) - _WRITERS} more" if len(here) > _WRITERS else ""
-            yield (
-                f"{mount['target']}: {names}{more} writes there ({here[0]['example']}), and is no database engine that is"
-                " understood: nothing is known of how it commits"
+            yield findings.WRITERS.found(
+                mount["target"], mount=mount["target"], processes=f"{names}{more}", example=here[0]["example"]
             )
 
 
-def substitute_names(disks: list[dict[str, Any]]) -> Iterator[str]:
+def substitute_names(disks: list[dict[str, Any]]) -> Iterator[Reason]:
     """Yield the disks below managed mounts whose id is not their own, and in which way it can come to mean another."""
     for disk in disks:
         risk = disk["evidence"]["id"]["reason"]
         if disk["id"] and risk:
-            yield f"{disk['name']} goes by {disk['id']}: {risk}; {disk_kinds.named_by(disk['place'])}"
+            cure = disk_kinds.named_by(disk["place"])
+            yield findings.SUBSTITUTE_NAME.found(
+                disk["id"], disk=disk["name"], id=disk["id"], risk=risk, cure=cure
+            )
 
 
-def contained(case: Case) -> Iterator[str]:
+def contained(case: Case) -> Iterator[Reason]:
     """Yield that this is no host of its own."""
     word = case.storage["virtualization"]
     if word in CONTAINERS:
-        yield (
-            f"this is a container ({word}): its disks, mounts and next boot are its host's; run on that host, which finds"
-            " the engines in it"
-        )
+        yield kinds.CONTAINER.found(kind=word)
 
 
-def behind(case: Case) -> Iterator[str]:
+def behind(case: Case) -> Iterator[Reason]:
     """Yield that a peer would not have all commits if it took over now."""
     for said in dict.fromkeys(said for mount in case.mounts for said in drbd.behind(mount)):
-        yield f"{said}: one that is not, and takes over, has not all commits; see drbdadm status"
+        yield findings.REPLICA_BEHIND.found(seen=said)
 
 
-def read_only(case: Case) -> Iterator[str]:
+def read_only(case: Case) -> Iterator[Reason]:
     """Yield the managed mounts that take no writes now, and will after the next boot: the kernel does so after an error."""
     for mount in case.mounts:
         is_meant = "ro" in (mount["options_boot"] or ["ro"])
         if not is_meant and any(word in mount["options_running"] for word in _STOPPED):
-            yield (
-                f"{mount['target']} is read-only, and the next boot mounts it for writing: no commit is possible there; if the"
-                " kernel log (dmesg) has an error of it, unmount it and check it with fsck, else remount it with rw"
-            )
+            yield findings.READ_ONLY.found(mount["target"], mount=mount["target"])
 
 
-def limited(case: Case) -> Iterator[str]:
+def limited(case: Case) -> Iterator[Reason]:
     """Yield that writes do not wait for ever for a path."""
     every = dict.fromkeys(found for mount in case.mounts for found in multipath.queueing(mount))
     for found in every:
         if found.persisted == multipath.LIMITED:
-            yield (
-                f"{found.label}: when no path has come back within its no_path_retry, writes end in errors, and the servers on"
-                " it have to stop"
-            )
+            yield findings.PATHS_LIMITED.found(found.label, layer=found.label)
 
 
-def not_asked(case: Case) -> Iterator[str]:
+def not_asked(case: Case) -> Iterator[Reason]:
     """Yield that nobody looked for engines."""
     if case.engines is NO_ENGINES:
-        yield "nobody looked for database engines: how they commit is not part of this verdict"
+        yield of_engines.NOT_ASKED.found()
 
 
-def not_found(case: Case) -> Iterator[Unknown]:
+def not_found(case: Case) -> Iterator[Reason]:
     """Yield the engines and servers that the inventory names, and that were looked for and not found."""
     if case.engines is NO_ENGINES:
         return
@@ -106,19 +101,12 @@ def not_found(case: Case) -> Iterator[Unknown]:
         engine, paths = NAMES.get(name, name), ", ".join(entry["paths"])
         of_engine = [where for instance, where in case.placed if instance["engine"] == engine]
         if engine not in here:
-            yield Unknown(
-                f"durable_databases names {name}, and none was found: nothing is known of how it commits",
-                "start or install it where it can be found, or take the entry out",
-            )
+            yield of_engines.NOT_FOUND.found(name, name=name)
         elif not any(managed.is_on(where, entry, case.storage) for where in of_engine):
-            yield Unknown(
-                f"durable_databases names {name} on {paths}, and no {engine} that was found has anything there: nothing is"
-                " known of how it commits",
-                "start it where it can be found, or correct the paths; list what holds no server in durable_mounts",
-            )
+            yield of_engines.NOT_THERE.found(name, name=name, paths=paths, engine=engine)
 
 
-def unmatched(case: Case) -> Iterator[str]:
+def unmatched(case: Case) -> Iterator[Reason]:
     """Yield the attestations that are about no disk or layer of this host: nothing rests on them."""
     layers = (layer for mount in case.storage["mounts"] for layer in mount["stack"])
     names = {
@@ -128,21 +116,27 @@ def unmatched(case: Case) -> Iterator[str]:
     ids = sorted(filter(None, names))
     for word in case.words:
         if word.target not in (attestations.HOST, *ids):
-            yield (
-                f"an attestation of {word.claim} by {word.by} is about {word.target}, and no disk here has that id, nor a"
-                f" layer that is not understood: it counts for nothing; wanted {', '.join((attestations.HOST, *ids))}"
+            yield kinds.UNMATCHED_ATTESTATION.found(
+                word.target,
+                claim=word.claim,
+                author=word.by,
+                target=word.target,
+                expected=", ".join((attestations.HOST, *ids)),
             )
 
 
-def unplaced(case: Case) -> Iterator[Unknown]:
+def unplaced(case: Case) -> Iterator[Reason]:
     """Yield what an engine keeps where nothing is promised for it."""
     managed_devices = {mount["device"] for mount in case.mounts}
     for instance, where in case.placed:
         label = f"{instance['engine']} {instance['name']}"
         if not where.mounts and not where.unknown:
-            yield Unknown(f"{label}: where it keeps its files is not known", judge_of(instance).how_to_find)
-        yield from (Unknown(f"{label}: {reason}") for reason in where.unknown)
+            yield of_engines.PLACE.found(label, engine=label, cure=judge_of(instance).how_to_find)
+        for why in where.unknown:
+            yield of_engines.PLACE_UNREAD.found(label, engine=label, cause=why)
         for mount in where.mounts:
             if mount["device"] not in managed_devices:
-                held = f"files on {mount['target']} ({where.examples[mount['device']]})"
-                yield Unknown(f"{label} keeps {held}, which is not managed", "list it in durable_mounts")
+                example = where.examples[mount["device"]]
+                yield of_engines.NOT_MANAGED.found(
+                    label, engine=label, mount=mount["target"], example=example
+                )

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 from ..engines.placement import Placement
 from ..host.paths import normal
 from ..profiles import BadInput, Profile, choose, overridden, strictest
+from ..rows import Reason
+from ..storage import findings
 from .requirements import Requirement, cache_of
 
 VARIABLE = "durable_mount_profiles"
@@ -109,15 +111,18 @@ def of_disks(disks: Iterable[dict[str, Any]], mounts: list[dict[str, Any]]) -> l
     return found
 
 
-def shared(disks: Iterable[dict[str, Any]], mounts: list[dict[str, Any]]) -> Iterator[str]:
+def shared(disks: Iterable[dict[str, Any]], mounts: list[dict[str, Any]]) -> Iterator[Reason]:
     """Yield of each disk below mounts with several profiles to whose it is held."""
     for disk in disks:
         here = [mount for mount in mounts if cache_of(disk["name"]) in map(cache_of, mount["disks_seen"])]
         if any(mount["profile"] != disk["profile"] for mount in here):
             whose = [mount["target"] for mount in here if mount["profile"] == disk["profile"]]
-            others = ", ".join(_named(mount) for mount in here if mount["profile"] != disk["profile"])
-            yield (
-                f"{disk['name']} is held to {disk['profile'].name}, for {', '.join(whose)}: it is shared with {others}"
+            yield findings.SHARED_DISK.found(
+                disk["name"],
+                disk=disk["name"],
+                profile=disk["profile"].name,
+                mounts=", ".join(whose),
+                others=", ".join(_named(mount) for mount in here if mount["profile"] != disk["profile"]),
             )
 
 
@@ -169,13 +174,12 @@ def torn(
 
 def _torn(label: str, where: Placement, mount: dict[str, Any], lasting: list[dict[str, Any]]) -> Requirement:
     others = ", ".join(map(_named, lasting)) or "places that are not known"
-    return Requirement(
-        "one_promise",
+    return Requirement.failed(
+        findings.ONE_PROMISE,
         mount["target"],
-        "unmet",
         f"{label} keeps files on {mount['target']} ({where.examples[mount['device']]}), and on {others}",
-        f"{label} is judged by the strictest profile of its mounts, and {_named(mount)} may lose its files",
-        "move those files, or give the mount a profile that keeps them",
+        engine=label,
+        mount=_named(mount),
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import shlex
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -15,10 +16,11 @@ from ..attestations import Attestation
 from ..host.observation import UNKNOWN
 from ..host.printable import is_plain
 from ..profiles import Profile, loosened_by
-from ..rows import Setting
-from ..storage import drbd, flush_passthrough, mapper_targets, mount_settings, nfs, platforms
+from ..rows import Kind, Setting
+from ..storage import drbd, findings, flush_passthrough, mapper_targets, mount_settings, nfs, platforms
 from ..storage.disk_kinds import SAN
 from ..storage.raid_controllers import volume
+from . import kinds
 
 #: Never without barriers: a host that cannot boot cannot be mended.
 _NEVER_LOOSENED = ("/", "/boot", "/usr", "/var", "/etc", "/home")
@@ -28,11 +30,6 @@ _FUA_IN_STANDARD = ("scsi", "sas", "nvme")
 _PASSES = "layer_passes_flushes"
 #: Where to look, of a disk of which no platform is known.
 _LOOK_ANYWHERE = "look at the hypervisor or controller"
-#: What to do where DRBD does not flush.
-DRBD_REMEDY = (
-    "take disk-flushes no and md-flushes no out of the disk section of the resource, and drbdadm adjust it; or turn the"
-    " caches off (profile strict)"
-)
 
 
 class Requirement(NamedTuple):
@@ -41,7 +38,8 @@ class Requirement(NamedTuple):
     `state` is met, attested, planned (unmet, and a step of this run makes it true before anything loosens),
     guarded (the power is away, and the guard has put the barriers back), unverified (this host cannot tell) or
     unmet. `expires` is the last day of the word that it stands on,
-    '' where it stands on none. `attest` has the lines of an attestation that would meet it, for people to fill in and copy.
+    '' where it stands on none. `attest` has the lines of an attestation that would meet it, for people to fill in and copy. `id`:
+    that of its finding, '' where it holds.
     """
 
     name: str
@@ -52,6 +50,28 @@ class Requirement(NamedTuple):
     remedy: str
     expires: str = ""
     attest: tuple[str, ...] = ()
+    id: str = ""
+
+    @classmethod
+    def failed(
+        cls,
+        kind: Kind,
+        target: str,
+        evidence: str,
+        fix: str | None = None,
+        name: str = "",
+        state: str = "",
+        **values: str,
+    ) -> Requirement:
+        """Return one that does not hold, as an entry of the catalogue has it; `name`: where the id has another one."""
+        found = kind.found(target, fix=fix, **values)
+        state = state or ("unverified" if kind.verdict == "unverified" else "unmet")
+        named = name or kind.id.split(".")[1]
+        return cls(named, target, state, evidence, found.reason, found.fix, id=kind.id)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as the report's JSON has it."""
+        return {**self._asdict(), "id": self.id or f"requirement.{self.name}"}
 
 
 def hold(needed: Iterable[Requirement]) -> bool:
@@ -89,13 +109,14 @@ def of_host(
 def of_expired(expired: dict[str, Attestation]) -> list[Requirement]:
     """Return an unmet requirement for each attestation that has expired, of {where it is written: it}."""
     return [
-        Requirement(
-            "attestation_in_force",
+        Requirement.failed(
+            kinds.ATTESTATION_EXPIRED,
             word.target,
-            "unmet",
             f"{where}: {word.sentence}",
-            f"{where}: {word.claim} by {word.by} expired on {word.expires}: it counts as none",
-            "look whether it still holds, then renew it, or take it out",
+            where=where,
+            claim=word.claim,
+            author=word.by,
+            date=word.expires,
         )
         for where, word in expired.items()
     ]
@@ -127,13 +148,12 @@ def of_neighbours(
         if shared and ("off" in words or (has_barriers and UNKNOWN in words)):
             seen = "has no" if "off" in words else "is not known to have"
             found.append(
-                Requirement(
-                    "neighbours_flush",
+                Requirement.failed(
+                    findings.NEIGHBOUR,
                     mount["target"],
-                    "unmet",
                     f"on {', '.join(shared)}, whose cache is off",
-                    f"{mount['target']} {seen} barriers, and would lie over a cache",
-                    "turn its barriers on, or list it in durable_mounts",
+                    mount=mount["target"],
+                    seen=seen,
                 )
             )
     return found
@@ -145,13 +165,11 @@ def of_barriers(rows: Iterable[Setting]) -> list[Requirement]:
     `rows`: those of mounts with a promise to keep. A cache is not turned on below them.
     """
     return [
-        Requirement(
-            "barriers_on",
+        Requirement.failed(
+            findings.BARRIERS_STAY_OFF,
             row.target,
-            "unmet",
             f"barriers are {row.running}, at boot {row.persisted}",
-            "without barriers a flush is not passed on, and no run turns them on here",
-            row.remedy,
+            cure=row.remedy,
         )
         for row in rows
         if (row.layer, row.setting, row.phase) == ("mount_options", "barrier", None)
@@ -228,23 +246,33 @@ def of_disk(rests_on: str, disk: dict[str, Any], words: list[Attestation]) -> Re
         return Requirement(name, disk["name"], "attested", word.sentence, "", "", word.expires)
     # A virtual disk may well keep its promise: only its host knows. Elsewhere it is not there. Nor does
     # anybody take barriers away for what nobody knows.
-    hard = rests_on in ("non_volatile_cache", "ups")
+    state = "unmet" if rests_on in ("non_volatile_cache", "ups") else "unverified"
     wrong = fault_of_volume(disk)
     if wrong:
-        override = _overruled(words, claims)
-        seen = f"a RAID volume, {_said_of(disk)}{override}"
-        attest = f"attest power_loss_protection for {disk['id'] or 'this disk, once it has an id'}"
-        remedy = f"{wrong.remedy} {disk['place']}; or, where that is known otherwise, {attest}"
-        return Requirement(name, disk["name"], "unmet" if hard else "unverified", seen, wrong.why, remedy)
-    return Requirement(
-        name,
+        return Requirement.failed(
+            findings.VOLUME_LOSES,
+            disk["name"],
+            f"a RAID volume, {_said_of(disk)}{_overruled(words, claims)}",
+            name=name,
+            state=state,
+            cause=wrong.why,
+            cure=f"{wrong.remedy} {disk['place']}",
+            id=_own_id(disk),
+        )
+    about = f" for {_own_id(disk)} itself" if _is_attested_alone(disk) else ""
+    return Requirement.failed(
+        findings.FLUSH_NOT_SHOWN,
         disk["name"],
-        "unmet" if hard else "unverified",
         f"a {disk['kind']} disk, write cache {disk['write_cache']['device']}",
-        "nothing on this host shows that it keeps what it was told to keep",
-        f"{_look(disk, hard)}, then attest {' or '.join(claims)}"
-        + (f" for {disk['id'] or 'this disk, once it has an id'} itself" if _is_attested_alone(disk) else ""),
+        name=name,
+        state=state,
+        where=_look(disk, state == "unmet"),
+        claims=f"{' or '.join(claims)}{about}",
     )
+
+
+def _own_id(disk: dict[str, Any]) -> str:
+    return disk["id"] or "this disk, once it has an id"
 
 
 def fault_of_volume(disk: dict[str, Any]) -> volume.Fault | None:
@@ -398,65 +426,38 @@ _OF_DISK = {
 def _override(disk: dict[str, Any], words: list[Attestation]) -> Requirement:
     claims = ("power_loss_protection", "host_honours_flush")
     word = _word(words, claims, disk)
-    return Requirement(
-        "override_attested",
-        disk["name"],
-        "attested" if word else "unmet",
-        f"{word.claim}, attested by {word.by} until {word.expires}" if word else "no attestation",
-        "" if word else "overrides make this host weaker than its profile promises",
-        "" if word else f"take the override out, or attest {' or '.join(claims)}",
-        word.expires if word else "",
-    )
+    if word:
+        said = f"{word.claim}, attested by {word.by} until {word.expires}"
+        return Requirement("override_attested", disk["name"], "attested", said, "", "", word.expires)
+    return Requirement.failed(findings.OVERRIDE, disk["name"], "no attestation", claims=" or ".join(claims))
 
 
 _NOT_LASTING = {"ephemeral": "goes when the machine is stopped or moved", "memory": "goes at each boot"}
 
 
 def _lasting(disk: dict[str, Any]) -> Requirement:
-    return Requirement(
-        "disk_lasts",
+    return Requirement.failed(
+        findings.DISK_LASTS,
         disk["name"],
-        "unmet",
         f"a disk of kind {disk['kind']}",
-        f"what lies on {disk['name']} {_NOT_LASTING[disk['kind']]}",
-        "move the data to a disk that stays",
+        disk=disk["name"],
+        when=_NOT_LASTING[disk["kind"]],
     )
 
 
-def _write_hole(mount: dict[str, Any], hole: str) -> Requirement:
-    return Requirement(
-        "no_write_hole",
-        mount["target"],
-        "unmet",
-        hole,
-        "a crash between the writes of data and of parity can cost older data when a disk fails later",
-        "add a journal (mdadm --add-journal), over disks without a cache a partial parity log (RAID 5:"
-        " mdadm --grow --consistency-policy=ppl), or mirror instead",
+def _write_hole(mount: dict[str, Any], hole: dict[str, str]) -> Requirement:
+    seen = f"{hole['name']} ({hole['maker']}) is {hole['level']} without a journal or a partial parity log"
+    return Requirement.failed(
+        findings.WRITE_HOLE[hole["maker"]], mount["target"], seen, mount=shlex.quote(mount["target"])
     )
 
 
-#: What a layer is doing -> the requirement that it breaks, why, and what to do.
+#: What a layer is doing -> the requirement that it breaks.
 _BROKEN_BY = {
-    mapper_targets.TRANSIENT: (
-        "layer_lasts",
-        "a snapshot that keeps its exceptions in memory: what was written to it goes with the power",
-        "make the snapshot with a persistent store, or move the data",
-    ),
-    mapper_targets.TAGS_APART: (
-        "tags_whole",
-        "without journal and bitmap a crash between the writes of a block and of its tag makes the block unreadable",
-        "open it with a journal, or a bitmap (integritysetup open --integrity-bitmap-mode)",
-    ),
-    drbd.NO_COPY: (
-        "replica_awaited",
-        "DRBD acknowledges a write before a peer has it: when a peer takes over, acknowledged commits are lost",
-        "set protocol C in the net section of the resource, on each node, and drbdadm adjust it",
-    ),
-    drbd.NO_COPY_LATER: (
-        "replica_awaited",
-        "by its configuration DRBD will acknowledge a write before a peer has it, from the next boot or drbdadm adjust on",
-        "set protocol C in the net section of the resource, on each node",
-    ),
+    mapper_targets.TRANSIENT: findings.SNAPSHOT_IN_MEMORY,
+    mapper_targets.TAGS_APART: findings.TAGS_APART,
+    drbd.NO_COPY: findings.NO_COPY,
+    drbd.NO_COPY_LATER: findings.NO_COPY_LATER,
 }
 
 
@@ -468,7 +469,7 @@ def _of_layer(mount: dict[str, Any], layer: dict[str, Any], words: list[Attestat
         return [Requirement(_PASSES, mount["target"], "attested", seen, "", "", word.expires)]
     broken = [_BROKEN_BY[word] for word in layer["state"].split(", ") if word in _BROKEN_BY]
     seen = f"{layer['label'] or layer['name']} is {layer['detail'] or layer['type']}, {layer['state']}"
-    return [Requirement(name, mount["target"], "unmet", seen, why, remedy) for name, why, remedy in broken]
+    return [Requirement.failed(kind, mount["target"], seen) for kind in broken]
 
 
 def _flush_awaited(
@@ -491,67 +492,40 @@ def _flush_awaited(
         for layer in flush_passthrough.early_ack(mount):
             cached = [name for name in layer.disks if name in lossy]
             if cached:
-                found.append(_hasty(mount, layer.label, cached))
+                seen = f"{layer.label} has a partial parity log, over the caches of {', '.join(cached)}"
+                found.append(Requirement.failed(findings.EARLY_ACKNOWLEDGED, mount["target"], seen))
         for layer, said in drbd.unflushed(mount):
             cached = [name for name in layer.disks if name in lossy]
             if cached:
-                found.append(_never_flushed(mount, layer.label, said, cached))
+                seen = f"{layer.label} is set to {said}, over the caches of {', '.join(cached)}"
+                found.append(Requirement.failed(findings.DRBD_UNFLUSHED, mount["target"], seen))
     return found
 
 
-def _never_flushed(mount: dict[str, Any], label: str, said: str, cached: list[str]) -> Requirement:
-    return Requirement(
-        "flush_awaited",
-        mount["target"],
-        "unmet",
-        f"{label} is set to {said}, over the caches of {', '.join(cached)}",
-        "DRBD is set not to flush what it writes",
-        DRBD_REMEDY,
-    )
-
-
-def _hasty(mount: dict[str, Any], label: str, cached: list[str]) -> Requirement:
-    return Requirement(
-        "flush_awaited",
-        mount["target"],
-        "unmet",
-        f"{label} has a partial parity log, over the caches of {', '.join(cached)}",
-        "the kernel acknowledges a flush of such an array before its disks have done it",
-        "turn those caches off (profile strict), use a journal instead (mdadm --grow"
-        " --consistency-policy=resync, then mdadm --add-journal), or mirror",
-    )
-
-
 def _accepted(accepted: bool) -> Requirement:
-    return Requirement(
-        "data_loss_accepted",
-        attestations.HOST,
-        "met" if accepted else "unmet",
-        f"durable_accept_data_loss is {str(accepted).lower()}",
-        "" if accepted else "this profile loses acknowledged commits at a power cut",
-        "" if accepted else "set durable_accept_data_loss: true, or pin a profile that keeps them",
-    )
+    seen = f"durable_accept_data_loss is {str(accepted).lower()}"
+    if accepted:
+        return Requirement("data_loss_accepted", attestations.HOST, "met", seen, "", "")
+    return Requirement.failed(kinds.LOSS_NOT_ACCEPTED, attestations.HOST, seen)
 
 
 def only_database(mount: dict[str, Any]) -> Requirement:
     """Return what a file system without barriers has to be: one that holds listed databases and no more."""
+    why = why_not_only_databases(mount)
+    seen = f"mounted at {', '.join(mount['targets'])}"
+    if not why:
+        return Requirement("only_database_paths", mount["target"], "met", seen, "", "")
+    return Requirement.failed(findings.ONLY_DATABASES, mount["target"], seen, cause=why)
+
+
+def why_not_only_databases(mount: dict[str, Any]) -> str:
+    """Return why a file system may not be without barriers, '' if it holds listed databases and no more."""
     wrong = [target for target in mount["targets"] if _is_system(target)]
-    state, why = "met", ""
     if wrong:
-        state, why = "unmet", f"{wrong[0]} holds more than databases: without barriers it may not boot"
-    elif mount["fstype"] == "btrfs":
-        state, why = "unmet", "btrfs without barriers is corrupt after a crash"
-    elif not mount["listed"]:
-        state, why = "unmet", f"{mount['target']} is not listed, and may hold more than databases"
-    remedy = "move the data to a file system of its own and list that in durable_mounts"
-    return Requirement(
-        "only_database_paths",
-        mount["target"],
-        state,
-        f"mounted at {', '.join(mount['targets'])}",
-        why,
-        remedy if why else "",
-    )
+        return f"{wrong[0]} holds more than databases: without barriers it may not boot"
+    if mount["fstype"] == "btrfs":
+        return "btrfs without barriers is corrupt after a crash"
+    return "" if mount["listed"] else f"{mount['target']} is not listed, and may hold more than databases"
 
 
 def holds_system(mount: dict[str, Any]) -> bool:

@@ -16,8 +16,8 @@ from ..host.printable import line
 from ..profiles import BadInput, choose
 from ..rows import HANGS, MEND
 from ..undo.installed import WAITS
-from . import engines, promises, ups
-from .assessment import assess, unobserved
+from . import engines, kinds, promises, ups
+from .assessment import assess, noted, unobserved
 from .inputs import Inputs
 
 #: States of the dead man's switch, and what is to be said of each.
@@ -153,7 +153,7 @@ def power_wanted(inputs: Inputs) -> str:
 
 def unreadable(inputs: Inputs, why: str) -> dict[str, Any]:
     """Return the assessment of a host with a variable that Ansible cannot read."""
-    return unobserved(inputs, "blocked", f"the host's variables: {' '.join(why.split())}", kind="input")
+    return unobserved(inputs, kinds.INPUT.found(cause=f"the host's variables: {' '.join(why.split())}"))
 
 
 def assess_answer(inputs: Inputs, now: str, answer: dict[str, Any]) -> dict[str, Any]:
@@ -167,13 +167,14 @@ def assess_answer(inputs: Inputs, now: str, answer: dict[str, Any]) -> dict[str,
         said = " ".join(str(answer.get("msg", "")).split())
         hangs = said.endswith(f"; {HANGS}")
         said = said.removesuffix(f"; {HANGS}")
-        return unobserved(inputs, "unreachable", f"unreachable: {said}", HANGS if hangs else _UNREACHABLE)
+        cure = HANGS if hangs else _UNREACHABLE
+        return unobserved(inputs, kinds.UNREACHABLE.found(cause=said, cure=cure))
     storage = facts_of(answer, "durable_storage")
     if storage is None:
         why, fix = explained(_failure_of(answer, "durable_storage") or answer)
         # A message of ours ends with what to do.
         fix = fix or ("" if why.endswith("run again") else MEND)
-        return unobserved(inputs, "unknown", f"no facts: {why or 'none collected'}", fix)
+        return unobserved(inputs, kinds.NO_FACTS.found(cause=why or "none collected", cure=fix))
     power = _or_nothing(answer, "durable_power", ups.nothing_known, storage)
     return assess(
         inputs,
@@ -235,11 +236,12 @@ def conclude(
     before = assessments[0]
     switch, said, is_error = _switch(looks, {} if looked_only else applied)
     errors += [said] if is_error else []
-    slow = [f"{why}; this step is about speed alone" for why in applied.get("slow", ())]
+    # The page has few lines for notes.
+    first = noted([kinds.ROLLBACK_TIMER.found(cause=said)] if said and not is_error else [])
+    slow = noted(kinds.STEP_FAILED.found(cause=why) for why in applied.get("slow", ()))
     return {
         **assessments[-1],
-        # The page has few lines for notes.
-        "warnings": [*([said] if said and not is_error else []), *assessments[-1]["warnings"], *slow],
+        **{name: [*first[name], *assessments[-1][name], *slow[name]] for name in ("warnings", "notes")},
         "was": before["verdict"],
         **{name: before[name] for name in ("plan", "changes", "files", "exposed")},
         "looked_only": looked_only,

@@ -11,34 +11,29 @@ from typing import Any, NamedTuple
 from ..attestations import Attestation
 from ..engines.placement import place
 from ..host.observation import UNKNOWN
-from ..rows import MEND, MOVE, Reason, Setting, Unknown, at_risk
-from ..storage import drbd, flush_passthrough, mount_settings
+from ..rows import MEND, MOVE, Kind, Reason, Setting
+from ..storage import drbd, findings, flush_passthrough, mount_settings
 from ..storage.raid_controllers import volume
 from . import guard, requirements
 from .case import Case
 
-_BARRIERS = "take the option that puts them off away, and mount it anew"
-
 
 class Risk(NamedTuple):
-    """A way in which acknowledged commits can vanish now: the name of its kind, why, the `target` and `setting`
-    of the row that corrects it, and what to do if no row states it."""
+    """A way in which acknowledged commits can vanish now, and the `target` and `setting` of the row that corrects it."""
 
-    kind: str
-    why: str
+    reason: Reason
     target: str
     setting: str
-    remedy: str
 
     def told(self, rows: Iterable[Setting]) -> Reason:
-        """Return it with what to do."""
-        said = (row.remedy for row in rows if (row.target, row.setting) == (self.target, self.setting))
-        return at_risk(self.kind, self.why, next(filter(None, said), self.remedy), self.target)
+        """Return it with what to do: as the row states, if one does."""
+        fixes = (row.remedy for row in rows if (row.target, row.setting) == (self.target, self.setting))
+        return self.reason._replace(fix=next(filter(None, fixes), self.reason.fix))
 
 
 def leaves(
     storage: dict[str, Any], mounts: list[dict[str, Any]]
-) -> tuple[list[dict[str, Any]], list[Unknown]]:
+) -> tuple[list[dict[str, Any]], list[Reason]]:
     """Return the disks below the mounts, and the reasons for stacks that are not understood."""
     by_name = {disk["name"]: disk for disk in storage["disks"]}
     names: dict[str, None] = {}
@@ -46,17 +41,30 @@ def leaves(
     for mount in mounts:
         if mount["disks"] == UNKNOWN:
             reasons.append(
-                Unknown(f"{mount['target']}: {mount['evidence']['disks']['reason']}", _how_to_vouch(mount))
+                findings.STACK.found(
+                    mount["target"],
+                    fix=_how_to_vouch(mount),
+                    mount=mount["target"],
+                    cause=str(mount["evidence"]["disks"]["reason"]),
+                )
             )
         elif not mount["disks"] or not mount["disks_seen"]:
-            reasons.append(Unknown(f"{mount['target']}: nothing is known of the disks below it"))
+            reasons.append(_no_disks(mount["target"], "the disks below it"))
         # Also where a layer between is not understood: what is safer stays safer.
         for name in mount["disks_seen"]:
             if name in by_name:
                 names[name] = None
             else:
-                reasons.append(Unknown(f"{mount['target']}: nothing is known of its disk {name}"))
+                reasons.append(_no_disks(mount["target"], f"its disk {name}"))
     return [by_name[name] for name in names], reasons
+
+
+def _no_disks(mount: str, what: str) -> Reason:
+    return findings.NO_DISKS.found(mount, mount=mount, what=what)
+
+
+def _risk(kind: Kind, target: str, row: str, **values: str) -> Risk:
+    return Risk(kind.found(target, **values), target, row)
 
 
 def _how_to_vouch(mount: dict[str, Any]) -> str:
@@ -78,13 +86,12 @@ def of(
     `held`: mount points whose barriers the guard has off, and puts back in time.
     """
     found = [
-        Risk(
-            "barrier_off",
-            f"commits on {mount['target']} can vanish: it is mounted without barriers, and nothing is known of its"
-            " disks",
+        _risk(
+            findings.BARRIER_OFF,
             mount["target"],
             "barrier",
-            _BARRIERS,
+            disk="disks that are unknown",
+            mount=mount["target"],
         )
         for mount in mounts
         if mount["barrier"] == "off" and mount["disks"] == UNKNOWN
@@ -101,65 +108,37 @@ def of(
     early_ack = _labels(layer for mount in mounts for layer in flush_passthrough.early_ack(mount))
     for disk in disks:
         cache = disk["write_cache"]
-        lost = f"commits since the last flush on {disk['name']} can vanish"
-        target = disk["id"] or disk["name"]
+        name, target = disk["name"], disk["id"] or disk["name"]
         # Written while its cache was on: to switch that off makes nothing stable.
         is_pending = disk["flush"] == "owed" and cache["device"] != "none"
         if is_pending and not requirements.is_protected(disk, words):
-            found.append(
-                Risk(
-                    "flush_pending",
-                    f"{lost}: a run ended before it flushed that disk",
-                    target,
-                    "flush",
-                    "run harden-db",
-                )
-            )
+            found.append(_risk(findings.FLUSH_PENDING, target, "flush", disk=name))
         if requirements.outlives_power(disk, words):
             continue
         wrong = requirements.fault_of_volume(disk)
         if wrong and volume.is_exposed(disk["raid"]):
-            why = f"commits on {disk['name']} can vanish: {wrong.why}"
-            found.append(Risk("raid_cache", why, target, "write_cache", f"{wrong.remedy} {disk['place']}"))
+            cure = f"{wrong.remedy} {disk['place']}"
+            found.append(
+                _risk(findings.RAID_CACHE, target, "write_cache", disk=name, cause=wrong.why, cure=cure)
+            )
         if cache["kernel"] == "write through" and cache["device"] == "enabled":
-            why = f"{lost}: its kernel cache mode is write through, so the kernel never flushes it"
-            found.append(Risk("write_through", why, target, "kernel_cache_mode", "run harden-db"))
+            found.append(_risk(findings.WRITE_THROUGH, target, "kernel_cache_mode", disk=name))
         found += [
-            Risk(
-                "barrier_off", f"{lost}: {mounted} is mounted without barriers", mounted, "barrier", _BARRIERS
-            )
-            for mounted in bare.get(disk["name"], ())
+            _risk(findings.BARRIER_OFF, mounted, "barrier", disk=name, mount=mounted)
+            for mounted in bare.get(name, ())
         ]
         found += [
-            Risk(
-                "flush_blocked",
-                f"{lost}: {layer} passes no flush on",
-                layer,
-                "layer_cache_mode",
-                "reboot, so that it is made anew",
-            )
-            for layer in flush_blocked_by.get(disk["name"], ())
+            _risk(findings.FLUSH_BLOCKED, layer, "layer_cache_mode", disk=name, layer=layer)
+            for layer in flush_blocked_by.get(name, ())
         ]
         found += [
-            Risk(
-                "drbd",
-                f"{lost}: {layer.label} (DRBD) is set to {said}",
-                layer.label,
-                "flush",
-                requirements.DRBD_REMEDY,
-            )
+            _risk(findings.DRBD, layer.label, "flush", disk=name, layer=layer.label, setting=said)
             for layer, said in unflushed
-            if disk["name"] in layer.disks
+            if name in layer.disks
         ]
         found += [
-            Risk(
-                "partial_parity_log",
-                f"commits can be acknowledged before {disk['name']} has flushed them: {layer} has a partial parity log",
-                layer,
-                "consistency_policy",
-                "mdadm --grow --consistency-policy=resync, or turn the disks' caches off",
-            )
-            for layer in early_ack.get(disk["name"], ())
+            _risk(findings.PARTIAL_PARITY_LOG, layer, "consistency_policy", disk=name, layer=layer)
+            for layer in early_ack.get(name, ())
         ]
     return found
 
@@ -169,8 +148,7 @@ def of_memory(case: Case, is_promised: Callable[[dict[str, Any]], bool]) -> Iter
     for instance, where in case.placed:
         if where.in_memory and instance["state"] != "stopped" and is_promised(instance):
             label = f"{instance['engine']} {instance['name']}"
-            why = f"all commits of {label} vanish at a power cut or a reboot: {', '.join(where.in_memory)}, which is in memory"
-            yield at_risk("data_in_memory", why, "move the data to a file system on a disk", label)
+            yield findings.DATA_IN_MEMORY.found(label, engine=label, place=", ".join(where.in_memory))
 
 
 def lies_on_loss(case: Case, instance: dict[str, Any], held: frozenset[str]) -> bool:

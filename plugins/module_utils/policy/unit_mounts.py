@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..engines import findings
 from ..engines.placement import holder, place
 from ..engines.unit_mounts import SETTING
 from ..host.observation import UNKNOWN
-from ..rows import Setting
+from ..rows import Reason, Setting
 from ..storage.mount_units import unit_name
 
 LAYER = "unit_mounts"
@@ -35,16 +36,14 @@ def rows(instances: list[dict[str, Any]], storage: dict[str, Any]) -> list[Setti
     return [_row(unit, optional, held[unit]) for unit, optional in needed.items()]
 
 
-def not_checked(instances: list[dict[str, Any]], storage: dict[str, Any]) -> Iterator[str]:
+def not_checked(instances: list[dict[str, Any]], storage: dict[str, Any]) -> Iterator[Reason]:
     """Yield the servers on such mounts that something else than their unit starts."""
     for instance in instances:
         optional = _optional(instance, storage)
         if optional and not _is_by_unit(instance):
-            yield (
-                f"{instance['engine']} {instance['name']}: it keeps files on {', '.join(optional)}, which the boot goes on"
-                f" without, and no unit of systemd's starts it (managed by {instance['managed_by']}): see that what"
-                " does waits for that mount"
-            )
+            label = f"{instance['engine']} {instance['name']}"
+            mounts, manager = ", ".join(optional), str(instance["managed_by"])
+            yield findings.NO_UNIT.found(label, engine=label, mounts=mounts, manager=manager)
 
 
 def _is_by_unit(instance: dict[str, Any]) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 from .. import attestations
 from ..attestations import HOST, Attestation
 from ..host.observation import UNKNOWN
+from ..ups import findings
 from ..ups.conditions import NAMES
 from . import budgets
 from .requirements import Requirement, of_disk
@@ -19,22 +20,6 @@ from .requirements import Requirement, of_disk
 CONDITIONS = NAMES
 #: What a UPS says while the power is away: the guard knows what to do then, and does it by itself.
 _AWAY = ("OL", "OB", "LB", "CHRG", "DISCHRG")
-#: Claim -> what it says, for the host on which nobody has said it, and what to do.
-_WORDS = {
-    "ups_rehearsed": (
-        "nobody vouches that the UPS brings this host down cleanly before its battery is empty",
-        "rehearse it with durable.dbhost.test_shutdown, which writes the attestation ups_rehearsed",
-    ),
-    "plug_pulled": (
-        "nobody vouches that this host kept its commits when its plug was pulled",
-        "pull it with durable.dbhost.pull_the_plug, which writes the attestation plug_pulled",
-    ),
-    "virtual_host_power": (
-        "a guest sees neither the power of the machine below, nor whether its flushes are honoured",
-        "ask whoever runs the hypervisor whether the same UPS feeds it and it honours flushes, then attest"
-        " virtual_host_power",
-    ),
-}
 
 
 def nothing_known(now: str, why: str) -> dict[str, Any]:
@@ -102,7 +87,7 @@ def _of_facts(power: dict[str, Any] | None, words: list[Attestation]) -> Iterato
     if power is None or not power["conditions"]:
         observed = (power or {}).get("evidence", {}).get("observation", {})
         why = observed.get("reason") or "nobody asked for the UPS"
-        yield Requirement("power_known", HOST, "unmet", "no power facts", why, "see to it, then run again")
+        yield Requirement.failed(findings.POWER_UNKNOWN, HOST, "no power facts", cause=why)
         return
     told = {condition["name"] for condition in power["conditions"]}
     for condition in power["conditions"]:
@@ -110,8 +95,8 @@ def _of_facts(power: dict[str, Any] | None, words: list[Attestation]) -> Iterato
         yield _guarded(need, power) if (need.name, condition["state"]) == ("status_online", "unmet") else need
     for name in CONDITIONS:
         if name not in told:
-            why = "the power facts say nothing of it"
-            yield Requirement(name, HOST, "unmet", "not told", why, "collect the facts with this release")
+            why, cure = "the power facts say nothing of it", "collect the facts with this release"
+            yield Requirement.failed(findings.CONDITIONS[name], HOST, "not told", cause=why, cure=cure)
 
 
 def _condition(condition: dict[str, Any], words: list[Attestation]) -> Requirement:
@@ -123,9 +108,12 @@ def _condition(condition: dict[str, Any], words: list[Attestation]) -> Requireme
     )
     if word:
         return Requirement(name, target, "attested", word.sentence, "", "", word.expires)
-    why = condition["why"] if state == "unmet" else f"not known: {condition['evidence']}"
-    remedy = condition["remedy"] or "see to it, then run again"
-    return Requirement(name, target, "unmet", condition["evidence"], why, remedy)
+    seen = condition["evidence"]
+    cure = condition["remedy"] or "see to it, then run again"
+    if state != "unmet":
+        kind = findings.CONDITION_UNKNOWN
+        return Requirement.failed(kind, target, seen, name=name, cause=seen, cure=cure)
+    return Requirement.failed(findings.CONDITIONS[name], target, seen, cause=condition["why"], cure=cure)
 
 
 def _guarded(need: Requirement, power: dict[str, Any]) -> Requirement:
@@ -145,5 +133,4 @@ def _word(claim: str, words: list[Attestation]) -> Requirement:
     word = attestations.find(words, (claim,), None)
     if word:
         return Requirement(claim, HOST, "attested", word.sentence, "", "", word.expires)
-    why, remedy = _WORDS[claim]
-    return Requirement(claim, HOST, "unmet", "no attestation", why, remedy)
+    return Requirement.failed(findings.NOT_ATTESTED[claim], HOST, "no attestation")

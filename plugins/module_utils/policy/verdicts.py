@@ -12,8 +12,8 @@ from ..catalog import LAYERS, is_engine
 from ..host.observation import UNKNOWN
 from ..rows import Reason, Setting
 from ..storage import mount_settings
-from . import guard, plan
-from .findings import Findings
+from . import guard, kinds, plan
+from .found import Findings
 from .requirements import Requirement
 
 #: Verdicts of a host, worst first; the last three stand beside the order.
@@ -57,7 +57,7 @@ def told(found: Findings) -> list[Reason]:
         *found.risks,
         *_missing(found.needed, "unmet", "blocked"),
         *(_withheld(row, found) for row in rows if found.withholds(row)),
-        *(Reason("unknown", UNKNOWN, each.why, each.remedy) for each in found.unknowns),
+        *found.unknowns,
         *(reason(row, _verdict_of(row)) for row in rows if row.verdict != guard.TIGHTENED),
     ]
     if found.promises:
@@ -78,48 +78,40 @@ def reasons(found: Findings) -> list[Reason]:
     return [*told(found), *by_design]
 
 
-def slow(rows: Iterable[Setting]) -> list[str]:
+def slow(rows: Iterable[Setting]) -> list[Reason]:
     """Return the settings of class performance that differ: they are listed, and decide no verdict."""
-    return [reason(row).text() for row in rows if row.klass != "safety" and row.verdict != "ok"]
+    return [reason(row, "note") for row in rows if row.klass != "safety" and row.verdict != "ok"]
 
 
-def reason(row: Setting, verdict: str = "") -> Reason:
-    """Return what is not right with a setting, and what to do; `verdict`: what it makes of the host, '' for nothing."""
+def reason(row: Setting, verdict: str) -> Reason:
+    """Return what is not right with a setting, and what to do; `verdict`: what it makes of the host, `note` for nothing."""
     target = plan.named(row.layer, row.target)
     why = f"{target} {row.setting} {row.verdict}: {row.why}"
-    return Reason(f"setting.{row.layer}.{row.setting}", verdict, why, row.remedy, (row.target,))
+    values = (("persisted", row.persisted), ("running", row.running), ("wanted", row.wanted_running))
+    return Reason(f"setting.{row.layer}.{row.setting}", verdict, why, row.remedy, (row.target,), values)
 
 
 def _withheld(row: Setting, found: Findings) -> Reason:
-    awaited, fix = _awaited(found)
-    target = plan.named(row.layer, row.target)
-    why = f"{target} {row.setting}: {row.wanted_running} is withheld until {awaited}"
-    return Reason(f"withheld.{row.setting}", "blocked", why, fix, (row.target,))
-
-
-def _awaited(found: Findings) -> tuple[str, str]:
-    """Return what a change that loosens waits for, and what to do."""
+    values = {"setting": f"{plan.named(row.layer, row.target)} {row.setting}", "wanted": row.wanted_running}
     if found.left_out:
-        return f"{', '.join(found.left_out)} has made its part safer: durable_layers leaves it out", ""
+        return kinds.WITHHELD_LAYER.found(row.target, layers=", ".join(found.left_out), **values)
     if found.lasting:
-        return f"{', '.join(found.lasting)} is known to keep commits", "see to its settings first"
-    return "the requirements are met", "see to those that are not, and run again"
+        return kinds.WITHHELD_ENGINE.found(row.target, engines=", ".join(found.lasting), **values)
+    return kinds.WITHHELD_REQUIREMENT.found(row.target, **values)
 
 
 def _missing(needed: list[Requirement], state: str, verdict: str) -> list[Reason]:
     """Return one reason for all conditions of a state that say the same, however many targets they have."""
-    targets: dict[tuple[str, str, str], list[str]] = {}
+    targets: dict[tuple[str, str, str, str], list[str]] = {}
     for need in needed:
         if need.why and need.state == state:
-            targets.setdefault((need.name, need.why, need.remedy), []).append(need.target)
-    names: dict[tuple[tuple[str, ...], str, str], list[str]] = {}
-    for (name, why, remedy), where in targets.items():
-        names.setdefault((tuple(where), why, remedy), []).append(name)
+            targets.setdefault((need.id, need.name, need.why, need.remedy), []).append(need.target)
+    names: dict[tuple[str, tuple[str, ...], str, str], list[str]] = {}
+    for (kind, name, why, remedy), where in targets.items():
+        names.setdefault((kind, tuple(where), why, remedy), []).append(name)
     return [
-        Reason(
-            f"requirement.{who[0]}", verdict, f"{', '.join(who)} ({', '.join(where)}): {why}", remedy, where
-        )
-        for (where, why, remedy), who in names.items()
+        Reason(kind, verdict, f"{', '.join(who)} ({', '.join(where)}): {why}", remedy, where)
+        for (kind, where, why, remedy), who in names.items()
     ]
 
 

@@ -65,7 +65,7 @@ class Stack(NamedTuple):
     layers: tuple[Layer, ...]
     disks: tuple[str, ...]
     missing: tuple[str, ...] = ()
-    write_hole: tuple[str, ...] = ()
+    write_hole: tuple[dict[str, str], ...] = ()
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ class Holder(NamedTuple):
 
 class _Finding(NamedTuple):
     layer: Layer
-    write_hole: str | None = None
+    write_hole: dict[str, str] | None = None
 
 
 class Blocks:
@@ -294,7 +294,7 @@ class Blocks:
         state = ", ".join(_each_once(segment.state for segment in found))
         if kind == "multipath":
             state = self._without_path(uuid, segments)
-        holes = [_hole(name, segment.detail) for segment in found if segment.write_hole]
+        holes = [_hole("dm", name, segment.detail) for segment in found if segment.write_hole]
         return _Finding(Layer(name, kind, detail, state, below), holes[0] if holes else None)
 
     def _without_path(self, uuid: str, segments: list[tuple[str, str]]) -> str:
@@ -317,7 +317,7 @@ class Blocks:
         words.append(f"degraded by {degraded}" if degraded not in ("", "0") else "")
         if policy == "journal" and not self._text(f"{path}/md/journal_mode"):
             policy = "journal failed"  # the policy's own file goes on to say journal
-        hole = _hole(name, level) if PARITY.match(level) and policy not in _CLOSED else None
+        hole = _hole("md", name, level) if PARITY.match(level) and policy not in _CLOSED else None
         state = ", ".join(word for word in words if word and word != UNKNOWN)
         return _Finding(Layer(name, "md", level, state, below), hole)
 
@@ -382,5 +382,5 @@ def _not_understood(name: str, kind: str, below: tuple[str, ...], why: str = "")
     return _Finding(Layer(name, UNKNOWN, kind, "", below, reason=reason))
 
 
-def _hole(name: str, level: str) -> str:
-    return f"{name} is {level} without a journal or a partial parity log"
+def _hole(maker: str, name: str, level: str) -> dict[str, str]:
+    return {"maker": maker, "name": name, "level": level}

@@ -112,7 +112,7 @@ class FileSystems:
             reasons.append(f"whether {mount.target} has its journal elsewhere could not be read: {why}")
         return numbers, beside, reasons
 
-    def write_hole(self, mount: Mount) -> list[str]:
+    def write_hole(self, mount: Mount) -> list[dict[str, str]]:
         """Return the parts of a file system's own RAID that have the write hole."""
         if mount.fstype != "btrfs":
             return []
@@ -123,7 +123,7 @@ class FileSystems:
             for level in ("raid5", "raid6")
             if filesystem and self.host.exists(f"{filesystem}/allocation/{chunk}/{level}")
         ]
-        return [f"{mount.target} keeps its {chunk} as btrfs {level}" for chunk, level in kinds]
+        return [{"maker": "btrfs", "name": chunk, "level": level} for chunk, level in kinds]
 
     def _journal(self, mount: Mount) -> str:
         """Return the kernel name of the device that an external journal is on: only the thread that

@@ -20,6 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy import (
     assessment,
     chosen_layers,
     inputs,
+    kinds,
     plan,
     verdicts,
 )
@@ -89,7 +90,7 @@ def test_the_verdicts_are_listed_worst_first_with_those_that_fail() -> None:
 def test_the_file_has_the_keys_that_are_listed() -> None:
     rows = table("docs/report.md", "key | type | meaning")
     of_run = {"host", "was", "looked_only", "error", "time", "collection", "since", "switch"}
-    empty = assessment.unobserved(inputs.Inputs(), "unknown", "")
+    empty = assessment.unobserved(inputs.Inputs(), kinds.NOT_MERGED.found(cause=""))
     assert {row[0] for row in rows} == {*empty, *of_run} - {"steps"}
 
 

@@ -39,9 +39,15 @@ def observe(host, found, place):
     return Observed(Observation("1.0", "toyd"), settings, directories=("/data",), writes=(CONFIG,))
 """
 RULES = """
+from ...rows import Kind
 from ..rules import EARLY, Judge, rule
 
-JUDGE = Judge({"toy": {"sync": rule("always", EARLY, loses=True)}}, warnings=lambda subject: [f"{subject.label}: a toy"])
+TOY = Kind("note.toy.seen", "note", "{engine}: a toy")
+JUDGE = Judge(
+    {"toy": {"sync": rule("always", EARLY, loses=True)}},
+    warnings=lambda subject: [TOY.found(subject.label, engine=subject.label)],
+    kinds=(TOY,),
+)
 """
 ASK = """
 import json, sys

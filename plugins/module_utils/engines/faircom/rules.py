@@ -15,7 +15,7 @@ from functools import partial
 
 from ...host.observation import UNKNOWN
 from ...profiles import KEEP, SHORT
-from ...rows import Unknown
+from ...rows import MEND, Kind, Reason
 from ..placement import place
 from ..rules import EARLY, Build, Judge, Rule, Rules, Subject, rule
 
@@ -64,6 +64,38 @@ _SINCE = Build(
     opened="with LOG_WRITETHRU its logs have to be open with O_SYNC",
     look="see grep -H flags /proc/PID/fdinfo/*",
 )
+NOT_SYNCHRONOUS = Kind(
+    "risk.faircom.not_synchronous",
+    "at_risk",
+    "commits of {engine} can vanish: LOG_WRITETHRU is on, and {cause}, without O_SYNC",
+    f"take the option out, or update to {_FIRST} or later, and restart it",
+)
+NO_EFFECT = Kind(
+    "risk.faircom.no_effect",
+    "at_risk",
+    "commits of {engine} can vanish: {setting} is {value}, which version {version} asks of Linux in a way that does nothing",
+    f"update to {_FIRST} or later",
+)
+LOGS_UNKNOWN = Kind(
+    "unknown.faircom.logs",
+    "unknown",
+    "{engine}: where its transaction logs lie is not known: {cause}",
+    MEND,
+)
+LONG_DELAY = Kind(
+    "note.faircom.commit_delay",
+    "note",
+    f"{{engine}}: COMMIT_DELAY: seen {{value}}; wanted -1 to {_LONG_DELAY} (ms): a longer one keeps every commit waiting, and"
+    " loses none",
+)
+IN_FILE = Kind("note.faircom.configuration", "note", "{engine}: {source}: {cause}")
+ON_XFS = Kind(
+    "note.faircom.xfs",
+    "note",
+    "{engine}: {mount} is XFS over a disk with a cache, where an O_SYNC write can, rarely, be acknowledged some milliseconds"
+    " before it is on the disk",
+    "ext4, or profile strict, does not have that",
+)
 #: A profile whose promise rests on these has caches that lose what was not flushed yet.
 _AWAITS_FLUSH = ("flush", "ups")
 
@@ -111,7 +143,7 @@ def _may_rotate(subject: Subject) -> bool:
     return not names or any(kinds.get(name) != "no" for name in names)
 
 
-def _defects(subject: Subject) -> Iterator[tuple[str, str]]:
+def _defects(subject: Subject) -> Iterator[Reason]:
     """Yield the ways in which it loses acknowledged commits now, whatever is set.
 
     With LOG_WRITETHRU a commit is not flushed: it rests on O_SYNC, and so on the flags with which logs really are open.
@@ -119,20 +151,13 @@ def _defects(subject: Subject) -> Iterator[tuple[str, str]]:
     instance, label = subject.instance, subject.label
     seen = instance["evidence"].get("write_through", {})
     if _relies_on_flags(subject) and seen.get("value") == "no":
-        yield (
-            f"commits of {label} can vanish: LOG_WRITETHRU is on, and {seen['reason']}, without O_SYNC",
-            f"take the option out, or update to {_FIRST} or later, and restart it",
-        )
+        yield NOT_SYNCHRONOUS.found(label, engine=label, cause=str(seen["reason"]))
     if writes_through(instance["version"]) != "no":
         return
     for name in _ASKS_FOR_SYNC:
         word = subject.running(name)
         if word == "on":
-            yield (
-                f"commits of {label} can vanish: {name} is {word}, which version {instance['version']} asks of Linux in"
-                " a way that does nothing",
-                f"update to {_FIRST} or later",
-            )
+            yield NO_EFFECT.found(label, engine=label, setting=name, value=word, version=instance["version"])
 
 
 def _relies_on_flags(subject: Subject) -> bool:
@@ -140,35 +165,32 @@ def _relies_on_flags(subject: Subject) -> bool:
     return subject.running("LOG_WRITETHRU") == "on"
 
 
-def _unknowns(subject: Subject) -> Iterator[Unknown]:
+def _unknowns(subject: Subject) -> Iterator[Reason]:
     """Yield what is not understood of an instance, and what to do."""
     yield from _SINCE.unknowns(
         subject, writes_through(subject.instance["version"]), _relies_on_flags(subject)
     )
     logs = subject.instance["evidence"].get("log_directories")
     if subject.profile.promises_durability and logs and logs["value"] == UNKNOWN:
-        yield Unknown(f"{subject.label}: where its transaction logs lie is not known: {logs['reason']}")
+        yield LOGS_UNKNOWN.found(subject.label, engine=subject.label, cause=logs["reason"])
 
 
-def _warnings(subject: Subject) -> Iterator[str]:
+def _warnings(subject: Subject) -> Iterator[Reason]:
     """Yield what its configuration file should not say, what slows commits down and is kept, and XFS below it."""
     instance, label, profile = subject.instance, subject.label, subject.profile
     delay = instance["settings"].get("COMMIT_DELAY", {}) if profile.commit_delay == KEEP else {}
     for word in dict.fromkeys((delay.get("running"), delay.get("persisted"))):
         if word not in (None, UNKNOWN, "stopped") and not _is_short(word):
-            yield (
-                f"{label}: COMMIT_DELAY: seen {word}; wanted -1 to {_LONG_DELAY} (ms): a longer one keeps every"
-                " commit waiting, and loses none"
-            )
+            yield LONG_DELAY.found(label, engine=label, value=word)
     for name in ("INDEX_WRITETHRU", "line_ends"):
         found = instance["evidence"].get(name)
         if found:
-            yield f"{label}: {found['source']}: {found['reason']}"
+            yield IN_FILE.found(label, engine=label, source=found["source"], cause=found["reason"])
     if profile.rests_on in _AWAITS_FLUSH:
         yield from _on_xfs(subject)
 
 
-def _on_xfs(subject: Subject) -> Iterator[str]:
+def _on_xfs(subject: Subject) -> Iterator[Reason]:
     """Yield the XFS file systems, over a cache, that its files are on.
 
     It writes its log with O_SYNC, which notes the file's times in the file system's log; and XFS can return from that
@@ -179,10 +201,7 @@ def _on_xfs(subject: Subject) -> Iterator[str]:
     }
     for mount in place(subject.instance, subject.storage).mounts:
         if mount["fstype"] == "xfs" and with_cache.intersection(mount["disks"]):
-            yield (
-                f"{subject.label}: {mount['target']} is XFS over a disk with a cache, where an O_SYNC write can, rarely, be"
-                " acknowledged some milliseconds before it is on the disk; ext4, or profile strict, does not have that"
-            )
+            yield ON_XFS.found(subject.label, engine=subject.label, mount=mount["target"])
 
 
 def _is_short(word: str) -> bool:
@@ -196,5 +215,6 @@ JUDGE = Judge(
     defects=_defects,
     unknowns=_unknowns,
     warnings=_warnings,
+    kinds=(NOT_SYNCHRONOUS, NO_EFFECT, LOGS_UNKNOWN, LONG_DELAY, IN_FILE, ON_XFS),
     lies_anywhere=True,
 )

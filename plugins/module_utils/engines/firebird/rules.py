@@ -11,7 +11,7 @@ from typing import Any
 
 from ...host.observation import UNKNOWN
 from ...host.printable import command
-from ...rows import MEND, Setting, Unknown
+from ...rows import MEND, Kind, Reason, Setting
 from ..rules import OWNERS, Judge, Rules, Subject, judge, rule, why_of
 
 _HOW_TO_FIND = "name its databases' paths in durable_databases"
@@ -92,15 +92,21 @@ def _flushes(instance: dict[str, Any]) -> str:
     return f", at most until a commit after {writes} writes or {seconds} seconds (-1: never)"
 
 
-def _unknowns(subject: Subject) -> Iterator[Unknown]:
+NO_DATABASES = Kind(
+    "unknown.firebird.databases", "unknown", "{engine}: none of its databases was found", _HOW_TO_FIND
+)
+
+
+def _unknowns(subject: Subject) -> Iterator[Reason]:
     if not subject.instance["databases"]:
-        yield Unknown(f"{subject.label}: none of its databases was found", _HOW_TO_FIND)
+        yield NO_DATABASES.found(subject.label, engine=subject.label)
 
 
 JUDGE = Judge(
     full={"firebird": _FULL},
     rows=_rows,
     unknowns=_unknowns,
+    kinds=(NO_DATABASES,),
     lies_anywhere=True,
     how_to_find=_HOW_TO_FIND,
 )

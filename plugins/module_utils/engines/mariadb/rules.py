@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...host.observation import UNKNOWN
-from ...rows import Unknown
+from ...rows import Kind, Reason
 from ..rules import EARLY, Judge, Rules, Subject, relaxed, rule
 
 _FLUSH_LOG = (
@@ -54,16 +54,22 @@ def of_flavour(flavour: str | None) -> Rules:
     return FULL["mysql" if flavour == "mysql" else "mariadb"]
 
 
-def _unknowns(subject: Subject) -> Iterator[Unknown]:
+FLAVOUR = Kind(
+    "unknown.mariadb.flavour",
+    "unknown",
+    "{engine}: whether it is MariaDB or MySQL is not known, and their settings differ",
+    "start it once, then run again",
+)
+
+
+def _unknowns(subject: Subject) -> Iterator[Reason]:
     if subject.instance.get("flavour") == UNKNOWN:
-        yield Unknown(
-            f"{subject.label}: whether it is MariaDB or MySQL is not known, and their settings differ",
-            "start it once, then run again",
-        )
+        yield FLAVOUR.found(subject.label, engine=subject.label)
 
 
 JUDGE = Judge(
     full=FULL,
     relaxed={kind: relaxed(rules, _RELAXED, _WEAKER) for kind, rules in FULL.items()},
     unknowns=_unknowns,
+    kinds=(FLAVOUR,),
 )

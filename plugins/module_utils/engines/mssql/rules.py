@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...host.observation import UNKNOWN
-from ...rows import Unknown
+from ...rows import MEND, Kind, Reason
 from ...storage import platforms
 from ..placement import place
 from ..rules import Build, Honoured, Judge, Rule, Rules, Subject
@@ -32,6 +32,38 @@ _SINCE = Build(
     opened="with alternatewritethrough 0 its files have to be open with O_DSYNC",
     look="set alternatewritethrough 1 and traceflag3979 off",
 )
+NEVER_FLUSHES = Kind(
+    "risk.mssql.never_flushes",
+    "at_risk",
+    "commits of {engine} can vanish: version {version} flushes nothing that it writes",
+    f"update it to {_FIRST} or later",
+)
+NOT_SYNCHRONOUS = Kind(
+    "risk.mssql.not_synchronous",
+    "at_risk",
+    "commits of {engine} can vanish: with alternatewritethrough 0 its files are to be open with O_DSYNC, and {cause}",
+    "set alternatewritethrough 1 and traceflag3979 off, and restart it",
+)
+NOTHING_FLUSHES = Kind(
+    "risk.mssql.nothing_flushes", "at_risk", "commits of {engine} can vanish: {seen}", MEND
+)
+RACE = Kind(
+    "note.mssql.race",
+    "note",
+    "{engine}: {seen} a race with alternatewritethrough=1",
+    "update 2022 to CU18 (16.0.4185.3) or later",
+)
+BOTH_FLAGS = Kind(
+    "note.mssql.both_flags",
+    "note",
+    "{engine}: trace flags 3979 and 3982 contradict each other: only one of them can be meant",
+)
+SLIP = Kind(
+    "note.mssql.misspelt",
+    "note",
+    "{engine}: {cause}; it counts nowhere: correct it, or take it out",
+)
+DELAYED = Kind("note.mssql.delayed_durability", "note", "{engine}: DELAYED_DURABILITY is not known: {cause}")
 _FUA = {"traceflag3979": "on", "traceflag3982": "off", "writethrough": "1", "alternatewritethrough": "0"}
 _FLAGS = ("traceflag3979", "traceflag3982")
 _FLUSH = {"traceflag3979": "off", "writethrough": "1", "alternatewritethrough": "1"}
@@ -128,24 +160,17 @@ def against_fua(instance: dict[str, Any], storage: dict[str, Any], honoured: Hon
     return found
 
 
-def _defects(subject: Subject) -> Iterator[tuple[str, str]]:
+def _defects(subject: Subject) -> Iterator[Reason]:
     """Yield the ways in which it loses acknowledged commits now, whatever is set.
 
     Where a write is to be through to the disk by O_DSYNC alone, and a file is open without it, nothing flushes it.
     """
     instance, label = subject.instance, subject.label
     if _flushes(instance["version"]) == "no":
-        yield (
-            f"commits of {label} can vanish: version {instance['version']} flushes nothing that it writes",
-            f"update it to {_FIRST} or later",
-        )
+        yield NEVER_FLUSHES.found(label, engine=label, version=instance["version"])
     seen = instance["evidence"].get("write_through", {})
     if _relies_on_flags(subject) and seen.get("value") == "no":
-        yield (
-            f"commits of {label} can vanish: with alternatewritethrough 0 its files are to be open with O_DSYNC, and"
-            f" {seen['reason']}",
-            "set alternatewritethrough 1 and traceflag3979 off, and restart it",
-        )
+        yield NOT_SYNCHRONOUS.found(label, engine=label, cause=str(seen["reason"]))
 
 
 def _relies_on_flags(subject: Subject) -> bool:
@@ -153,7 +178,7 @@ def _relies_on_flags(subject: Subject) -> bool:
     return [subject.running(name) for name in _LOSES + _DSYNC_ALONE] == ["1", "0"]
 
 
-def _risks(subject: Subject) -> Iterator[str]:
+def _risks(subject: Subject) -> Iterator[Reason]:
     """Yield the ways in which its settings lose acknowledged commits now.
 
     Trace flag 3979 takes the flushes away. Without write-through nothing is left: that trusts every
@@ -162,14 +187,17 @@ def _risks(subject: Subject) -> Iterator[str]:
     label, runs = subject.label, {name: subject.running(name) for name in _FUA}
     through = runs["writethrough"]
     if through == "0" and runs["traceflag3979"] == "on":
-        yield f"commits of {label} can vanish: trace flag 3979 with writethrough 0: nothing flushes what it writes"
+        seen = "trace flag 3979 with writethrough 0: nothing flushes what it writes"
     elif through == "0":
-        yield f"commits of {label} can vanish: writethrough is 0"
+        seen = "writethrough is 0"
     elif through not in ("1", "stopped", UNKNOWN) and runs["traceflag3979"] == "on":
-        yield f"commits of {label} can vanish: trace flag 3979 with writethrough {through}"
+        seen = f"trace flag 3979 with writethrough {through}"
+    else:
+        return
+    yield NOTHING_FLUSHES.found(label, engine=label, seen=seen)
 
 
-def _unknowns(subject: Subject) -> Iterator[Unknown]:
+def _unknowns(subject: Subject) -> Iterator[Reason]:
     """Yield what of its version and open files speaks against any promise, and what to do."""
     yield from _SINCE.unknowns(subject, _flushes(subject.instance["version"]), _relies_on_flags(subject))
 
@@ -182,7 +210,7 @@ def _flushes(version: str) -> str:
     return "yes" if numbers >= _KNOWS_FUA else "no"
 
 
-def _warnings(subject: Subject) -> Iterator[str]:
+def _warnings(subject: Subject) -> Iterator[Reason]:
     """Yield what is known of its version and settings and should be known by its owner."""
     instance, label = subject.instance, subject.label
     version = parse_version(instance["version"])
@@ -190,17 +218,15 @@ def _warnings(subject: Subject) -> Iterator[str]:
     alternate, *flags = [{row.get("running"), row.get("persisted")} for row in words]
     if (version is None or _RACES[0] <= version < _RACES[1]) and "1" in alternate:
         has = f"version {instance['version']} has" if version else "its version is not known, and 2022 has"
-        yield (
-            f"{label}: {has} a race with alternatewritethrough=1; update 2022 to CU18 (16.0.4185.3) or later"
-        )
+        yield RACE.found(label, engine=label, seen=has)
     if all("on" in seen for seen in flags):
-        yield f"{label}: trace flags 3979 and 3982 contradict each other: only one of them can be meant"
+        yield BOTH_FLAGS.found(label, engine=label)
     slips = instance["evidence"].get("slips")
     if slips:
-        yield f"{label}: {slips['reason']}; it counts nowhere: correct it, or take it out"
+        yield SLIP.found(label, engine=label, cause=slips["reason"])
     asked = instance["evidence"].get("delayed_durability")
     if asked:
-        yield f"{label}: DELAYED_DURABILITY is not known: {asked['reason']}"
+        yield DELAYED.found(label, engine=label, cause=asked["reason"])
 
 
 def parse_version(text: str) -> tuple[int, ...] | None:
@@ -216,6 +242,7 @@ JUDGE = Judge(
     risks=_risks,
     unknowns=_unknowns,
     warnings=_warnings,
+    kinds=(NEVER_FLUSHES, NOT_SYNCHRONOUS, NOTHING_FLUSHES, RACE, BOTH_FLAGS, SLIP, DELAYED),
     loses=_LOSES,
     lies_anywhere=True,
 )

@@ -400,7 +400,7 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
         "write_hole",
         sysfs("md0", "md/level", "raid5\n"),
         [],
-        ["md0 is raid5 without a journal or a partial parity log"],
+        [{"maker": "md", "name": "md0", "level": "raid5"}],
     ),
     ("mounts", FAIRCOM, "readahead.running", layer("dm-0", readahead="512"), "128", "512"),
     (

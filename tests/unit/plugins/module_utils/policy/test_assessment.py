@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess, unobserved
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.verdicts import VERDICTS
+from ansible_collections.durable.dbhost.plugins.module_utils.rows import Reason
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import flush
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
@@ -222,7 +223,7 @@ def test_without_barriers_over_disks_that_are_not_known_it_is_at_risk() -> None:
     mount["evidence"]["disks"].update(value="unknown", reason="a layer that is not understood")
     found = assess(inputs("strict", mounts=PG), storage, NOW)
     assert found["verdict"] == "at_risk"
-    assert "mounted without barriers, and nothing is known of its disks" in found["why"][0]
+    assert "on disks that are unknown can vanish: /srv/pgdata is mounted without barriers" in found["why"][0]
 
 
 def test_what_waits_for_the_next_mount_is_pending() -> None:
@@ -617,7 +618,7 @@ def test_a_file_system_over_no_disk_at_all_is_unknown(field: str) -> None:
 
 @pytest.mark.parametrize("verdict", ["unreachable", "unknown"])
 def test_a_host_without_facts_is_not_lost(verdict: str) -> None:
-    found = unobserved(inputs(), verdict, "no route")
+    found = unobserved(inputs(), Reason("host.unreachable", verdict, "no route"))
     assert (found["verdict"], found["why"], found["plan"]) == (verdict, ["no route"], NO_PLAN)
     assert set(found) == set(look(SmallHost()))
 

@@ -22,7 +22,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import 
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import worst_first
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_answer
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.verdicts import VERDICTS
-from ansible_collections.durable.dbhost.plugins.module_utils.rows import HANGS, MEND, NO_ANSWER
+from ansible_collections.durable.dbhost.plugins.module_utils.rows import HANGS, MEND, NO_ANSWER, Reason
 
 from ..fakes.fleet import KINDS, report, reports
 from ..fakes.runs import NOW, inputs
@@ -39,11 +39,13 @@ def simple(host: str, verdict: str, *why: str, **given: Any) -> dict[str, Any]:
 def of_reasons(host: str, verdict: str, *reasons: tuple[str, str], **given: Any) -> dict[str, Any]:
     """Return a report of which nothing is known but these reasons, each with what to do."""
     found = [
-        {"id": "unknown", "verdict": verdict, "reason": reason, "fix": fix, "targets": []}
+        {"id": "unknown", "verdict": verdict, "reason": reason, "fix": fix, "targets": [], "values": {}}
         for reason, fix in reasons
     ]
     why = ["; ".join(filter(None, each)) for each in reasons]
-    return report(host, {**unobserved(inputs(), verdict, ""), "why": why, "reasons": found}, **given)
+    return report(
+        host, {**unobserved(inputs(), Reason("unknown", verdict, "")), "why": why, "reasons": found}, **given
+    )
 
 
 @pytest.mark.every_python_alike

@@ -458,7 +458,7 @@ def test_parity_without_a_journal_or_partial_parity_log_has_the_write_hole(
 ) -> None:
     """md RAID 4, 5 and 6 can lose older data when a crash parts data from parity."""
     stack = walk(over(md("md9", level, ("sdc1", "sdd1", "sde"), "9:9", **words)), "9:9")
-    hole = f"md9 is {level} without a journal or a partial parity log"
+    hole = {"maker": "md", "name": "md9", "level": level}
     assert stack.write_hole == (() if closed else (hole,))
     assert stack.reasons == ()
 
@@ -476,8 +476,9 @@ def test_parity_without_a_journal_or_partial_parity_log_has_the_write_hole(
 )
 def test_device_mapper_raid_has_it_as_well(arguments: str, detail: str, closed: bool) -> None:
     stack = walk(over(dm("dm-9", "LVM", ("sdc1", "sdd1"), NUMBER, f"raid {arguments}")), NUMBER)
-    assert types(stack)[0][2] == detail
-    assert bool(stack.write_hole) is not closed
+    (name, _type, found) = types(stack)[0]
+    assert found == detail
+    assert stack.write_hole == (() if closed else ({"maker": "dm", "name": name, "level": detail},))
 
 
 @pytest.mark.fact(16)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..rows import Reason, Setting, Unknown
+from ..rows import Reason, Setting
 from . import guard
 from .requirements import Requirement
 
@@ -27,8 +27,8 @@ class Findings(NamedTuple):
     rows: tuple[Setting, ...]
     needed: list[Requirement]
     risks: list[Reason]
-    unknowns: list[Unknown]
-    warnings: tuple[str, ...]
+    unknowns: list[Reason]
+    warnings: tuple[Reason, ...]
     exposed: tuple[str, ...]
     withheld: frozenset[str]
     lasting: tuple[str, ...] = ()

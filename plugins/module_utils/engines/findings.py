@@ -1,0 +1,105 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The catalogue of findings about any engine; those of one engine alone are in its rules.py, as its settings are. Data."""
+
+from __future__ import annotations
+
+from ..rows import MEND, Kind
+
+PRELOAD = Kind(
+    "risk.preload",
+    "at_risk",
+    "commits of {engine} can vanish: {library} is loaded into it, and makes fsync do nothing",
+    "take it out of LD_PRELOAD and /etc/ld.so.preload, and restart it",
+)
+SETTING = Kind(
+    "risk.engine_setting", "at_risk", "commits of {engine} can vanish: {setting} is {value} ({target})", MEND
+)
+
+UNATTRIBUTED = Kind(
+    "unknown.process",
+    "unknown",
+    "{process} may be a database server, and belongs to none that is understood: {cause}",
+    MEND,
+)
+OBSERVATION = Kind("unknown.engine", "unknown", "{engine}: {cause}", MEND)
+NO_SETTINGS = Kind("unknown.engine_settings", "unknown", "{engine}: nothing is known of its settings", MEND)
+STATE = Kind("unknown.engine_state", "unknown", "{engine}: whether it runs is not known", "see {command}")
+#: Field of an instance -> the finding where it is unknown.
+FIELDS = {
+    field: Kind(f"unknown.{field}", "unknown", f"{{engine}}: {what} is not known: {{cause}}", MEND)
+    for field, what in {
+        "directories": "where it keeps its files",
+        "files": "which files it has open",
+        "namespace": "in which mount namespace it runs",
+        "preloads": "whether a library takes its flushes away",
+    }.items()
+}
+OLD_BUILD = Kind(
+    "unknown.old_build",
+    "unknown",
+    "{engine}: seen version {version}, wanted {first} or later: {before}",
+    "update it, then run again",
+)
+BUILD = Kind(
+    "unknown.build",
+    "unknown",
+    "{engine}: its version is not known ({cause}), wanted {first} or later: {before}",
+    "{see}",
+)
+OPEN_FLAGS = Kind(
+    "unknown.open_flags",
+    "unknown",
+    "{engine}: {opened}, and whether they are is not known: {cause}",
+    "{look}",
+)
+PLACE = Kind("unknown.place", "unknown", "{engine}: where it keeps its files is not known", "{cure}")
+PLACE_UNREAD = Kind("unknown.place_unread", "unknown", "{engine}: {cause}", MEND)
+NOT_MANAGED = Kind(
+    "unknown.not_managed",
+    "unknown",
+    "{engine} keeps files on {mount} ({example}), which is not managed",
+    "list it in durable_mounts",
+)
+NOT_FOUND = Kind(
+    "unknown.not_found",
+    "unknown",
+    "durable_databases names {name}, and none was found: nothing is known of how it commits",
+    "start or install it where it can be found, or take the entry out",
+)
+NOT_THERE = Kind(
+    "unknown.not_there",
+    "unknown",
+    "durable_databases names {name} on {paths}, and no {engine} that was found has anything there: nothing is known of how it"
+    " commits",
+    "start it where it can be found, or correct the paths; list what holds no server in durable_mounts",
+)
+
+NOT_ASKED = Kind(
+    "note.engines_not_asked",
+    "note",
+    "nobody looked for database engines: how they commit is not part of this verdict",
+)
+NO_UNIT = Kind(
+    "note.no_unit",
+    "note",
+    "{engine}: it keeps files on {mounts}, which the boot goes on without, and no unit of systemd's starts it (managed by"
+    " {manager}): see that what does waits for that mount",
+)
+
+KINDS = (
+    *(
+        PRELOAD,
+        SETTING,
+        UNATTRIBUTED,
+        OBSERVATION,
+        NO_SETTINGS,
+        STATE,
+        *FIELDS.values(),
+        OLD_BUILD,
+        BUILD,
+        OPEN_FLAGS,
+    ),
+    *(PLACE, PLACE_UNREAD, NOT_MANAGED, NOT_FOUND, NOT_THERE, NOT_ASKED, NO_UNIT),
+)

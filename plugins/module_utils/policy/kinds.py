@@ -1,0 +1,91 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The catalogue of findings about a host as a whole, and all findings together. Data."""
+
+from __future__ import annotations
+
+from ..rows import Kind
+
+ATTESTATION_EXPIRED = Kind(
+    "requirement.attestation_in_force",
+    "blocked",
+    "{where}: {claim} by {author} expired on {date}: it counts as none",
+    "look whether it still holds, then renew it, or take it out",
+)
+LOSS_NOT_ACCEPTED = Kind(
+    "requirement.data_loss_accepted",
+    "blocked",
+    "this profile loses acknowledged commits at a power cut",
+    "set durable_accept_data_loss: true, or pin a profile that keeps them",
+)
+
+WITHHELD_LAYER = Kind(
+    "withheld.layer",
+    "blocked",
+    "{setting}: {wanted} is withheld until {layers} has made its part safer: durable_layers leaves it out",
+)
+WITHHELD_ENGINE = Kind(
+    "withheld.engine",
+    "blocked",
+    "{setting}: {wanted} is withheld until {engines} is known to keep commits",
+    "see to its settings first",
+)
+WITHHELD_REQUIREMENT = Kind(
+    "withheld.requirement",
+    "blocked",
+    "{setting}: {wanted} is withheld until the requirements are met",
+    "see to those that are not, and run again",
+)
+
+INPUT = Kind("host.input", "blocked", "{cause}")
+FACTS = Kind("host.facts", "unknown", "{cause}")
+NO_FACTS = Kind("host.no_facts", "unknown", "no facts: {cause}", "{cure}")
+NOT_MERGED = Kind("host.no_report", "unknown", "{cause}")
+UNREACHABLE = Kind("host.unreachable", "unreachable", "unreachable: {cause}", "{cure}")
+UNPINNED = Kind(
+    "host.unpinned",
+    "not_managed",
+    "no durable_profile is pinned: nothing is changed",
+    "pin one in the inventory's group_vars",
+)
+UNRATED = Kind(
+    "host.unrated",
+    "not_managed",
+    "nothing to rate: no file system on a block device is mounted for writing",
+)
+LEASED = Kind(
+    "host.leased",
+    "not_managed",
+    "a guard may take barriers away here",
+    "durable.dbhost.release_db takes its lease back",
+)
+LASTING = Kind("risk.lasting", "at_risk", "{engine} still loses commits")
+NO_DATABASE = Kind(
+    "host.no_database",
+    "not_applicable",
+    "no database engine was found, and no managed mount: list them in durable_mounts, or the databases' paths in"
+    " durable_databases",
+)
+
+CONTAINER = Kind(
+    "note.container",
+    "note",
+    "this is a container ({kind}): its disks, mounts and next boot are its host's; run on that host, which finds the engines in"
+    " it",
+)
+UNMATCHED_ATTESTATION = Kind(
+    "note.attestation_unmatched",
+    "note",
+    "an attestation of {claim} by {author} is about {target}, and no disk here has that id, nor a layer that is not understood:"
+    " it counts for nothing; wanted {expected}",
+)
+ROLLBACK_TIMER = Kind("note.rollback_timer", "note", "{cause}")
+STEP_FAILED = Kind("note.performance_step", "note", "{cause}; this step is about speed alone")
+LISTED = Kind("note.not_judged", "note", "{what}")
+
+KINDS = (
+    *(ATTESTATION_EXPIRED, LOSS_NOT_ACCEPTED, WITHHELD_LAYER, WITHHELD_ENGINE, WITHHELD_REQUIREMENT),
+    *(INPUT, FACTS, NO_FACTS, NOT_MERGED, UNREACHABLE, UNPINNED, UNRATED, LEASED, LASTING, NO_DATABASE),
+    *(CONTAINER, UNMATCHED_ATTESTATION, ROLLBACK_TIMER, STEP_FAILED, LISTED),
+)

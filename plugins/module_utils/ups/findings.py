@@ -1,0 +1,58 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The catalogue of findings about UPS, monitor and guard. Data: the policy decides which of them a host has."""
+
+from __future__ import annotations
+
+from ..rows import Kind
+from .conditions import NAMES
+
+GUARD_FAILED = Kind(
+    "risk.guard_failed",
+    "at_risk",
+    "commits can vanish: the guard could not put all barriers back and flush: {cause}",
+    "see journalctl -u durable-dbhost-guard",
+)
+
+#: Condition of the power facts -> its finding.
+CONDITIONS = {name: Kind(f"requirement.{name}", "blocked", "{cause}", "{cure}") for name in NAMES}
+#: One whose state is unknown.
+CONDITION_UNKNOWN = Kind("requirement.power_condition_unknown", "blocked", "not known: {cause}", "{cure}")
+POWER_UNKNOWN = Kind("requirement.power_known", "blocked", "{cause}", "see to it, then run again")
+#: Claim -> its finding, on a host for which it is not attested.
+NOT_ATTESTED = {
+    "ups_rehearsed": Kind(
+        "requirement.ups_rehearsed",
+        "blocked",
+        "nobody vouches that the UPS brings this host down cleanly before its battery is empty",
+        "rehearse it with durable.dbhost.test_shutdown, which writes the attestation ups_rehearsed",
+    ),
+    "plug_pulled": Kind(
+        "requirement.plug_pulled",
+        "blocked",
+        "nobody vouches that this host kept its commits when its plug was pulled",
+        "pull it with durable.dbhost.pull_the_plug, which writes the attestation plug_pulled",
+    ),
+    "virtual_host_power": Kind(
+        "requirement.virtual_host_power",
+        "blocked",
+        "a guest sees neither the power of the machine below, nor whether its flushes are honoured",
+        "ask whoever runs the hypervisor whether the same UPS feeds it and it honours flushes, then attest virtual_host_power",
+    ),
+}
+
+NOTHING_FREE = Kind(
+    "note.no_barriers_to_take",
+    "note",
+    "no managed mount may lose its barriers: profile flush does the same without a UPS",
+)
+
+KINDS = (
+    GUARD_FAILED,
+    *CONDITIONS.values(),
+    CONDITION_UNKNOWN,
+    POWER_UNKNOWN,
+    *NOT_ATTESTED.values(),
+    NOTHING_FREE,
+)
