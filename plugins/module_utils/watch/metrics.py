@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from ..host.printable import line
 from ..policy.verdicts import VERDICTS
 
 _PREFIX = "durable_dbhost"
@@ -20,6 +21,7 @@ HELP = {
     "verdict": "1 for the host's verdict, 0 for each other one.",
     "failing": "Whether the verdict is one that fails.",
     "reasons": "Reasons for the verdict.",
+    "reasons_by_id": "Reasons by host, id and verdict.",
     "settings": "Settings by layer, class and verdict.",
     "attestation_expires_timestamp_seconds": "The end of the last day on which an attestation holds.",
 }
@@ -47,11 +49,11 @@ def _families(report: dict[str, Any], failing: bool) -> Iterator[tuple[str, _Row
     )
     yield "failing", [({}, int(failing))]
     yield "reasons", [({}, len(report["why"]))]
-    settings = Counter((row["layer"], row["class"], row["verdict"]) for row in report["settings"])
-    yield (
-        "settings",
-        [(dict(zip(("layer", "class", "verdict"), key)), number) for key, number in sorted(settings.items())],
-    )
+    # Unlike the assessment, the host's name has not passed through `printable`.
+    host = line(report["host"])
+    reasons = [{**each, "host": host} for each in report["reasons"]]
+    yield "reasons_by_id", _counted(("host", "id", "verdict"), reasons)
+    yield "settings", _counted(("layer", "class", "verdict"), report["settings"])
     yield (
         "attestation_expires_timestamp_seconds",
         [
@@ -59,6 +61,12 @@ def _families(report: dict[str, Any], failing: bool) -> Iterator[tuple[str, _Row
             for word in report["attestations"]
         ],
     )
+
+
+def _counted(names: tuple[str, ...], rows: list[dict[str, Any]]) -> _Rows:
+    """Return the number of rows for each combination of values of the fields `names`, which are the labels."""
+    counts = Counter(tuple(row[name] for name in names) for row in rows)
+    return [(dict(zip(names, key)), number) for key, number in sorted(counts.items())]
 
 
 def _seconds(text: str, form: str) -> int:

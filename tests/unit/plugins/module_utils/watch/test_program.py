@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -118,6 +119,30 @@ def test_numbers_name_the_verdict_and_when_words_end() -> None:
             f"# HELP durable_dbhost_{name} {text}\n# TYPE durable_dbhost_{name} gauge\n"
             in host.files[f"/metrics/{orders.METRICS}"]
         )
+
+
+def test_reasons_are_counted_by_id_and_verdict() -> None:
+    host = watching(given("strict"), "/metrics")
+    host.mounts["/srv/pgdata"].barrier = "off"
+    program.look(host, 'd"b\n\udcff1', NOW)
+    report = json.loads(host.files[our_paths.WATCH_REPORT])
+    once = Counter((each["id"], each["verdict"]) for each in report["reasons"])
+    assert by_id(host) == once
+    assert once[("risk.barrier_off", "at_risk")] == 1 and len(once) > 2
+    twice = metrics.render({**report, "reasons": report["reasons"] * 2}, True)
+    host.files[f"/metrics/{orders.METRICS}"] = twice
+    assert by_id(host) == once + once
+
+
+def by_id(host: SmallHost) -> dict[tuple[str, str], int]:
+    """Return {(id, verdict): number of reasons}."""
+    found = {}
+    for name, value in numbers(host).items():
+        if name.startswith("durable_dbhost_reasons_by_id{"):
+            labels = re.fullmatch(r'.*\{host="(.+)",id="([a-z_.]+)",verdict="([a-z_]+)"\}', name)
+            assert labels and labels[1] == r"d\"b\\n\\xff1"
+            found[(labels[2], labels[3])] = value
+    return found
 
 
 def test_a_label_ends_where_it_should() -> None:
