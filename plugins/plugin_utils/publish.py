@@ -14,7 +14,7 @@ from urllib.parse import quote
 from ..module_utils.policy.history import with_history
 from ..module_utils.policy.page import render
 from ..module_utils.policy.report import details
-from . import html, junit
+from . import html, junit, sarif
 from .output import keep, kept, measured, refused, remove, rename, show
 from .variables import REPORT_DIR, Unreadable, Variables
 
@@ -96,6 +96,7 @@ def _write(
         "html": ("report.html", lambda: html.render(reports, missing, notes)),
         "text": ("report.txt", lambda: details(reports)),
         "junit": ("report.xml", lambda: junit.render(reports)),
+        "sarif": ("report.sarif", lambda: sarif.render(reports)),
     }
     for report in reports if "json" in formats else ():
         text = json.dumps(report, indent=2, sort_keys=True, default=str)

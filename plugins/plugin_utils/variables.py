@@ -20,8 +20,8 @@ from .output import refused
 
 #: Where reports are written, from where the command was started.
 REPORT_DIR = "durable-report"
-#: What is written there: one file a host, and of all hosts text, a page for browsers, and tests as JUnit has them.
-FORMATS = ("json", "text", "html", "junit")
+#: What is written there: one file a host, and of all hosts text, a page for browsers, JUnit and SARIF.
+FORMATS = ("json", "text", "html", "junit", "sarif")
 REPORT_FORMATS = FORMATS[:3]
 _COLLECTION = Path(__file__).parents[2]
 _SHIPPED = _COLLECTION / "playbooks/vars/profiles.yml"

@@ -28,7 +28,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import 
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements import Requirement
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import Setting
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import boot_faults, platforms
-from ansible_collections.durable.dbhost.plugins.plugin_utils import variables
+from ansible_collections.durable.dbhost.plugins.plugin_utils import sarif, variables
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fleet import captured
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -149,6 +149,21 @@ def test_the_defaults_of_variables_are_those_of_the_code() -> None:
         assert rows[f"durable_{name}"] == "{}"
     assert (rows["durable_ignore"], rows["durable_allow"]) == ("[]", "[]")
     assert rows["durable_accept_data_loss"] == str(said.accept_data_loss).lower()
+
+
+def test_the_formats_of_a_report_are_those_of_the_code() -> None:
+    text = (ROOT / "docs/variables.md").read_text(encoding="utf-8")
+    section = text[text.index("\n## durable_report_formats\n") :]
+    said = section[section.index(", of `") : section.index(" Without `json`")]
+    assert re.findall(r"`(\w+)`", said) == list(variables.FORMATS)
+    assert f"[{', '.join(variables.FORMATS)}]" in section
+
+
+def test_the_levels_of_sarif_are_those_of_the_code() -> None:
+    rows = table("docs/report.md", "verdict of the reason | `level`")
+    assert rows.pop() == ["any other", "note"]
+    assert {verdict: level for named, level in rows for verdict in words(named)} == sarif.LEVELS
+    assert set(sarif.LEVELS) <= set(verdicts.VERDICTS)
 
 
 def test_the_claims_and_their_lives_are_those_of_the_policy() -> None:

@@ -44,7 +44,7 @@ def run(*directories: Path | str, out: Any = "", **args: Any) -> dict[str, Any]:
     found = plugin.run(
         task_vars={
             "durable_report_dir": str(out),
-            "durable_report_formats": ["json", "text", "html", "junit"],
+            "durable_report_formats": ["json", "text", "html", "junit", "sarif"],
         }
     )
     assert isinstance(found, dict)
@@ -60,7 +60,7 @@ def test_the_page_and_its_files_are_of_all_and_no_file_is_of_one_host(
     assert found["failure"] == "1 of 2 hosts fail (the page says why)"
     assert found["page"][0] == "2 hosts: 1 drifted, 1 attested"
     assert "1 of 2 hosts fails (1 drifted): exit code 2" in found["page"]
-    assert sorted(os.listdir(tmp_path / "out")) == ["report.html", "report.txt", "report.xml"]
+    assert sorted(os.listdir(tmp_path / "out")) == ["report.html", "report.sarif", "report.txt", "report.xml"]
     assert "looked at" in (tmp_path / "out/report.html").read_text()
 
 

@@ -66,7 +66,8 @@ def test_files_of_no_known_form_are_refused_before_a_host_is_asked(
     monkeypatch: pytest.MonkeyPatch, formats: Any
 ) -> None:
     with pytest.raises(
-        AnsibleActionFail, match=r"durable_report_formats: seen .*wanted a list of json, text, html, junit"
+        AnsibleActionFail,
+        match=r"durable_report_formats: seen .*wanted a list of json, text, html, junit, sarif",
     ):
         run(monkeypatch, {"a": {}}, {}, durable_report_formats=formats)
-    assert run(monkeypatch, {"a": {}}, {}, durable_report_formats=["junit"])["changed"] is False
+    assert run(monkeypatch, {"a": {}}, {}, durable_report_formats=["junit", "sarif"])["changed"] is False

@@ -155,6 +155,7 @@ def test_nothing_is_shown_where_programs_read(
         (["json"], ["a.json"]),
         (["html", "text"], ["report.html", "report.txt"]),
         (["junit"], ["report.xml"]),
+        (["sarif"], ["report.sarif"]),
         ([], None),
     ],
 )

@@ -17,7 +17,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy import ups
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.history import with_history
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import render
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import details
-from ansible_collections.durable.dbhost.plugins.plugin_utils import html, junit
+from ansible_collections.durable.dbhost.plugins.plugin_utils import html, junit, sarif
 from ansible_collections.durable.dbhost.plugins.plugin_utils.json_schema import misfits
 from ansible_collections.durable.dbhost.plugins.plugin_utils.merge import schema
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fleet import captured, reports
@@ -84,6 +84,7 @@ def test_it_reads_the_schema_as_the_reference_does_and_all_that_fits_can_be_show
             assert render([report])
             assert details([report])
             assert junit.render([report])
+            assert sarif.render([report])
             assert html.render([report])
     assert min(count.values()) > 100
 
