@@ -153,5 +153,5 @@ def expect_soon(where: str, what: str, expires: str, days: int, today: str) -> N
     latest = datetime.date.fromisoformat(today) + datetime.timedelta(days=days)
     if end > latest:
         raise BadInput(
-            f"{where}: {what} may last {days} days at the most: seen {expires}, wanted {latest} or sooner"
+            f"{where}: {what} may last {days} days at the most: seen {expires}; wanted {latest} or sooner"
         )

@@ -143,6 +143,11 @@ assessment:
           description: The observed values that RV(assessment.reasons[].reason) and RV(assessment.reasons[].fix) contain, by name.
           type: dict
           returned: always
+    accepted:
+      description: The findings that an entry of C(durable_accept) accepts, each with its author and last day.
+      type: list
+      elements: dict
+      returned: always
     notes:
       description: The warnings by their parts, as RV(assessment.reasons); the verdict is V(note).
       type: list

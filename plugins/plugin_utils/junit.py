@@ -15,7 +15,7 @@ from ..module_utils.policy.report import worst_first
 
 
 def render(reports: Iterable[dict[str, Any]]) -> str:
-    """Return the XML. A case fails as its host or setting does; what is not known is an error, what is slow passes."""
+    """Return the XML. A case fails as its host or setting does; what is unknown is an error, what is slow or accepted passes."""
     root = Element("testsuites", name="durable.dbhost")
     for report in printable(worst_first(reports)):
         suite = SubElement(root, "testsuite", name=report["host"], timestamp=report["time"].rstrip("Z"))
@@ -38,12 +38,14 @@ def render(reports: Iterable[dict[str, Any]]) -> str:
                 kind,
                 "; ".join(filter(None, (each["reason"], each["fix"]))),
             )
+        accepted = {(each["finding"], each["target"]) for each in report["accepted"]}
         for row in report["settings"]:
+            is_accepted = (f"setting.{row['layer']}.{row['setting']}", row["target"]) in accepted
             _case(
                 suite,
                 row["layer"],
                 f"{row['target']} {row['setting']}",
-                _kind(row),
+                None if is_accepted else _kind(row),
                 f"{row['why']}; {row['remedy']}",
             )
         cases = list(suite)

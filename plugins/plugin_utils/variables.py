@@ -67,6 +67,7 @@ class Variables:
             databases=self.get("durable_databases"),
             mount_profiles=self.get("durable_mount_profiles", {}),
             ignore=self.get("durable_ignore", []),
+            accept=self.get("durable_accept", []),
             allow=self.get("durable_allow", []),
             layers=self.get("durable_layers"),
             accept_data_loss=self.get("durable_accept_data_loss", False),

@@ -88,6 +88,9 @@ NO_UNIT = Kind(
     " {manager}): see that what does waits for that mount",
 )
 
+#: The row about libraries that make fsync do nothing.
+PRELOADS = "preloads"
+
 KINDS = (
     *(
         PRELOAD,

@@ -116,8 +116,8 @@ class Judge(NamedTuple):
     is accepted (as `full` where left out). `rules` makes of these the rules of one instance. `rows`: in place of a row for each
     rule, rows of its databases. `defects`: ways in which a running one loses commits that no setting corrects; `risks`: those of
     several settings together, which `loses` names. `unknowns`: what is not understood; `warnings`: what is right and should be
-    known. `kinds`: the catalogue of all that these find. `lies_anywhere`: databases may lie outside of every configured
-    directory; `how_to_find`: what to do where none is known.
+    known. `kinds`: the catalogue of all that these find; `settings`: those of its rows that `full` does not name.
+    `lies_anywhere`: databases may lie outside of every configured directory; `how_to_find`: what to do where none is known.
     """
 
     full: dict[str, Rules]
@@ -129,6 +129,7 @@ class Judge(NamedTuple):
     unknowns: Finds = _nothing
     warnings: Finds = _nothing
     kinds: tuple[Kind, ...] = ()
+    settings: tuple[str, ...] = ()
     loses: tuple[str, ...] = ()
     lies_anywhere: bool = False
     how_to_find: str = MEND

@@ -42,6 +42,7 @@ from . import (
     ups,
     ups_inputs,
     verdicts,
+    waivers,
 )
 from .case import NO_ENGINES, Case
 from .found import Findings
@@ -94,10 +95,17 @@ def _at_risk(
     What is refused is left out, the least first: a profile changes no risk, and without mounts those of the engines count.
     """
     given = inputs._replace(profile=None, own={}, overrides=None, layers=None)
-    for without in ({}, {"ups": None}, _NO_MOUNTS, {"ignore": None}, {"attestations": None}):
+    for without in (
+        {},
+        {"accept": None},
+        {"ups": None},
+        _NO_MOUNTS,
+        {"ignore": None},
+        {"attestations": None},
+    ):
         given = given._replace(**without)
         try:
-            told, _exposed = _now(_case(given, storage, found_engines, power, today), "correct the input")
+            told, _found = _now(_case(given, storage, found_engines, power, today), "correct the input")
         except BadInput:
             continue
         return [each for each in told if each.verdict == "at_risk"]
@@ -129,7 +137,7 @@ def _assess(
     if inputs.rate or inputs.profile is None:
         ratings = rate(case)
     if inputs.profile is None:
-        told, exposed = _now(case)
+        told, now = _now(case)
         reasons = [*told, kinds.UNPINNED.found()]
         if not ratings:
             reasons.append(kinds.UNRATED.found())
@@ -138,11 +146,12 @@ def _assess(
         beside = {
             "ratings": ratings,
             "recommendation": _recommended(case, ratings),
-            "exposed": exposed,
+            "exposed": list(now.exposed) if now else [],
+            "accepted": _accepted(now),
             "power": ups.section(power),
             "stack": stack.of(case.mounts, storage),
             "attestations": said,
-            **noted([*notes.unmatched(case), *notes.not_judged(case)]),
+            **noted([*_of_waivers(case, now), *notes.unmatched(case), *notes.not_judged(case)]),
         }
         return {**_empty(inputs, told[0].verdict if told else "not_managed", reasons), **listed, **beside}
     profile, pinned = choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
@@ -199,6 +208,7 @@ def _case(
         ignoring,
         chosen_layers.read(inputs.layers),
         tuple(lost),
+        waivers.read(inputs.accept, inputs.accept_data_loss is True, today),
     )
 
 
@@ -243,15 +253,15 @@ def rate(case: Case) -> dict[str, Any]:
     return ratings
 
 
-def _now(case: Case, first: str = "pin a profile") -> tuple[list[Reason], list[str]]:
-    """Return what is at risk or unknown now on a host without a pinned profile, worst first, and what was exposed by it.
+def _now(case: Case, first: str = "pin a profile") -> tuple[list[Reason], Findings | None]:
+    """Return what is at risk or unknown now on a host without a pinned profile, worst first, and all that was found.
     `first`: what to do before a run.
 
     It is what any profile that promises durability finds. A host without a database has nothing to lose.
     """
     is_empty = not case.mounts and not case.lost
     if is_empty and not any(case.engines[kind] for kind in ("engines", "unattributed")):
-        return [], []
+        return [], None
     promising = next(iter(_promising(case.inputs)), None)
     if promising is None:
         raise BadInput("no profile promises durability")
@@ -262,7 +272,7 @@ def _now(case: Case, first: str = "pin a profile") -> tuple[list[Reason], list[s
     told = [
         each._replace(fix=f"{first}, then {each.fix}") if each.fix.startswith(_RUN) else each for each in told
     ]
-    return told, list(found.exposed)
+    return told, found
 
 
 def _promising(inputs: Inputs) -> dict[str, Profile]:
@@ -359,6 +369,7 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         found.lasting,
         guarded.lease,
         left_out,
+        case.waivers,
     )
 
 
@@ -502,13 +513,26 @@ def _summary(case: Case, found: Findings) -> dict[str, Any]:
         "plan": steps,
         "changes": plan.changes(steps, found.planned),
         "files": plan.files(steps, found.planned, case.engines["engines"], case.power),
-        **noted(found.warnings),
+        **noted([*_of_waivers(case, found), *found.warnings]),
+        "accepted": _accepted(found),
         "exposed": list(found.exposed),
         "stack": stack.of(case.mounts, case.storage),
         "power": ups.section(case.power),
         "lease": lease,
         "steps": plan.steps(steps, found.planned, case.inputs.allow, lease),
     }
+
+
+def _of_waivers(case: Case, found: Findings | None) -> Iterator[Reason]:
+    """Yield what is accepted of a host, and what of `durable_accept` accepts nothing; `found`: None where nothing is managed."""
+    accepted = verdicts.accepted_by(found) if found else []
+    every = verdicts.every(found) if found else []
+    is_whole = found is not None and case.inputs.profile is not None
+    return waivers.notes(case.waivers, accepted, every, is_whole)
+
+
+def _accepted(found: Findings | None) -> list[dict[str, str]]:
+    return [each.as_dict() for each in verdicts.accepted_by(found)] if found else []
 
 
 def _why(reasons: Iterable[Reason]) -> dict[str, list[Any]]:
@@ -544,6 +568,7 @@ def _empty(inputs: Inputs, verdict: str, reasons: Iterable[Reason]) -> dict[str,
         "ratings": {},
         "recommendation": None,
         **noted(()),
+        "accepted": [],
         "exposed": [],
         "engines": [],
         "ignored": [],

@@ -14,6 +14,7 @@ from ..engines.placement import Placement
 from ..rows import Reason
 from . import counted, promises, ups_inputs
 from .inputs import Inputs
+from .waivers import Waivers
 
 NO_ENGINES: dict[str, Any] = {"time": "", "engines": [], "unattributed": [], "writers": []}
 
@@ -26,7 +27,7 @@ class Case(NamedTuple):
     `engines` is `durable_engines` but for those that are only listed: `standings` has them all, with
     `durable_ignore` in `ignoring`. `temporary`: (mount point, why it is not judged) of those that hold only temporary
     files. `entries`: `durable_mount_profiles` by path; `placed`: where each of `engines` keeps its files. `layers`: those that a
-    run may touch. `lost`: paths of the inventory that are on no mount.
+    run may touch. `lost`: paths of the inventory that are on no mount. `waivers`: `durable_accept`.
     """
 
     inputs: Inputs
@@ -45,3 +46,4 @@ class Case(NamedTuple):
     ignoring: counted.Ignoring = counted.Ignoring()
     layers: frozenset[str] = frozenset()
     lost: tuple[Reason, ...] = ()
+    waivers: Waivers = Waivers()

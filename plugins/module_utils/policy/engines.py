@@ -159,7 +159,7 @@ def _of_next_preloads(instance: dict[str, Any]) -> Iterator[Setting]:
     yield Setting(
         layer=instance["engine"],
         target=instance["name"],
-        setting="preloads",
+        setting=findings.PRELOADS,
         klass="safety",
         wanted_running="none",
         wanted_persisted="none",
@@ -368,7 +368,7 @@ def _is_lasting(subject: Subject, rows: list[Setting], allow: Collection[str]) -
 def _loses(instance: dict[str, Any], row: Setting) -> bool:
     """Tell whether a setting that is wrong may lose commits."""
     rule = _rule_of(instance, row)
-    loses = (*judge_of(instance).loses, "preloads")
+    loses = (*judge_of(instance).loses, findings.PRELOADS)
     return row.klass == "safety" and (rule.loses if rule else row.setting in loses)
 
 

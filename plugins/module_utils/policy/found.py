@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ..rows import Reason, Setting
 from . import guard
 from .requirements import Requirement
+from .waivers import Waivers
 
 
 class Findings(NamedTuple):
@@ -19,7 +20,7 @@ class Findings(NamedTuple):
     `exposed`: the checks for damage that may be there already; `withheld`: names of profiles of which not every
     requirement is met, so that nothing that is held to them may become less strict. `lasting`: the servers that will
     lose commits, or may, whatever this run sets. `lease`: what the guard is to be allowed, None for nothing.
-    `left_out`: layers that `durable_layers` leaves out, and that would make something safer.
+    `left_out`: layers that `durable_layers` leaves out, and that would make something safer. `waivers`: `durable_accept`.
     """
 
     promises: bool
@@ -34,6 +35,7 @@ class Findings(NamedTuple):
     lasting: tuple[str, ...] = ()
     lease: guard.Lease | None = None
     left_out: tuple[str, ...] = ()
+    waivers: Waivers = Waivers()
 
     def withholds(self, row: Setting) -> bool:
         """Tell whether a row's loosening waits for a requirement."""

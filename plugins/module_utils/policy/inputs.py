@@ -37,6 +37,7 @@ class Inputs(NamedTuple):
     databases: Any = None
     mount_profiles: Any = None
     ignore: Any = None
+    accept: Any = None
     allow: Any = ()
     layers: Any = None
     accept_data_loss: Any = False

@@ -82,10 +82,32 @@ UNMATCHED_ATTESTATION = Kind(
 )
 ROLLBACK_TIMER = Kind("note.rollback_timer", "note", "{cause}")
 STEP_FAILED = Kind("note.performance_step", "note", "{cause}; this step is about speed alone")
+ACCEPTED = Kind(
+    "note.accepted", "note", "{finding} of {target} is accepted by {author} until {date}: {reason} ({where})"
+)
+WAIVER_EXPIRED = Kind(
+    "note.waiver_expired",
+    "note",
+    "{where}: the acceptance of {finding} of {target} expired on {date}, so it accepts nothing",
+    "check the finding, then set a later expires, or delete the entry",
+)
+WAIVER_REFUSED = Kind(
+    "note.waiver_refused",
+    "note",
+    "{where}: {finding} of {target} is at_risk now, and such a finding is accepted only with durable_accept_data_loss: true",
+    "correct the finding, or set durable_accept_data_loss: true too",
+)
+WAIVER_UNMATCHED = Kind(
+    "note.waiver_unmatched",
+    "note",
+    "{where}: this host has no finding {finding} of {target}, so the entry accepts nothing",
+    "correct the entry, or delete it",
+)
 LISTED = Kind("note.not_judged", "note", "{what}")
 
 KINDS = (
     *(ATTESTATION_EXPIRED, LOSS_NOT_ACCEPTED, WITHHELD_LAYER, WITHHELD_ENGINE, WITHHELD_REQUIREMENT),
     *(INPUT, FACTS, NO_FACTS, NOT_MERGED, UNREACHABLE, UNPINNED, UNRATED, LEASED, LASTING, NO_DATABASE),
     *(CONTAINER, UNMATCHED_ATTESTATION, ROLLBACK_TIMER, STEP_FAILED, LISTED),
+    *(ACCEPTED, WAIVER_EXPIRED, WAIVER_REFUSED, WAIVER_UNMATCHED),
 )

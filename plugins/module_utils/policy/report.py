@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from ..attestations import HEAD
+from ..attestations import HEAD, HOST
 from ..catalog import LAYERS, is_engine
 from ..host.printable import Lines, lines
 from . import plan
@@ -109,8 +109,8 @@ def _details(report: dict[str, Any]) -> list[str]:
         chosen = [change for change in report["changes"] if change["state"] == state]
         if chosen:
             found += [f"  {heading}:", *(f"  - {change_line(change)}" for change in chosen)]
-    if report["why"]:
-        found += ["  why:", *(f"  - {reason}" for reason in report["why"])]
+    if report["reasons"]:
+        found += ["  why:", *(row for each in report["reasons"] for row in _reason(each))]
     found += _to_attest(report)
     if report["power"] and _shows_power(report):
         found += ["  power:", *(f"  - {each}" for each in power_lines(report["power"]))]
@@ -127,6 +127,12 @@ def _details(report: dict[str, Any]) -> list[str]:
     was = f" (was {report['was']})" if report["was"] != report["verdict"] else ""
     profile = f", profile {report['profile']}" if report["profile"] else ""
     return [f"{report['host']}: {report['verdict']}{was}{profile}", *found, ""]
+
+
+def _reason(each: dict[str, Any]) -> list[str]:
+    """Return a reason, with what to do and with the words for it that `durable_accept` takes."""
+    do = [f"    do: {each['fix']}"] if each["fix"] else []
+    return [f"  - {each['reason']}", *do, f"    id: {each['id']}, of {', '.join(each['targets']) or HOST}"]
 
 
 def _to_attest(report: dict[str, Any]) -> list[str]:

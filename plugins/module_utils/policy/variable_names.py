@@ -21,6 +21,7 @@ INPUTS = frozenset(
             "mount_profiles",
             "databases",
             "ignore",
+            "accept",
             "ups",
             "allow",
             "layers",

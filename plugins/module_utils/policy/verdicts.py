@@ -15,6 +15,7 @@ from ..storage import mount_settings
 from . import guard, kinds, plan
 from .found import Findings
 from .requirements import Requirement
+from .waivers import Accepted
 
 #: Verdicts of a host, worst first; the last three stand beside the order.
 VERDICTS = (
@@ -38,31 +39,50 @@ _CACHE_SETTINGS = ("write_cache", "kernel_cache_mode")
 
 
 def of(found: Findings) -> str:
-    """Return the verdict of a host: the worst of what is not right."""
+    """Return the verdict of a host: the worst of what is not right and not accepted."""
     wrong = told(found)
     if wrong:
         return wrong[0].verdict
-    if not found.promises:
+    accepted = accepted_by(found)
+    if not found.promises or any(each.found.verdict == "at_risk" for each in accepted):
         return "accepted_loss"
-    return "attested" if any(need.state == "attested" for need in found.needed) else "durable"
+    is_attested = any(need.state == "attested" for need in found.needed)
+    return "attested" if is_attested or accepted else "durable"
 
 
 def told(found: Findings) -> list[Reason]:
-    """Return all that is not right, worst first: the first has the host's verdict.
+    """Return all that is not right and not accepted, worst first: the first has the host's verdict.
 
     What is only slow is a note.
     """
+    waived = {each.found for each in accepted_by(found)}
+    needed = [need for need in found.needed if not waived.intersection(_of_need(need))]
+    left = [each for each in _wrong(found, _missing(needed)) if each not in waived]
+    return sorted(left, key=lambda each: VERDICTS.index(each.verdict))
+
+
+def accepted_by(found: Findings) -> list[Accepted]:
+    """Return all that is not right and that people accept."""
+    both = ((found.waivers.of(each), each) for each in every(found))
+    return [Accepted(waiver, each) for waiver, each in both if waiver]
+
+
+def every(found: Findings) -> list[Reason]:
+    """Return all that is not right, each with one target or none."""
+    return _wrong(found, [each for need in found.needed for each in _of_need(need)])
+
+
+def _wrong(found: Findings, missing: list[Reason]) -> list[Reason]:
+    """Return all that is not right; `missing`: the requirements."""
     rows = [row for row in found.rows if row.verdict != "ok" and row.klass == "safety"]
-    wrong = [
+    return [
         *found.risks,
-        *_missing(found.needed, "unmet", "blocked"),
+        *(each for each in missing if each.verdict == "blocked"),
         *(_withheld(row, found) for row in rows if found.withholds(row)),
         *found.unknowns,
         *(reason(row, _verdict_of(row)) for row in rows if row.verdict != guard.TIGHTENED),
+        *(each for each in missing if each.verdict == "unverified" and found.promises),
     ]
-    if found.promises:
-        wrong += _missing(found.needed, "unverified", "unverified")
-    return sorted(wrong, key=lambda each: VERDICTS.index(each.verdict))
 
 
 def _verdict_of(row: Setting) -> str:
@@ -100,18 +120,28 @@ def _withheld(row: Setting, found: Findings) -> Reason:
     return kinds.WITHHELD_REQUIREMENT.found(row.target, **values)
 
 
-def _missing(needed: list[Requirement], state: str, verdict: str) -> list[Reason]:
-    """Return one reason for all conditions of a state that say the same, however many targets they have."""
-    targets: dict[tuple[str, str, str, str], list[str]] = {}
+#: State of a requirement -> what it makes of a host.
+_MISSING = {"unmet": "blocked", "unverified": "unverified"}
+
+
+def _of_need(need: Requirement) -> list[Reason]:
+    """Return what is not right with a requirement: one reason, or none."""
+    return _missing([need])
+
+
+def _missing(needed: Iterable[Requirement]) -> list[Reason]:
+    """Return one reason for all requirements of a state that say the same, however many names and targets they have."""
+    targets: dict[tuple[str, str, str, str, str], list[str]] = {}
     for need in needed:
-        if need.why and need.state == state:
-            targets.setdefault((need.id, need.name, need.why, need.remedy), []).append(need.target)
-    names: dict[tuple[str, tuple[str, ...], str, str], list[str]] = {}
-    for (kind, name, why, remedy), where in targets.items():
-        names.setdefault((kind, tuple(where), why, remedy), []).append(name)
+        if need.why and need.state in _MISSING:
+            key = (_MISSING[need.state], need.id, need.name, need.why, need.remedy)
+            targets.setdefault(key, []).append(need.target)
+    names: dict[tuple[str, str, tuple[str, ...], str, str], list[str]] = {}
+    for (verdict, kind, name, why, fix), where in targets.items():
+        names.setdefault((verdict, kind, tuple(where), why, fix), []).append(name)
     return [
-        Reason(kind, verdict, f"{', '.join(who)} ({', '.join(where)}): {why}", remedy, where)
-        for (kind, where, why, remedy), who in names.items()
+        Reason(kind, verdict, f"{', '.join(who)} ({', '.join(where)}): {why}", fix, where)
+        for (verdict, kind, where, why, fix), who in names.items()
     ]
 
 

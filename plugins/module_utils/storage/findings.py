@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from ..rows import MEND, Kind
+from .boot_faults import FAULTS
 
 BARRIER_OFF = Kind(
     "risk.barrier_off",
@@ -190,6 +191,12 @@ LOSS_AS_ASKED = Kind("note.loss_as_asked", "note", "{mount}: {what}")
 TEMPORARY = Kind("note.temporary", "note", "{mount}: {what}")
 MEASURED = Kind("note.measured", "note", "{setting} is {what}")
 
+#: Layer -> the settings of its rows: the finding of one that is not as wanted is setting.LAYER.SETTING.
+SETTINGS = {
+    "mount_options": ("barrier", "data_mode", "atime", "recovery", *FAULTS),
+    "write_cache": ("write_cache", "kernel_cache_mode", "flush", "layer_cache_mode", "no_path_retry"),
+    "io_scheduler": ("scheduler", "readahead"),
+}
 KINDS = (
     *(
         FLUSH_NOT_SHOWN,

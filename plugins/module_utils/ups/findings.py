@@ -48,6 +48,14 @@ NOTHING_FREE = Kind(
     "no managed mount may lose its barriers: profile flush does the same without a UPS",
 )
 
+#: Layer -> the settings of its rows: the finding of one that is not as wanted is setting.LAYER.SETTING.
+SETTINGS = {
+    "power": (
+        *("notify_command", "notify_flags", "monitor", "final_delay", "host_sync"),
+        *("shutdown_command", "powerdown_flag"),
+    ),
+    "power_guard": ("lease", "barrier"),
+}
 KINDS = (
     GUARD_FAILED,
     *CONDITIONS.values(),

@@ -243,6 +243,7 @@ JUDGE = Judge(
     unknowns=_unknowns,
     warnings=_warnings,
     kinds=(NEVER_FLUSHES, NOT_SYNCHRONOUS, NOTHING_FLUSHES, RACE, BOTH_FLAGS, SLIP, DELAYED),
+    settings=tuple(_MEANS),
     loses=_LOSES,
     lies_anywhere=True,
 )

@@ -61,7 +61,7 @@ def test_the_first_and_the_last_day(claim: str, days: Any, good: bool) -> None:
         ({"expires": "2026-W20-1"}, "expires: seen '2026-W20-1'"),
         (
             {"expires": "2036-01-01"},
-            "may last 1096 days at the most: seen 2036-01-01, wanted 2029-01-31 or sooner",
+            "may last 1096 days at the most: seen 2036-01-01; wanted 2029-01-31 or sooner",
         ),
         ({"claim": "trust_me"}, "claim: seen 'trust_me'; wanted one of power_loss_protection"),
         ({"by": ""}, "by: seen ''; wanted text"),

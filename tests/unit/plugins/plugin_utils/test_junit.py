@@ -61,6 +61,15 @@ def test_reasons_of_one_name_are_several_cases_and_those_of_settings_are_not_los
     assert suite.get("errors") == "3"
 
 
+def test_a_setting_that_is_accepted_passes_and_no_other() -> None:
+    (found,) = (each for each in reports(6) if each["verdict"] == "at_risk")
+    row = {"finding": "setting.mount_options.barrier", "target": "/srv/pgdata"}
+    before, after = (suites([{**found, "accepted": each}])[found["host"]] for each in ([], [row]))
+    failed = [{str(case.get("name")) for case in suite if len(case)} for suite in (before, after)]
+    assert failed[0] - failed[1] == {"/srv/pgdata barrier"}
+    assert failed[1] <= failed[0]
+
+
 def test_an_unknown_setting_is_an_error_and_a_hostile_name_is_a_name() -> None:
     (found,) = (each for each in reports(6) if each["verdict"] == "attested")
     row = {**found["settings"][0], "verdict": "unknown", "target": '"/><x a="\x00\ud800'}

@@ -1,0 +1,39 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All findings that the product has, by id: those of each package together. docs/findings.md has a section for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..catalog import LAYERS
+from ..engines import findings as of_engines
+from ..engines.contract import ENGINES
+from ..engines.unit_mounts import SETTING as REQUIRES_MOUNTS
+from ..rows import Kind
+from ..storage import findings as of_storage
+from ..ups import findings as of_ups
+from . import kinds
+
+
+def _settings() -> Iterator[tuple[str, str]]:
+    """Yield (layer, setting) of all rows of the report."""
+    named = {**of_storage.SETTINGS, **of_ups.SETTINGS, "unit_mounts": (REQUIRES_MOUNTS,)}
+    for name, engine in ENGINES.items():
+        full = dict.fromkeys(setting for rules in engine.judge.full.values() for setting in rules)
+        named[name] = (*full, *engine.judge.settings, of_engines.PRELOADS)
+    yield from ((layer, setting) for layer in LAYERS for setting in named[layer])
+
+
+#: Those with a sentence of their own.
+KINDS: dict[str, Kind] = {
+    kind.id: kind
+    for kind in (
+        *(*kinds.KINDS, *of_storage.KINDS, *of_ups.KINDS, *of_engines.KINDS),
+        *(kind for engine in ENGINES.values() for kind in engine.judge.kinds),
+    )
+}
+#: Those of a setting that is not as wanted: their sentence is that of its row.
+SETTINGS: tuple[str, ...] = tuple(f"setting.{layer}.{setting}" for layer, setting in _settings())
+IDS: frozenset[str] = frozenset((*KINDS, *SETTINGS))
