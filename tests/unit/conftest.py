@@ -61,3 +61,51 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[Any]) -> No
     chosen = set(map(id, first.values()))
     config.hook.pytest_deselected(items=[item for item in items if id(item) not in chosen])
     items[:] = [item for item in items if id(item) in chosen]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Note which entries of the catalogue of findings the tests produce, by their ids."""
+    if config.args == ["tests/unit"] and not (config.option.keyword or config.option.markexpr):
+        config.pluginmanager.register(_Produced(), "produced")
+
+
+class _Produced:
+    """Fails a run of all unit tests in which no test produced some finding of the catalogue.
+
+    A finding that no test produces may never be found, or may end the assessment by a value that it does not get.
+    """
+
+    def __init__(self) -> None:
+        self.ids: set[str] = set()
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Note the id of each reason that is made."""
+        from ansible_collections.durable.dbhost.plugins.module_utils import rows
+
+        make, ids = rows.Reason.__new__, self.ids
+
+        def noted(cls: Any, id: str, *rest: Any, **named: Any) -> Any:
+            ids.add(id)
+            return make(cls, id, *rest, **named)
+
+        rows.Reason.__new__ = noted  # type: ignore[method-assign,assignment]
+
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        """Take over what a process of xdist has noted."""
+        self.ids.update(getattr(node, "workeroutput", {}).get("produced", ()))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Hand the ids to the process that began this one, or compare them with the catalogue."""
+        output = getattr(session.config, "workeroutput", None)
+        if output is not None:
+            output["produced"] = sorted(self.ids)
+            return
+        if exitstatus != 0 or session.config.getoption("--one-case"):
+            return
+        from ansible_collections.durable.dbhost.plugins.module_utils.policy import catalogue
+
+        missing = sorted(catalogue.IDS - self.ids)
+        if missing:
+            print(f"\nno test produces these findings of the catalogue: {', '.join(missing)}")
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
