@@ -108,7 +108,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; fail where the page differs")
     chosen = parser.parse_args(arguments)
     found = catalogue()
-    texts = yaml.safe_load(TEXTS.read_text(encoding="utf-8"))
+    texts = yaml.safe_load(TEXTS.read_text(encoding="utf-8")) or {}
     wrong = [f"{each}: no text in {TEXTS.name}" for each in sorted(found.IDS - set(texts))]
     wrong += [f"{each}: in {TEXTS.name}, and no finding has this id" for each in sorted(set(texts) - found.IDS)]
     for row in wrong:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .host.printable import line, message
+from .host.printable import line, message, name
 
 #: What to do where a value could not be read, and no more is known.
 MEND = "mend what could not be read, then run again"
@@ -17,6 +17,10 @@ NO_ANSWER = "no answer within"
 HANGS = "look there for processes that wait for a disk or a network file system (ps, dmesg), or raise durable_time_limit"
 #: What to do about a file system of which nothing here can be known: one in memory, or of another machine.
 MOVE = "move the data to ext4 or XFS on a block device of its own: no rule here vouches for this"
+
+
+#: Values that are names of something on the host, whoever chose them.
+_NAMES = ("mount", "target", "path", "disk", "layer", "engine", "process", "library", "example", "place")
 
 
 class Reason(NamedTuple):
@@ -40,7 +44,7 @@ class Reason(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as the report's JSON has it."""
-        values = {name: line(value) for name, value in self.values}
+        values = {key: line(value) for key, value in self.values}
         texts = {"reason": message(self.reason), "fix": message(self.fix)}
         return {**self._asdict(), **texts, "targets": list(map(line, self.targets)), "values": values}
 
@@ -59,11 +63,10 @@ class Kind(NamedTuple):
     def found(self, *targets: str, fix: str | None = None, **values: str | None) -> Reason:
         """Return it as it was found; `values`: those that `says` and `fix` name; `fix`: instead of the kind's own."""
         # A fact without a reason has None, whoever is root there wrote it.
-        texts = {name: str(value) for name, value in values.items()}
+        texts = {key: name(str(value)) if key in _NAMES else str(value) for key, value in values.items()}
         do = self.fix.format(**texts) if fix is None else fix
-        return Reason(
-            self.id, self.verdict, self.says.format(**texts), do, targets, tuple(sorted(texts.items()))
-        )
+        told = tuple(sorted((key, str(value)) for key, value in values.items()))
+        return Reason(self.id, self.verdict, self.says.format(**texts), do, targets, told)
 
 
 class Setting(NamedTuple):

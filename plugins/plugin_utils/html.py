@@ -13,6 +13,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
+from ..module_utils.host.printable import name as shown
 from ..module_utils.host.printable import printable
 from ..module_utils.policy.page import Group, by_remedy, groups, reasons
 from ..module_utils.policy.report import change_line, power_lines, worst_first
@@ -105,7 +106,7 @@ def _host(report: dict[str, Any]) -> dict[str, Any]:
         **report,
         "told": reasons(report),
         "lanes": list(_lanes(report, tones)),
-        "targets": [(target, list(map(_row, rows))) for target, rows in by_target.items()],
+        "targets": [(shown(target), list(map(_row, rows))) for target, rows in by_target.items()],
         "lines": [(change["state"], change_line(change)) for change in report["changes"]],
         "power_lines": power_lines(report["power"]) if report["power"] else [],
         "words": " ".join(

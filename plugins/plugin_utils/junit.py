@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from ..module_utils.host.printable import printable
+from ..module_utils.host.printable import name, printable
 from ..module_utils.policy.report import worst_first
 
 
@@ -28,13 +28,13 @@ def render(reports: Iterable[dict[str, Any]]) -> str:
             if report["settings"] and each["id"].startswith("setting."):
                 continue
             kind = "error" if each["verdict"] == "unknown" else "failure" if fails else None
-            name = " ".join((each["id"], *each["targets"]))
-            count[name] += 1
-            number = f" ({count[name]})" if count[name] > 1 else ""
+            title = " ".join((each["id"], *map(name, each["targets"])))
+            count[title] += 1
+            number = f" ({count[title]})" if count[title] > 1 else ""
             _case(
                 suite,
                 "reason",
-                f"{name}{number}",
+                f"{title}{number}",
                 kind,
                 "; ".join(filter(None, (each["reason"], each["fix"]))),
             )
@@ -44,7 +44,7 @@ def render(reports: Iterable[dict[str, Any]]) -> str:
             _case(
                 suite,
                 row["layer"],
-                f"{row['target']} {row['setting']}",
+                f"{name(row['target'])} {row['setting']}",
                 None if is_accepted else _kind(row),
                 f"{row['why']}; {row['remedy']}",
             )
@@ -62,7 +62,7 @@ def _kind(row: dict[str, Any]) -> str | None:
     return "error" if row["verdict"] == "unknown" else "failure"
 
 
-def _case(suite: Element, part: str, name: str, kind: str | None, why: str) -> None:
-    case = SubElement(suite, "testcase", classname=f"{suite.get('name')}.{part}", name=name)
+def _case(suite: Element, part: str, title: str, kind: str | None, why: str) -> None:
+    case = SubElement(suite, "testcase", classname=f"{suite.get('name')}.{part}", name=title)
     if kind:
         SubElement(case, kind, message=why)

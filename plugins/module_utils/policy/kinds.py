@@ -71,17 +71,18 @@ NO_DATABASE = Kind(
 CONTAINER = Kind(
     "note.container",
     "note",
-    "this is a container ({kind}): its disks, mounts and next boot are its host's; run on that host, which finds the engines in"
-    " it",
+    "this is a container ({kind}): its disks, mounts and next boot are its host's",
+    "run on that host, which finds the engines in it",
 )
 UNMATCHED_ATTESTATION = Kind(
     "note.attestation_unmatched",
     "note",
     "an attestation of {claim} by {author} is about {target}, and no disk here has that id, nor a layer that is not understood:"
-    " it counts for nothing; wanted {expected}",
+    " it counts for nothing",
+    "wanted {expected}",
 )
 ROLLBACK_TIMER = Kind("note.rollback_timer", "note", "{cause}")
-STEP_FAILED = Kind("note.performance_step", "note", "{cause}; this step is about speed alone")
+STEP_FAILED = Kind("note.performance_step", "note", "a step about speed alone failed: {cause}")
 ACCEPTED = Kind(
     "note.accepted", "note", "{finding} of {target} is accepted by {author} until {date}: {reason} ({where})"
 )

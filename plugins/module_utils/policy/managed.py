@@ -158,7 +158,7 @@ def _lose(lost: list[Reason] | None, why: Reason) -> None:
 
 
 def _unmounted(variable: str, path: str, why: str, fix: str) -> Reason:
-    return findings.PATH_NOT_MOUNTED.found(path, fix=fix, variable=variable, path=path, cause=why)
+    return findings.PATH_NOT_MOUNTED.found(path, variable=variable, path=path, cause=why, cure=fix)
 
 
 def _mount_under(path: str, storage: dict[str, Any], by_target: dict[str, Any]) -> dict[str, Any] | Reason:

@@ -11,6 +11,7 @@ from typing import Any
 from .. import catalog
 from ..attestations import HOST
 from ..engines import unit_mounts as unit_drop_ins
+from ..host import printable
 from ..rows import Setting
 from ..storage import fstab, mount_units
 from . import power_settings, unit_mounts
@@ -134,7 +135,8 @@ def named(layer: str, target: str) -> str:
     host by the layer."""
     if target == HOST:
         return layer
-    return f"{layer} {target}" if catalog.is_engine(layer) else target
+    shown = printable.name(target)
+    return f"{layer} {shown}" if catalog.is_engine(layer) else shown
 
 
 def _is_written(row: Setting) -> bool:

@@ -158,7 +158,7 @@ ONE_PROMISE = Kind(
 
 STACK = Kind("unknown.stack", "unknown", "{mount}: {cause}", MEND)
 NO_DISKS = Kind("unknown.disks", "unknown", "{mount}: nothing is known of {what}", MEND)
-PATH_NOT_MOUNTED = Kind("unknown.path", "unknown", "{variable}: observed {path}: {cause}")
+PATH_NOT_MOUNTED = Kind("unknown.path", "unknown", "{variable}: observed {path}: {cause}", "{cure}")
 
 READ_ONLY = Kind(
     "note.read_only",

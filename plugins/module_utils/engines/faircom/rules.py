@@ -85,8 +85,8 @@ LOGS_UNKNOWN = Kind(
 LONG_DELAY = Kind(
     "note.faircom.commit_delay",
     "note",
-    f"{{engine}}: COMMIT_DELAY: seen {{value}}; wanted -1 to {_LONG_DELAY} (ms): a longer one keeps every commit waiting, and"
-    " loses none",
+    "{engine}: COMMIT_DELAY: seen {value}",
+    f"wanted -1 to {_LONG_DELAY} (ms): a longer one keeps every commit waiting, and loses none",
 )
 IN_FILE = Kind("note.faircom.configuration", "note", "{engine}: {source}: {cause}")
 ON_XFS = Kind(

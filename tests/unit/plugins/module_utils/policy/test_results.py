@@ -181,7 +181,7 @@ def test_a_step_about_speed_that_failed_is_a_note_and_no_failure() -> None:
     slow = ["tighten io_scheduler: sda: the kernel refused bfq"]
     found = conclude(looks(BEFORE, AFTER), {"begun": [], "error": None, "slow": slow}, {}, False)
     assert (found["error"], failure(found)) == (None, None)
-    assert found["warnings"] == ["slow disk", f"{slow[0]}; this step is about speed alone"]
+    assert found["warnings"] == ["slow disk", f"a step about speed alone failed: {slow[0]}"]
 
 
 def test_what_the_switch_did_is_the_first_note() -> None:
