@@ -89,18 +89,21 @@ def find(attestations: list[Attestation], claims: tuple[str, ...], about: str | 
     return max(found, key=lambda word: word.expires, default=None)
 
 
-def written(claim: str, by: str, reason: str, begin: datetime.date, target: str = HOST) -> Iterator[str]:
-    """Yield the YAML of an attestation, for people to copy. Raises BadInput for what is not plain.
+def written(
+    claim: str, by: str, reason: str, begin: datetime.date, target: str = HOST, grounds: str = ""
+) -> Iterator[str]:
+    """Yield the YAML of an attestation, for people to copy. Raises BadInput for what is not plain, as a template is not.
 
-    `reason` names what is on the host: whatever it says, Ansible is not to evaluate it. A text that is left empty
-    is for people to fill in: `read` refuses it as it is.
+    `grounds`: what is documented, in a comment. A text that is left empty is for people to fill in: `read` refuses it as it is.
     """
-    expect_plain((by, reason, target))
+    expect_plain((by, reason, target, grounds))
+    if grounds:
+        yield f"  # Check this first: {grounds}"
     yield f"  - claim: {claim}"
     # A JSON string is a YAML string.
     yield f"    target: {json.dumps(target)}"
     yield f"    by: {json.dumps(by)}"
-    yield f"    reason: !unsafe {json.dumps(reason)}"
+    yield f"    reason: {json.dumps(reason)}"
     yield f'    expires: "{begin + datetime.timedelta(days=CLAIMS[claim])}"'
 
 
@@ -125,6 +128,13 @@ def _read(where: str, entry: Any, today: str) -> Attestation:
     return found
 
 
+#: What people fill in, once they have checked.
+_WANTED = {
+    "by": "the name of the person or team that checked it",
+    "reason": "what was checked, and how: check first, then fill it in",
+}
+
+
 def expect_texts(where: str, entry: Any, fields: Collection[str], optional: Collection[str] = ()) -> None:
     """Raise BadInput unless an entry that somebody answers for has these fields and no others, each of them text."""
     needed, allowed = set(fields), {*fields, *optional}
@@ -138,7 +148,7 @@ def expect_texts(where: str, entry: Any, fields: Collection[str], optional: Coll
         )
     for field in entry:
         if not isinstance(entry[field], str) or not entry[field].strip():
-            raise BadInput(f"{where}: {field}: seen {entry[field]!r}; wanted text")
+            raise BadInput(f"{where}: {field}: seen {entry[field]!r}; wanted {_WANTED.get(field, 'text')}")
 
 
 def expect_soon(where: str, what: str, expires: str, days: int, today: str) -> None:

@@ -137,7 +137,7 @@ def test_on_the_safe_disk_no_commit_is_lost_and_that_is_attested(cut: Cut) -> No
     assert report["losses"]["checked"] > 0
     assert report["losses"]["lost"] == 0
     text = (cut.playbooks.directory / "durable-report/pull-the-plug-safe.yml").read_text()
-    (claim,) = yaml.safe_load(text.replace("!unsafe ", ""))["durable_attestations_host"]
+    (claim,) = yaml.safe_load(text)["durable_attestations_host"]
     assert (claim["claim"], claim["by"]) == ("plug_pulled", "the lab")
     assert "virtual machine" in text
     # All of it is taken away.

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ..catalog import is_engine
+from ..host.printable import is_plain
 
 #: What a run may leave a host at for its profile to fit, best first.
 _FITTING = ("durable", "attested", "unverified", "pending")
@@ -62,8 +63,12 @@ def _why(rating: dict[str, Any]) -> Iterable[str]:
 
 def _pinned(profile: str, mounts: Sequence[str]) -> Iterable[str]:
     """Yield the YAML of the inventory's variables. Whatever a host calls its mounts, Ansible is not to evaluate it."""
-    # A JSON string is a YAML string.
-    yield f"durable_profile: !unsafe {json.dumps(profile)}"
+    yield f"durable_profile: {_yaml(profile)}"
     if mounts:
         yield "durable_mounts:"
-        yield from (f"  - !unsafe {json.dumps(mount)}" for mount in mounts)
+        yield from (f"  - {_yaml(mount)}" for mount in mounts)
+
+
+def _yaml(text: str) -> str:
+    """Return a text as YAML has it. Only what Ansible would evaluate has a tag: other readers of YAML refuse it."""
+    return json.dumps(text) if is_plain(text) else f"!unsafe {json.dumps(text)}"

@@ -341,11 +341,11 @@ def _with_attestation(
         rest = need.remedy.removeprefix(f"{_LOOK_ANYWHERE}, then ")
         remedy = f"on {platforms.title(platform)} look at {said.look}, then {rest}"
         need = need._replace(remedy=remedy)
-    reason = f"{said.reason} ({said.source})" if said else ""
+    grounds = f"{said.reason} ({said.source})" if said else ""
     if target is None or not is_plain(target) or (disk and fault_of_volume(disk)):
         return need  # Nobody is asked to vouch for what its controller says is broken.
     begin = datetime.date.fromisoformat(today)
-    return need._replace(attest=tuple(attestations.written(claim, "", reason, begin, target)))
+    return need._replace(attest=tuple(attestations.written(claim, "", "", begin, target, grounds)))
 
 
 def _may_be_off(disk: dict[str, Any]) -> bool:

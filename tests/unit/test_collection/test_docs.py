@@ -241,6 +241,22 @@ def test_every_name_of_an_example_is_documented() -> None:
             assert name in documented or name.replace("durable_attestations", "") in documented, name
 
 
+def test_no_example_of_what_people_answer_for_is_taken_as_it_stands() -> None:
+    """An attestation that is pasted would end green on what nobody has checked."""
+    found = 0
+    for path in (*PAGES, *(ROOT / "examples").rglob("*.yml"), *(ROOT / "roles").rglob("README.md")):
+        for entry in re.findall(
+            r"^ *- (?:claim|finding|engine): .*\n(?: +\w+: .*\n)*", path.read_text(encoding="utf-8"), re.M
+        ):
+            fields = dict(re.findall(r"(\w+): *(\S[^#\n]*)", entry))
+            if "by" in fields:
+                found += 1
+                assert (fields["by"].strip(), fields["reason"].strip()) == ('""', '""'), (
+                    f"{path.name}: {entry}"
+                )
+    assert found >= 6
+
+
 def test_every_test_that_the_trust_page_names_is_there() -> None:
     text = (ROOT / "docs/trust.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`(test_\w+)`", text))

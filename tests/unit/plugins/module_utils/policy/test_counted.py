@@ -262,7 +262,7 @@ def test_one_that_is_stopped_is_listed_with_its_state_and_reason() -> None:
             r"durable_ignore\[0\]: seen 'postgresql'; wanted exactly engine, by, reason, expires",
         ),
         ([entry(engine="oracle")], r"engine: seen 'oracle'; wanted one of mssql, faircom"),
-        ([entry(by=" ")], r"by: seen ' '; wanted text"),
+        ([entry(by=" ")], r"by: seen ' '; wanted the name"),
         ([entry(until="x")], r"wanted exactly engine, by, reason, expires, and if you like instance"),
         (
             [entry(expires="2027-02-02")],

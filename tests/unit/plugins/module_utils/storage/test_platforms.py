@@ -135,12 +135,14 @@ def test_a_cloud_host_is_attested_by_what_its_report_has_people_copy(
     assert before["verdict"] == "unverified", before["why"]
     (needed,) = [need for need in before["requirements"] if need["state"] == "unverified"]
     assert says in needed["remedy"]
-    copied = yaml.safe_load(lines_of(before).replace("!unsafe ", ""))["durable_attestations_host"]
-    assert [entry["claim"] for entry in copied] == ["host_honours_flush"]
+    copied = yaml.safe_load(lines_of(before))["durable_attestations_host"]
+    assert [(entry["claim"], entry["by"], entry["reason"]) for entry in copied] == [
+        ("host_honours_flush", "", "")
+    ]
     # As it is, nobody vouches for it.
     refused = look(host, profile, mounts=["/srv/cloud"], attestations=copied)
-    assert (refused["verdict"], "by: seen ''; wanted text" in refused["why"][0]) == ("blocked", True)
-    filled = [{**entry, "by": "A. Person", "reason": entry["reason"] or "asked"} for entry in copied]
+    assert (refused["verdict"], "by: seen ''; wanted the name of" in refused["why"][0]) == ("blocked", True)
+    filled = [{**entry, "by": "A. Person", "reason": "asked"} for entry in copied]
     after = look(host, profile, mounts=["/srv/cloud"], attestations=filled)
     assert (after["verdict"], after["requirements"][0]["attest"]) == ("attested", ())
 
@@ -150,7 +152,7 @@ def test_only_disks_of_the_platform_are_attested_by_the_whole_host() -> None:
     host = cloud_host({"sys_vendor": "QEMU"}, "docker")
     found = look(host, "flush", mounts=["/srv/cloud"])
     (needed,) = [need for need in found["requirements"] if need["state"] == "unverified"]
-    (entry,) = yaml.safe_load("\n".join(needed["attest"]).replace("!unsafe ", ""))
+    (entry,) = yaml.safe_load("\n".join(needed["attest"]))
     assert (entry["target"], entry["reason"]) == ("serial:vol1", "")
     host.disk("nvme0n1").serial = ""
     found = look(host, "flush", mounts=["/srv/cloud"])
@@ -161,7 +163,7 @@ def test_a_cache_that_survives_is_attested_for_each_disk() -> None:
     host = cloud_host(MACHINES[0][0], "amazon", model="Amazon Elastic Block Store")
     found = look(host, "protected", mounts=["/srv/cloud"])
     (needed,) = [need for need in found["requirements"] if need["name"] == "cache_non_volatile"]
-    (entry,) = yaml.safe_load("\n".join(needed["attest"]).replace("!unsafe ", ""))
+    (entry,) = yaml.safe_load("\n".join(needed["attest"]))
     assert (entry["claim"], entry["target"]) == ("power_loss_protection", "serial:vol1")
     assert "Amazon" not in needed["remedy"]
 
@@ -183,6 +185,8 @@ def test_the_power_behind_a_hypervisor_is_asked_for_of_the_host() -> None:
     host = cloud_host(HYPERV, "microsoft")
     found = look(host, "ups", mounts=["/srv/cloud"])
     (needed,) = [need for need in found["requirements"] if need["name"] == "virtual_host_power"]
-    (entry,) = yaml.safe_load("\n".join(needed["attest"]).replace("!unsafe ", ""))
+    (entry,) = yaml.safe_load("\n".join(needed["attest"]))
     assert (entry["claim"], entry["target"]) == ("virtual_host_power", "host")
-    assert "same UPS" in entry["reason"] and "KB 2801713" in entry["reason"]
+    assert (entry["by"], entry["reason"]) == ("", "")
+    assert needed["attest"][0].startswith("  # Check this first: ")
+    assert "same UPS" in needed["attest"][0] and "KB 2801713" in needed["attest"][0]
