@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import datetime
-import json
+import functools
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from .host.printable import is_plain, line
-from .profiles import BadInput
+from .host.printable import is_plain, line, yaml
+from .profiles import BadInput, gathered, near
 
 #: Claim -> the longest that one attestation of it may last, in days.
 CLAIMS = {
@@ -67,13 +67,10 @@ def read(variables: dict[str, Any], today: str) -> Read:
     """
     if not isinstance(variables, dict):
         raise BadInput(f"attestations: seen {variables!r}; wanted {{variable: its list}}")
-    found: dict[str, Attestation] = {}
-    for name, entries in variables.items():
-        if entries is not None and not isinstance(entries, (list, tuple)):
-            raise BadInput(f"{name}: seen {entries!r}; wanted a list")
-        for index, entry in enumerate(entries or ()):
-            where = f"{name}[{index}]"
-            found[where] = _read(where, entry, today)
+    lists = gathered(functools.partial(_entries, *each) for each in variables.items())
+    written = {where: entry for each in lists for where, entry in each.items()}
+    read_in = gathered(functools.partial(_read, where, entry, today) for where, entry in written.items())
+    found: dict[str, Attestation] = dict(zip(written, read_in))
     words = [word for word in found.values() if word.expires >= today]
     about = {(word.claim, word.target) for word in words}
     over = {where: word for where, word in found.items() if word.expires < today}
@@ -100,10 +97,9 @@ def written(
     if grounds:
         yield f"  # Check this first: {grounds}"
     yield f"  - claim: {claim}"
-    # A JSON string is a YAML string.
-    yield f"    target: {json.dumps(target)}"
-    yield f"    by: {json.dumps(by)}"
-    yield f"    reason: {json.dumps(reason)}"
+    yield f"    target: {yaml(target)}"
+    yield f"    by: {yaml(by)}"
+    yield f"    reason: {yaml(reason)}"
     yield f'    expires: "{begin + datetime.timedelta(days=CLAIMS[claim])}"'
 
 
@@ -117,11 +113,19 @@ def expect_plain(names: Iterable[str]) -> None:
             )
 
 
+def _entries(name: str, entries: Any) -> dict[str, Any]:
+    if entries is not None and not isinstance(entries, (list, tuple)):
+        raise BadInput(f"{name}: seen {entries!r}; wanted a list")
+    return {f"{name}[{index}]": entry for index, entry in enumerate(entries or ())}
+
+
 def _read(where: str, entry: Any, today: str) -> Attestation:
     expect_texts(where, entry, _FIELDS)
     found = Attestation(**{field: str(entry[field]) for field in _FIELDS})
     if found.claim not in CLAIMS:
-        raise BadInput(f"{where}: claim: seen {found.claim!r}; wanted one of {', '.join(CLAIMS)}")
+        raise BadInput(
+            f"{where}: claim: seen {found.claim!r}; wanted one of {', '.join(CLAIMS)}.{near(found.claim, CLAIMS)}"
+        )
     if found.claim in _OF_ONE and found.target == HOST:
         raise BadInput(f"{where}: {found.claim}: seen target {HOST!r}; wanted {_OF_ONE[found.claim]}")
     expect_soon(where, found.claim, found.expires, CLAIMS[found.claim], today)
@@ -146,9 +150,14 @@ def expect_texts(where: str, entry: Any, fields: Collection[str], optional: Coll
             f"{where}: expires: seen an unquoted date ({entry['expires']});"
             f' wanted text; write expires: "{entry["expires"]}", in quotes'
         )
-    for field in entry:
-        if not isinstance(entry[field], str) or not entry[field].strip():
-            raise BadInput(f"{where}: {field}: seen {entry[field]!r}; wanted {_WANTED.get(field, 'text')}")
+    wrong = [field for field in entry if not isinstance(entry[field], str) or not entry[field].strip()]
+    if wrong:
+        raise BadInput(
+            *(
+                f"{where}: {field}: seen {entry[field]!r}; wanted {_WANTED.get(field, 'text')}"
+                for field in wrong
+            )
+        )
 
 
 def expect_soon(where: str, what: str, expires: str, days: int, today: str) -> None:

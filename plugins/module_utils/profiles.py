@@ -5,12 +5,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import difflib
+import functools
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 
 class BadInput(ValueError):
-    """Something the user wrote cannot be used. The message: seen, wanted, what to do."""
+    """Something the user wrote cannot be used. Each of `errors`: seen, wanted, what to do."""
+
+    def __init__(self, *errors: str) -> None:
+        self.errors = tuple(dict.fromkeys(errors))
+        super().__init__(". Also: ".join(self.errors))
+
+
+def gathered(calls: Iterable[Callable[[], Any]]) -> list[Any]:
+    """Return what calls return. Raises BadInput with the errors of all of them: people correct them at once."""
+    found: list[Any] = []
+    errors: list[str] = []
+    for call in calls:
+        try:
+            found.append(call())
+        except BadInput as error:
+            errors += error.errors
+    if errors:
+        raise BadInput(*errors)
+    return found
+
+
+def near(value: Any, known: Iterable[str]) -> str:
+    """Return the question for the known value that is nearest to another one, '' if none is near."""
+    found = difflib.get_close_matches(str(value), sorted(known), 1)
+    return f" Did you mean {found[0]}?" if found else ""
 
 
 #: Leaves a setting as it is. One of safety is judged by what is there, and not changed.
@@ -103,7 +129,7 @@ def choose(
     if not isinstance(name, str) or name not in profiles:
         raise BadInput(
             f"{where}: seen {name!r}; wanted one of {', '.join(sorted(profiles))};"
-            " pin one of these, or add yours to durable_profiles"
+            f" pin one of these, or add yours to durable_profiles.{near(name, profiles)}"
         )
     fields = _mapping(f"profile {name}", profiles[name])
     pinned = _read(name, fields)
@@ -139,11 +165,8 @@ def _read(name: str, fields: dict[str, Any]) -> Profile:
             f" {', '.join(extra) or 'nothing'}; wanted {', '.join(sorted(wanted))},"
             f" and if you like {', '.join(_OPTIONAL)}"
         )
-    for setting in _SETTINGS:
-        if setting in fields:
-            _check(where, setting, fields[setting])
-    if fields["rests_on"] not in RESTS_ON:
-        raise BadInput(f"{where}: rests_on: seen {fields['rests_on']!r}; wanted one of {', '.join(RESTS_ON)}")
+    checks = [functools.partial(_check, where, each, fields[each]) for each in _SETTINGS if each in fields]
+    gathered([*checks, functools.partial(_check_promise, where, fields["rests_on"])])
     profile = Profile(name=name, **fields)
     _consistent(where, profile)
     if profile.rests_on == "device" and profile.write_cache == "enabled":
@@ -157,13 +180,18 @@ def _read(name: str, fields: dict[str, Any]) -> Profile:
 def overridden(where: str, profile: Profile, overrides: Any) -> Profile:
     """Return a profile with single settings of it changed; `where` they are written. Raises BadInput."""
     found = _mapping(where, overrides)
-    for setting, value in found.items():
-        if setting not in _SETTINGS:
-            raise BadInput(f"{where}: seen {setting!r}; wanted one of {', '.join(_SETTINGS)}")
-        _check(where, setting, value)
+    gathered(functools.partial(_override, where, *each) for each in found.items())
     changed = profile._replace(**found)
     _consistent(where, changed)
     return changed
+
+
+def _override(where: str, setting: Any, value: Any) -> None:
+    if setting not in _SETTINGS:
+        raise BadInput(
+            f"{where}: seen {setting!r}; wanted one of {', '.join(_SETTINGS)}.{near(setting, _SETTINGS)}"
+        )
+    _check(where, setting, value)
 
 
 def strictest(profiles: Iterable[Profile], setting: str) -> Profile:
@@ -205,6 +233,11 @@ def _check(where: str, setting: str, value: Any) -> None:
         )
     if value not in VALUES[setting]:
         raise BadInput(f"{where}: {setting}: seen {value!r}; wanted one of {', '.join(VALUES[setting])}")
+
+
+def _check_promise(where: str, value: Any) -> None:
+    if value not in RESTS_ON:
+        raise BadInput(f"{where}: rests_on: seen {value!r}; wanted one of {', '.join(RESTS_ON)}")
 
 
 def _is_of(numbers: range, value: Any) -> bool:

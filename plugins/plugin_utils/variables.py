@@ -107,9 +107,12 @@ class Variables:
     def report_dir(self) -> str:
         """Return where reports are written, '' for nowhere. Raises AnsibleActionFail."""
         try:
-            return str(self.get("durable_report_dir", REPORT_DIR))
+            found = self.get("durable_report_dir", REPORT_DIR)
         except Unreadable as error:
             raise refused(error) from error
+        if not isinstance(found, str):
+            raise refused(f"durable_report_dir: seen {found!r}; wanted a path as text, or '' for no files")
+        return found
 
     def report_formats(self) -> list[str]:
         """Return which files are written. Raises AnsibleActionFail."""

@@ -11,6 +11,7 @@ to the journal in ups/guard/ipc.py.
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterable
@@ -85,6 +86,12 @@ def name(text: str) -> str:
 def is_plain(text: str) -> bool:
     """Tell whether a text is shown as it is, and is no template to Ansible."""
     return line(text) == text and not _TEMPLATE.search(text)
+
+
+def yaml(text: str) -> str:
+    """Return a text as YAML has it. Only what Ansible would evaluate has a tag: other readers of YAML refuse it."""
+    # A JSON string is a YAML string.
+    return json.dumps(text) if is_plain(text) else f"!unsafe {json.dumps(text)}"
 
 
 def _seen(letter: str) -> str:

@@ -8,6 +8,7 @@ The policy of the collection. Pure: no clock, no files, no Ansible; runs on a ho
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -15,7 +16,7 @@ from .. import attestations
 from ..engines.placement import Placement, place
 from ..host.observation import UNKNOWN
 from ..host.printable import message
-from ..profiles import BadInput, Profile, choose, known
+from ..profiles import BadInput, Profile, choose, gathered, known
 from ..rows import Reason, Setting
 from ..storage import findings, flush_passthrough
 from . import (
@@ -78,19 +79,21 @@ def assess(
     try:
         return _assess(inputs, storage, engines or NO_ENGINES, power, now[:10])
     except BadInput as error:
-        exposed = _at_risk(inputs, storage, engines or NO_ENGINES, power, now[:10])
-        refused = kinds.INPUT.found(cause=str(error))
-        return _empty(inputs, "at_risk" if exposed else "blocked", [*exposed, refused])
+        found = _known_anyway(inputs, storage, engines or NO_ENGINES, power, now[:10])
+        refused = [kinds.INPUT.found(cause=each) for each in error.errors]
+        exposed = [each for each in found if each.verdict == "at_risk"]
+        others = [each for each in found if each.verdict != "at_risk"]
+        return _empty(inputs, "at_risk" if exposed else "blocked", [*exposed, *refused, *others])
 
 
-def _at_risk(
+def _known_anyway(
     inputs: Inputs,
     storage: dict[str, Any],
     found_engines: dict[str, Any],
     power: dict[str, Any] | None,
     today: str,
 ) -> list[Reason]:
-    """Return how commits can vanish now on a host whose inputs are refused.
+    """Return how commits can vanish now on a host whose inputs are refused, and which of its paths are on no mount.
 
     What is refused is left out, the least first: a profile changes no risk, and without mounts those of the engines count.
     """
@@ -105,10 +108,11 @@ def _at_risk(
     ):
         given = given._replace(**without)
         try:
-            told, _found = _now(_case(given, storage, found_engines, power, today), "correct the input")
+            case = _case(given, storage, found_engines, power, today)
+            told, _found = _now(case, "correct the input")
         except BadInput:
             continue
-        return [each for each in told if each.verdict == "at_risk"]
+        return [*(each for each in told if each.verdict == "at_risk"), *case.lost]
     return []
 
 
@@ -124,8 +128,13 @@ def _assess(
     power: dict[str, Any] | None,
     today: str,
 ) -> dict[str, Any]:
-    inputs.check()
-    case = _case(inputs, storage, found_engines, power, today)
+    _check, case, chosen = gathered(
+        (
+            inputs.check,
+            functools.partial(_case, inputs, storage, found_engines, power, today),
+            functools.partial(_chosen, inputs),
+        )
+    )
     storage, mounts = case.storage, case.mounts
     listed = {
         "engines": [engines.told(each, storage) for each in case.standings],
@@ -154,7 +163,7 @@ def _assess(
             **noted([*_of_waivers(case, now), *notes.unmatched(case), *notes.not_judged(case)]),
         }
         return {**_empty(inputs, told[0].verdict if told else "not_managed", reasons), **listed, **beside}
-    profile, pinned = choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
+    profile, pinned = chosen
     if storage["fstab_error"]:
         raise BadInput(storage["fstab_error"])
     if not mounts and not case.lost and not any(case.engines[kind] for kind in ("engines", "unattributed")):
@@ -181,13 +190,20 @@ def _case(
     today: str,
 ) -> Case:
     """Return the host as it is judged. Raises BadInput."""
-    words, expired = attestations.read(inputs.attestations or {}, today)
-    asked = ups_inputs.read(inputs.ups)
+    (words, expired), asked, ignoring, entries, layers, accepted, _databases = gathered(
+        (
+            functools.partial(attestations.read, inputs.attestations or {}, today),
+            functools.partial(ups_inputs.read, inputs.ups),
+            functools.partial(counted.read, inputs.ignore, inputs.databases, today),
+            functools.partial(promises.read, inputs.mount_profiles, inputs.shipped, inputs.own),
+            functools.partial(chosen_layers.read, inputs.layers),
+            functools.partial(waivers.read, inputs.accept, inputs.accept_data_loss is True, today),
+            functools.partial(managed.database_paths, inputs.databases),
+        )
+    )
     storage = {**storage, "mounts": requirements.vouched(storage["mounts"], words)}
-    ignoring = counted.read(inputs.ignore, inputs.databases, today)
     standings = counted.standings(found_engines, inputs.databases, ignoring.entries)
     judged = counted.judged(standings)
-    entries = promises.read(inputs.mount_profiles, inputs.shipped, inputs.own)
     lost: list[Reason] = []
     mounts = managed.mounts_of(inputs.mounts, inputs.databases, storage, judged, entries, lost)
     placed = tuple((each, place(each, storage)) for each in judged)
@@ -206,10 +222,17 @@ def _case(
         _temporary(placed, mounts),
         tuple(standings),
         ignoring,
-        chosen_layers.read(inputs.layers),
+        layers,
         tuple(lost),
-        waivers.read(inputs.accept, inputs.accept_data_loss is True, today),
+        accepted,
     )
+
+
+def _chosen(inputs: Inputs) -> tuple[Profile, Profile] | None:
+    """Return the pinned profile, with its overrides and without, None where none is pinned. Raises BadInput."""
+    if inputs.profile is None:
+        return None
+    return choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
 
 
 def rate(case: Case) -> dict[str, Any]:

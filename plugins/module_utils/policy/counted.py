@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 from .. import catalog
 from ..attestations import expect_soon, expect_texts
 from ..host.observation import UNKNOWN
-from ..profiles import BadInput
+from ..profiles import BadInput, gathered, near
 
 #: Days that an engine may be ignored before somebody has to look again.
 LONGEST = 366
@@ -105,14 +106,11 @@ def read(value: Any, databases: Any, today: str) -> Ignoring:
         return Ignoring()
     if not isinstance(value, (list, tuple)):
         raise BadInput(f"durable_ignore: seen {value!r}; wanted a list")
-    found = [_read(f"durable_ignore[{index}]", entry, today) for index, entry in enumerate(value)]
     named = set(engines_in(databases))
-    for each in found:
-        if not each.instance and named & {each.engine, catalog.NAMES[each.engine]}:
-            raise BadInput(
-                f"{each.where}: seen {each.engine}, which durable_databases names: wanted one or the other; take one"
-                " of them out, or name the instance that is ignored"
-            )
+    found = gathered(
+        functools.partial(_read, f"durable_ignore[{index}]", entry, named, today)
+        for index, entry in enumerate(value)
+    )
     return Ignoring(
         tuple(each for each in found if each.expires >= today),
         tuple(each for each in found if each.expires < today),
@@ -190,10 +188,18 @@ def _is_idle(instance: dict[str, Any]) -> bool:
     return seen == ("stopped", "no", "systemd")
 
 
-def _read(where: str, entry: Any, today: str) -> Ignored:
+def _read(where: str, entry: Any, named: set[str], today: str) -> Ignored:
     expect_texts(where, entry, _FIELDS, ("instance",))
     found = Ignored(where=where, **{"instance": "", **entry})
     if found.engine not in catalog.NAMES:
-        raise BadInput(f"{where}: engine: seen {found.engine!r}; wanted one of {', '.join(catalog.NAMES)}")
+        raise BadInput(
+            f"{where}: engine: seen {found.engine!r}; wanted one of {', '.join(catalog.NAMES)}."
+            f"{near(found.engine, catalog.NAMES)}"
+        )
     expect_soon(where, f"ignoring {found.about}", found.expires, LONGEST, today)
+    if not found.instance and named & {found.engine, catalog.NAMES[found.engine]}:
+        raise BadInput(
+            f"{where}: seen {found.engine}, which durable_databases names: wanted one or the other; take one"
+            " of them out, or name the instance that is ignored"
+        )
     return found

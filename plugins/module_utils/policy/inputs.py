@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ..profiles import BadInput
+from ..profiles import BadInput, near
 from . import variable_names as names
 from .verdicts import FAIL_ON, VERDICTS
 
@@ -51,23 +52,33 @@ class Inputs(NamedTuple):
 
     def check(self) -> None:
         """Refuse words that are not known. Raises BadInput."""
-        for wrong in names.unknown(self.names):
-            raise BadInput(wrong)
+        wrong = list(self._errors())
+        if wrong:
+            raise BadInput(*wrong)
+
+    def _errors(self) -> Iterator[str]:
+        """Yield what is wrong with each variable that is read alone."""
+        yield from names.unknown(self.names)
         for name, words, known_words in (
             ("durable_allow", self.allow, PERMISSIONS),
             ("durable_fail_on", self.fail_on, VERDICTS),
         ):
-            if not isinstance(words, (list, tuple)) or any(word not in known_words for word in words):
-                raise BadInput(f"{name}: seen {words!r}; wanted a list of {', '.join(known_words)}")
+            given = words if isinstance(words, (list, tuple)) else ()
+            if words is not given or any(word not in known_words for word in given):
+                unknown = next((word for word in given if word not in known_words), "")
+                yield (
+                    f"{name}: seen {words!r}; wanted a list of {', '.join(known_words)}"
+                    + (f".{near(unknown, known_words)}" if near(unknown, known_words) else "")
+                )
         if not isinstance(self.accept_data_loss, bool):
-            raise BadInput(f"durable_accept_data_loss: seen {self.accept_data_loss!r}; wanted true or false")
+            yield f"durable_accept_data_loss: seen {self.accept_data_loss!r}; wanted true or false"
         if not undo_is_valid(self.undo_after):
-            raise BadInput(
+            yield (
                 f"durable_undo_after: seen {self.undo_after!r}; wanted whole seconds from {_LEAST_UNDO} to {_MOST_UNDO}, or 0"
                 " for no dead man's switch"
             )
         if not time_limit_is_valid(self.time_limit):
-            raise BadInput(
+            yield (
                 f"durable_time_limit: seen {self.time_limit!r}; wanted whole seconds from {_LEAST_LIMIT} to {_MOST_LIMIT}, or 0"
                 " for no limit"
             )

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ from ..catalog import NAMES
 from ..engines.placement import Placement, at_and_below, holder, place
 from ..host.mountinfo import why_absent
 from ..host.paths import normal
-from ..profiles import BadInput
+from ..profiles import BadInput, gathered, near
 from ..rows import Reason
 from ..storage import findings, mount_settings
 from . import promises, requirements
@@ -50,7 +51,9 @@ def mounts_of(
             remedy = (
                 "move the data, or correct the path" if target in types else "mount it, or correct the path"
             )
-            _lose(lost, _unmounted(where, target, why, remedy))
+            _lose(
+                lost, _unmounted(where, target, why, f"{remedy}.{near(target, by_target)}".removesuffix("."))
+            )
             continue
         mount = by_target[target]
         chosen[mount["target"]] = {**mount, "listed": True}
@@ -58,7 +61,7 @@ def mounts_of(
         inner = () if requirements.holds_system(mount) else _below(target, storage)
         for each in inner:
             chosen.setdefault(each["target"], {**each, "listed": False})
-    for path in _database_paths([] if databases is None else databases):
+    for path in database_paths(databases):
         found = _mount_under(path, storage, by_target)
         if isinstance(found, Reason):
             _lose(lost, found)
@@ -134,21 +137,31 @@ def paths_in(where: str, value: Any) -> list[str]:
     return [normal(path) for path in value]
 
 
-def _database_paths(databases: Any) -> list[str]:
+def database_paths(databases: Any) -> list[str]:
+    """Return the paths of `durable_databases`. Raises BadInput."""
+    if databases is None:
+        return []
     if not isinstance(databases, (list, tuple)):
         raise BadInput(f"durable_databases: seen {databases!r}; wanted a list")
-    found = []
-    for index, entry in enumerate(databases):
-        where = f"durable_databases[{index}]"
-        if not isinstance(entry, dict) or str(entry.get("engine")) not in NAMES:
-            raise BadInput(f"{where}: seen {entry!r}; wanted engine: one of {', '.join(NAMES)}")
-        if not entry.get("paths"):
-            raise BadInput(
-                f"{where}: no paths; list the directories of its data and logs, or take durable_databases"
-                " out: then those that the running engines use are found"
-            )
-        found += paths_in(f"{where}.paths", entry["paths"])
-    return found
+    found = gathered(
+        functools.partial(_paths_of, f"durable_databases[{index}]", entry)
+        for index, entry in enumerate(databases)
+    )
+    return [path for paths in found for path in paths]
+
+
+def _paths_of(where: str, entry: Any) -> list[str]:
+    if not isinstance(entry, dict) or str(entry.get("engine")) not in NAMES:
+        name = entry.get("engine") if isinstance(entry, dict) else ""
+        raise BadInput(
+            f"{where}: seen {entry!r}; wanted engine: one of {', '.join(NAMES)}.{near(name, NAMES)}"
+        )
+    if not entry.get("paths"):
+        raise BadInput(
+            f"{where}: no paths; list the directories of its data and logs, or take durable_databases"
+            " out: then those that the running engines use are found"
+        )
+    return paths_in(f"{where}.paths", entry["paths"])
 
 
 def _lose(lost: list[Reason] | None, why: Reason) -> None:

@@ -8,12 +8,14 @@ A disk is held to the strictest profile of what lies on it, an engine to the str
 
 from __future__ import annotations
 
+import functools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..engines.placement import Placement
 from ..host.paths import normal
-from ..profiles import BadInput, Profile, choose, overridden, strictest
+from ..profiles import BadInput, Profile, choose, gathered, overridden, strictest
 from ..rows import Reason
 from ..storage import findings
 from .requirements import Requirement, cache_of
@@ -51,22 +53,26 @@ def read(value: Any, shipped: Any, own: Any) -> dict[str, Entry]:
         return {}
     if not isinstance(value, Mapping):
         raise BadInput(f"{VARIABLE}: seen {value!r}; wanted a mapping of mount points to profiles")
-    found: dict[str, Entry] = {}
-    for path, entry in value.items():
-        where = f"{VARIABLE}: {path}"
-        if not isinstance(path, str) or not path.startswith("/"):
-            raise BadInput(f"{VARIABLE}: seen {path!r}; wanted an absolute path")
-        if normal(path) in found:
-            raise BadInput(f"{where}: it is there twice; take one out")
-        said = {"profile": entry} if isinstance(entry, str) else entry
-        if not isinstance(said, Mapping) or not said or set(said) - set(_KEYS):
-            raise BadInput(
-                f"{where}: seen {said!r}; wanted the name of a profile, or a mapping with profile, overrides or both"
-            )
-        overrides = said.get("overrides")
-        named = choose(said["profile"], shipped, own, overrides, where, where) if "profile" in said else None
-        found[normal(path)] = Entry(named, overrides)
-    return found
+    read_in = gathered(functools.partial(_read, path, entry, shipped, own) for path, entry in value.items())
+    paths = [normal(path) for path in value]
+    twice = [path for path, number in Counter(paths).items() if number > 1]
+    if twice:
+        raise BadInput(*(f"{VARIABLE}: {path}: it is there twice; take one out" for path in twice))
+    return dict(zip(paths, read_in))
+
+
+def _read(path: Any, entry: Any, shipped: Any, own: Any) -> Entry:
+    where = f"{VARIABLE}: {path}"
+    if not isinstance(path, str) or not path.startswith("/"):
+        raise BadInput(f"{VARIABLE}: seen {path!r}; wanted an absolute path")
+    said = {"profile": entry} if isinstance(entry, str) else entry
+    if not isinstance(said, Mapping) or not said or set(said) - set(_KEYS):
+        raise BadInput(
+            f"{where}: seen {said!r}; wanted the name of a profile, or a mapping with profile, overrides or both"
+        )
+    overrides = said.get("overrides")
+    named = choose(said["profile"], shipped, own, overrides, where, where) if "profile" in said else None
+    return Entry(named, overrides)
 
 
 def without_overrides(entries: Mapping[str, Entry]) -> dict[str, Entry]:

@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from ..catalog import is_engine
-from ..host.printable import is_plain
+from ..host.printable import yaml
 
 #: What a run may leave a host at for its profile to fit, best first.
 _FITTING = ("durable", "attested", "unverified", "pending")
@@ -63,12 +62,7 @@ def _why(rating: dict[str, Any]) -> Iterable[str]:
 
 def _pinned(profile: str, mounts: Sequence[str]) -> Iterable[str]:
     """Yield the YAML of the inventory's variables. Whatever a host calls its mounts, Ansible is not to evaluate it."""
-    yield f"durable_profile: {_yaml(profile)}"
+    yield f"durable_profile: {yaml(profile)}"
     if mounts:
         yield "durable_mounts:"
-        yield from (f"  - {_yaml(mount)}" for mount in mounts)
-
-
-def _yaml(text: str) -> str:
-    """Return a text as YAML has it. Only what Ansible would evaluate has a tag: other readers of YAML refuse it."""
-    return json.dumps(text) if is_plain(text) else f"!unsafe {json.dumps(text)}"
+        yield from (f"  - {yaml(mount)}" for mount in mounts)

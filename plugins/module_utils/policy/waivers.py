@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import difflib
+import functools
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ..attestations import HOST, expect_soon, expect_texts
 from ..host.printable import message
-from ..profiles import BadInput
+from ..profiles import BadInput, gathered, near
 from ..rows import Kind, Reason
 from . import catalogue, kinds
 
@@ -75,7 +75,9 @@ def read(value: Any, may_lose: bool, today: str) -> Waivers:
         return Waivers()
     if not isinstance(value, (list, tuple)):
         raise BadInput(f"{VARIABLE}: seen {value!r}; wanted a list")
-    found = [_read(f"{VARIABLE}[{index}]", entry, today) for index, entry in enumerate(value)]
+    found = gathered(
+        functools.partial(_read, f"{VARIABLE}[{index}]", entry, today) for index, entry in enumerate(value)
+    )
     return Waivers(
         tuple(each for each in found if each.expires >= today),
         tuple(each for each in found if each.expires < today),
@@ -87,10 +89,9 @@ def _read(where: str, entry: Any, today: str) -> Waiver:
     expect_texts(where, entry, _FIELDS)
     found = Waiver(where=where, **entry)
     if found.finding not in catalogue.IDS:
-        near = difflib.get_close_matches(found.finding, sorted(catalogue.IDS), 1)
         raise BadInput(
-            f"{where}: finding: seen {found.finding!r}; wanted an id of the report's reasons"
-            + (f": did you mean {near[0]}?" if near else ", as risk.barrier_off")
+            f"{where}: finding: seen {found.finding!r}; wanted an id of the report's reasons, as risk.barrier_off."
+            f"{near(found.finding, catalogue.IDS)}"
         )
     if found.finding.startswith(_NEVER):
         raise BadInput(

@@ -172,7 +172,7 @@ def test_a_host_without_a_profile_has_its_unknowns_accepted_too() -> None:
         ),
         ([entry(by="")], r"durable_accept\[0\]: by: seen ''; wanted the name"),
         ([entry(reason=" ")], r"durable_accept\[0\]: reason: seen ' '; wanted what was checked"),
-        ([entry("requirement.no_write_hole")], r"did you mean requirement.no_write_hole.\w+\?"),
+        ([entry("requirement.no_write_hole")], r"Did you mean requirement.no_write_hole.\w+\?"),
         ([entry("x")], r"seen 'x'; wanted an id of the report's reasons, as risk.barrier_off"),
         ([entry("host.input", "host")], r"seen host.input; .*cannot be accepted"),
         ([entry("note.read_only", X)], r"seen note.read_only; .*cannot be accepted"),
