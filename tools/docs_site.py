@@ -24,7 +24,14 @@ SITE = ROOT / "tests/output/site"
 COLLECTION = "durable.dbhost"
 #: What a reader wants -> pages, in the order in which they are read.
 SECTIONS = {
-    "The first hour": ("docs/start", "docs/profiles", "docs/hosts", "docs/variables", "docs/report"),
+    "The first hour": (
+        "docs/start",
+        "docs/profiles",
+        "docs/hosts",
+        "docs/variables",
+        "docs/report",
+        "docs/findings",
+    ),
     "What it knows": (
         *(
             "docs/storage",

@@ -42,13 +42,19 @@ PARTS = {
         "Requirements",
         "What a profile relies on, apart from settings. Nothing is loosened until the requirements of its profile hold.",
     ),
-    "withheld": ("Withheld changes", "A change that would loosen a setting, and that waits. The verdict is `blocked`."),
+    "withheld": (
+        "Withheld changes",
+        "A change that would loosen a setting, and that waits. The verdict is `blocked`.",
+    ),
     "setting": (
         "Settings",
         "A setting that differs from the profile now or after the next boot or start (`drifted`), that is set and waits for a"
         " reboot or restart (`pending`), or that could not be read (`unknown`). The reason of the report names the value.",
     ),
-    "unknown": ("Unknown values", "What could not be observed. Unknown is never safe: the verdict is `unknown`."),
+    "unknown": (
+        "Unknown values",
+        "What could not be observed. Unknown is never safe: the verdict is `unknown`.",
+    ),
     "host": ("The host as a whole", "No entry of `durable_accept` covers these."),
     "note": ("Notes", "They change no verdict."),
 }
@@ -67,6 +73,8 @@ def accepted_by(finding: str) -> str:
     part = finding.partition(".")[0]
     if part in ("host", "note"):
         return ""
+    if finding in catalogue().NO_VERDICT:
+        return "it changes no verdict"
     if part == "risk":
         return "`durable_accept` together with `durable_accept_data_loss: true`"
     return "`durable_accept`"
@@ -98,7 +106,11 @@ def page(texts: dict[str, str], found: Any) -> str:
         rows += [f"## {title}", common]
         for finding in (each for each in ids if each.partition(".")[0] == part):
             rows += section(finding, found.KINDS.get(finding), texts.get(finding, ""))
-    wrapped = ("\n".join(textwrap.wrap(row, WIDTH, break_on_hyphens=False, break_long_words=False)) for row in rows[1:] if row)
+    wrapped = (
+        "\n".join(textwrap.wrap(row, WIDTH, break_on_hyphens=False, break_long_words=False))
+        for row in rows[1:]
+        if row
+    )
     return f"{HEAD}\n" + "\n\n".join(wrapped) + "\n"
 
 
@@ -110,7 +122,9 @@ def main(arguments: list[str] | None = None) -> int:
     found = catalogue()
     texts = yaml.safe_load(TEXTS.read_text(encoding="utf-8")) or {}
     wrong = [f"{each}: no text in {TEXTS.name}" for each in sorted(found.IDS - set(texts))]
-    wrong += [f"{each}: in {TEXTS.name}, and no finding has this id" for each in sorted(set(texts) - found.IDS)]
+    wrong += [
+        f"{each}: in {TEXTS.name}, and no finding has this id" for each in sorted(set(texts) - found.IDS)
+    ]
     for row in wrong:
         print(row, file=sys.stderr)
     text = page(texts, found)

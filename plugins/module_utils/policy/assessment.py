@@ -264,11 +264,7 @@ def rate(case: Case) -> dict[str, Any]:
         kept = tuple(row for row in found.rows if row.phase is None or found.withholds(row))
         ratings[name] = {
             "verdict": verdicts.of(found),
-            "after": verdicts.of(
-                found._replace(
-                    rows=kept, risks=[kinds.LASTING.found(each, engine=each) for each in found.lasting]
-                )
-            ),
+            "after": "at_risk" if found.lasting else verdicts.of(found._replace(rows=kept, risks=[])),
             "changes": plan.changes(steps, found.planned),
             "unmet": [need.as_dict() for need in found.needed if need.state in ("unmet", "unverified")],
             "why": [each.text() for each in verdicts.reasons(found._replace(rows=kept))],

@@ -36,4 +36,12 @@ KINDS: dict[str, Kind] = {
 }
 #: Those of a setting that is not as wanted: their sentence is that of its row.
 SETTINGS: tuple[str, ...] = tuple(f"setting.{layer}.{setting}" for layer, setting in _settings())
+#: Those that change no verdict, beside notes: settings about speed alone, and barriers that a guard has put back.
+NO_VERDICT: frozenset[str] = frozenset(
+    f"setting.{name}"
+    for name in (
+        *("io_scheduler.scheduler", "io_scheduler.readahead", "mount_options.atime", "faircom.COMMIT_DELAY"),
+        "power_guard.barrier",
+    )
+)
 IDS: frozenset[str] = frozenset((*KINDS, *SETTINGS))

@@ -60,7 +60,6 @@ LEASED = Kind(
     "a guard may take barriers away here",
     "durable.dbhost.release_db takes its lease back",
 )
-LASTING = Kind("risk.lasting", "at_risk", "{engine} still loses commits")
 NO_DATABASE = Kind(
     "host.no_database",
     "not_applicable",
@@ -108,7 +107,7 @@ LISTED = Kind("note.not_judged", "note", "{what}")
 
 KINDS = (
     *(ATTESTATION_EXPIRED, LOSS_NOT_ACCEPTED, WITHHELD_LAYER, WITHHELD_ENGINE, WITHHELD_REQUIREMENT),
-    *(INPUT, FACTS, NO_FACTS, NOT_MERGED, UNREACHABLE, UNPINNED, UNRATED, LEASED, LASTING, NO_DATABASE),
+    *(INPUT, FACTS, NO_FACTS, NOT_MERGED, UNREACHABLE, UNPINNED, UNRATED, LEASED, NO_DATABASE),
     *(CONTAINER, UNMATCHED_ATTESTATION, ROLLBACK_TIMER, STEP_FAILED, LISTED),
     *(ACCEPTED, WAIVER_EXPIRED, WAIVER_REFUSED, WAIVER_UNMATCHED),
 )

@@ -93,7 +93,7 @@ def _read(where: str, entry: Any, today: str) -> Waiver:
             f"{where}: finding: seen {found.finding!r}; wanted an id of the report's reasons, as risk.barrier_off."
             f"{near(found.finding, catalogue.IDS)}"
         )
-    if found.finding.startswith(_NEVER):
+    if found.finding.startswith(_NEVER) or found.finding in catalogue.NO_VERDICT:
         raise BadInput(
             f"{where}: finding: seen {found.finding}; wanted one of a setting, requirement, risk or unknown value: this one"
             " cannot be accepted"

@@ -35,7 +35,7 @@ VERDICTS_OF = {
     "note": {"note"},
 }
 #: The observed value states what to do: bad input names what is accepted.
-STATED = {"host.input", "host.facts", "host.no_report", "risk.lasting"}
+STATED = {"host.input", "host.facts", "host.no_report"}
 
 
 def entries() -> list[Kind]:

@@ -175,6 +175,7 @@ def test_a_host_without_a_profile_has_its_unknowns_accepted_too() -> None:
         ([entry("requirement.no_write_hole")], r"Did you mean requirement.no_write_hole.\w+\?"),
         ([entry("x")], r"seen 'x'; wanted an id of the report's reasons, as risk.barrier_off"),
         ([entry("host.input", "host")], r"seen host.input; .*cannot be accepted"),
+        ([entry("setting.mount_options.atime", X)], r"cannot be accepted"),
         ([entry("note.read_only", X)], r"seen note.read_only; .*cannot be accepted"),
         ([entry(expires="2027-02-02")], r"accepting requirement.no_write_hole.md may last 366 days"),
         ([entry(expires="tomorrow")], r"durable_accept\[0\]: expires: seen 'tomorrow'"),
@@ -191,7 +192,7 @@ def test_what_is_malformed_is_refused_and_hides_no_risk(value: Any, message: str
 def test_none_of_the_catalogue_that_can_be_accepted_is_about_the_host_as_a_whole() -> None:
     for kind in catalogue.IDS:
         given = [entry(kind, "host")]
-        if kind.startswith(("host.", "note.")):
+        if kind.startswith(("host.", "note.")) or kind in catalogue.NO_VERDICT:
             with pytest.raises(BadInput):
                 waivers.read(given, True, NOW[:10])
         else:
