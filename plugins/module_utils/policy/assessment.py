@@ -8,7 +8,9 @@ The policy of the collection. Pure: no clock, no files, no Ansible; runs on a ho
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -51,8 +53,8 @@ from .guarded import Guarded, guarded_by
 from .inputs import Inputs
 from .requirements import Requirement
 
-#: What names mounts.
-_NO_MOUNTS: dict[str, Any] = {"mounts": None, "databases": None, "mount_profiles": None}
+#: Inputs that are used or left out together where inputs are refused.
+_LEFT_OUT = (("attestations",), ("mounts", "databases", "mount_profiles"), ("ignore",), ("ups",), ("accept",))
 #: Version of the report's JSON.
 SCHEMA = 2
 #: What is to be done about what a run mends.
@@ -95,25 +97,21 @@ def _known_anyway(
 ) -> list[Reason]:
     """Return how commits can vanish now on a host whose inputs are refused, and which of its paths are on no mount.
 
-    What is refused is left out, the least first: a profile changes no risk, and without mounts those of the engines count.
+    What is refused is left out: a profile changes no risk, and without mounts those of the engines count.
     """
     given = inputs._replace(profile=None, own={}, overrides=None, layers=None)
-    for without in (
-        {},
-        {"accept": None},
-        {"ups": None},
-        _NO_MOUNTS,
-        {"ignore": None},
-        {"attestations": None},
-    ):
-        given = given._replace(**without)
-        try:
-            case = _case(given, storage, found_engines, power, today)
-            told, _found = _now(case, "correct the input")
-        except BadInput:
-            continue
-        return [*(each for each in told if each.verdict == "at_risk"), *case.lost]
-    return []
+    given = given._replace(**dict.fromkeys(itertools.chain(*_LEFT_OUT)))
+    for names in _LEFT_OUT:
+        tried = given._replace(**{name: getattr(inputs, name) for name in names})
+        with contextlib.suppress(BadInput):
+            _case(tried, storage, found_engines, power, today)
+            given = tried
+    try:
+        case = _case(given, storage, found_engines, power, today)
+        told, _found = _now(case, "correct the input")
+    except BadInput:
+        return []
+    return [*(each for each in told if each.verdict == "at_risk"), *case.lost]
 
 
 def unobserved(inputs: Inputs, why: Reason) -> dict[str, Any]:

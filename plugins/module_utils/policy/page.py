@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from ..attestations import HOST
 from ..host.printable import Lines, line, lines
 from ..rows import NO_ANSWER
 from .report import takes_place, worst_first
@@ -28,6 +29,9 @@ _FEW = 4
 _LEAST, _MOST = 4, 20
 #: Reasons with one remedy that are written out.
 _REASONS = 3
+#: Verdicts that rest on what people vouch for or accept; and how many of these a group names.
+_ON_A_WORD = ("attested", "accepted_loss")
+_BASES = 3
 #: Lines of a reason that states itself what to do.
 _WHOLE = 4
 #: Hosts that are named in a line; the others are counted.
@@ -132,8 +136,10 @@ def _since(ordered: list[dict[str, Any]]) -> str:
 def _steps(report: dict[str, Any]) -> int:
     """Return by how many verdicts a host is better than in its last report.
 
-    A host whose state is unknown is never better.
+    A host whose state is unknown is never better, and one whose state was unknown is neither better nor worse.
     """
+    if report["since"]["verdict"] in _NO_STATE:
+        return 0
     steps = VERDICTS.index(report["verdict"]) - VERDICTS.index(report["since"]["verdict"])
     return min(steps, 0) if report["verdict"] in _NO_STATE else steps
 
@@ -169,13 +175,16 @@ def _group(group: Group, room: int) -> list[str]:
     told = by_remedy(group)
     sets = _wrapped(_sets(group), _INDENT, 2) if room > _LEAST else []
     sets += _wrapped(_advice(group), _INDENT, 3 if room > _LEAST else 1)
+    sets += _basis(group)
     hidden = sum(map(len, told.values()))
     for remedy, whys in told.items():
         left = room - len(rows) - len(sets)
         if left < (2 if remedy else 1):
             break
         do = _wrapped(f"do: {remedy}", _INDENT * 2, 1 if left < 3 else 2) if remedy else []
-        rows += [*_whys(whys, left - len(do), 2 if remedy or len(told) > 1 else _WHOLE), *do]
+        most = 2 if remedy or len(told) > 1 else _WHOLE
+        # One that states what to do, as an error of the input does, has no other place.
+        rows += [*_whys(whys, left - len(do), most, _REASONS if remedy else _MOST), *do]
         hidden -= len(whys)
     if hidden:
         rows[-1] = _cut(rows[-1], f" (and {hidden} more)")
@@ -202,6 +211,28 @@ def _advice(group: Group) -> str:
     return f"fits best: {line(told) or 'none'}; {line('; '.join(each))}" if each else ""
 
 
+def _basis(group: Group) -> list[str]:
+    """Return on whose word a green verdict rests, and until when: a line for each claim, of a few."""
+    if group.verdict not in _ON_A_WORD:
+        return []
+    found = dict.fromkeys(
+        f"{need['target']}: {need['evidence']}" if need["target"] != HOST else str(need["evidence"])
+        for report in group.reports
+        for need in report["requirements"]
+        if need["state"] == "attested"
+    )
+    found.update(
+        dict.fromkeys(
+            f"{each['target']}: {each['finding']}, accepted by {each['by']} until {each['expires']}: {each['reason']}"
+            for report in group.reports
+            for each in report["accepted"]
+        )
+    )
+    rows = [row for text in list(found)[:_BASES] for row in _wrapped(f"rests on {line(text)}", _INDENT, 2)]
+    more = len(found) - _BASES
+    return [*rows[:-1], _cut(rows[-1], f" (and {more} more)")] if more > 0 else rows
+
+
 def by_remedy(group: Group) -> dict[str, list[str]]:
     """Return {what to do: the reasons for it}, each with the number of hosts if these are not all of the group."""
     counted = Counter(reason for report in group.reports for reason in reasons(report))
@@ -212,17 +243,18 @@ def by_remedy(group: Group) -> dict[str, list[str]]:
     return found
 
 
-def _whys(whys: list[str], room: int, most: int) -> list[str]:
-    """Return reasons that have one remedy in so many lines, the last of which counts those without a line; `most`: of one."""
+def _whys(whys: list[str], room: int, most: int, count: int) -> list[str]:
+    """Return reasons that have one remedy in so many lines, the last of which counts those without a line; `most`: of one.
+    `count`: of reasons."""
     rows: list[str] = []
-    for number, why in enumerate(whys[:_REASONS]):
+    for number, why in enumerate(whys[:count]):
         if number and len(rows) >= room:
             break
         wrapped = _wrapped(why, _INDENT, min(most, max(1, room - len(rows))))
         # A name of a host in it can be made to begin a line as what to do does.
         rows += [_cut(f"{_INDENT}... {row.strip()}", "") if _DO.match(row) else row for row in wrapped]
     else:
-        number = min(len(whys), _REASONS)
+        number = min(len(whys), count)
     more = len(whys) - number
     return [*rows[:-1], _cut(rows[-1], f" (and {more} like it)")] if more else rows
 
@@ -321,5 +353,10 @@ def _wrapped(text: str, indent: str, most: int) -> list[str]:
 
 
 def _cut(row: str, end: str) -> str:
-    """Return a row that ends with this, cut where it would get too long."""
-    return f"{row[: WIDTH - len(end)].rstrip()}{end}"
+    """Return a row that ends with this, without the last words where it would get too long."""
+    room = WIDTH - len(end)
+    if len(row) <= room:
+        return f"{row}{end}"
+    head, space, _word = row[: room + 1].rpartition(" ")
+    # A word that is as long as a row has to be cut.
+    return f"{(head if space and head.strip() else row[:room]).rstrip()}{end}"

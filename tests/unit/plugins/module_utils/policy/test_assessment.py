@@ -616,6 +616,60 @@ def test_a_file_system_over_no_disk_at_all_is_unknown(field: str) -> None:
     )
 
 
+def test_all_errors_of_the_input_are_reported_at_once_each_with_what_is_accepted() -> None:
+    wrong = {
+        "profile": ("strcit", "durable_profile: seen 'strcit'", "Did you mean strict?"),
+        "allow": (["rebot"], "durable_allow: seen ['rebot']", "Did you mean reboot?"),
+        "overrides": (
+            {"barier": "on", "atime": "never"},
+            "durable_overrides: seen 'barier'",
+            "Did you mean barrier?",
+        ),
+        "layers": (["storge"], "durable_layers: seen ['storge']", "storage"),
+        "undo_after": (7, "durable_undo_after: seen 7", "60 to 86400"),
+        "databases": ([{"engine": "postgres"}], "durable_databases[0]: seen", "Did you mean postgresql?"),
+        "ignore": ([{}], "durable_ignore[0]: seen {}", "engine, by, reason, expires"),
+        "accept": (["x"], "durable_accept[0]: seen 'x'", "finding, target, by"),
+        "ups": ({"quite": 7}, "durable_ups: ", "quiet"),
+        "attestations": (
+            [{}, attested("host_honours_fulsh")],
+            "durable_attestations[1]: claim",
+            "host_honours_flush?",
+        ),
+    }
+    given = {name: value for name, (value, _says, _accepted) in wrong.items()}
+    # The overrides are of a profile: that of a profile which is known.
+    for values, names in (
+        ({**given, "overrides": {}}, set(wrong) - {"overrides"}),
+        ({**given, "profile": "strict"}, set(wrong) - {"profile"}),
+    ):
+        host = settled("flush", mounts=PG)
+        BARE(host)
+        found = assess(inputs(**{**values, "mounts": ["/srv/pgdat"]}), collect(host, NOW), NOW)
+        said = [each["reason"] for each in found["reasons"] if each["id"] == "host.input"]
+        for name in names:
+            _value, says, accepted = wrong[name]
+            (row,) = [each for each in said if says in each]
+            assert accepted in row
+        assert "durable_overrides: atime: seen 'never'" in " ".join(said) or "overrides" not in names
+        assert (found["verdict"], found["changes"]) == ("blocked", [])
+
+
+def test_beside_bad_input_a_wrong_mount_and_a_risk_are_reported_too() -> None:
+    host = settled("flush", mounts=PG)
+    BARE(host)
+    given = inputs("strcit", mounts=["/srv/pgdat", "/srv/pgdata"], accept=["x"])
+    found = assess(given, collect(host, NOW), NOW)
+    assert [each["id"] for each in found["reasons"]] == [
+        "risk.barrier_off",
+        "host.input",
+        "host.input",
+        "unknown.path",
+    ]
+    assert found["verdict"] == "at_risk"
+    assert found["reasons"][-1]["fix"].endswith("Did you mean /srv/pgdata?")
+
+
 @pytest.mark.parametrize("verdict", ["unreachable", "unknown"])
 def test_a_host_without_facts_is_not_lost(verdict: str) -> None:
     found = unobserved(inputs(), Reason("host.unreachable", verdict, "no route"))

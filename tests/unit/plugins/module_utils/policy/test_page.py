@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.verdicts imp
 from ansible_collections.durable.dbhost.plugins.module_utils.rows import HANGS, MEND, NO_ANSWER, Reason
 
 from ..fakes.fleet import KINDS, report, reports
-from ..fakes.runs import NOW, inputs
+from ..fakes.runs import NOW, attested, inputs, look, settled
 
 WHERE = "/home/dba/durable-report: report.html, report.txt, HOST.json"
 
@@ -118,6 +119,30 @@ def test_no_name_begins_a_line_as_what_to_do_does(length: int) -> None:
     for reason in (("", f"{name}: forced writes are off"), (MEND, f"{name}: forced writes are not known")):
         text = render([of_reasons("db1", "unknown", (reason[1], reason[0]))])
         assert [row for row in text.splitlines() if row.strip().startswith("do: curl")] == []
+
+
+def test_a_green_verdict_names_on_whose_word_it_rests_and_until_when() -> None:
+    given = {"mounts": ["/srv/maria"], "attestations": [attested("host_honours_flush")]}
+    found = look(settled("strict", **given), "strict", **given)
+    page = render([report("db1", found)])
+    said = "rests on vdb: host_honours_flush, attested by A. Person until 2026-06-30: read the label"
+    assert f"attested       1  db1  (strict)\n    {said}\n" in page
+    found = look(settled("strict", mounts=["/srv/pgdata"]), "strict", mounts=["/srv/pgdata"])
+    assert (found["verdict"], "rests on" in render([report("db1", found)])) == ("durable", False)
+
+
+def test_errors_of_the_input_are_all_on_the_page() -> None:
+    many = [(f"durable_x[{number}]: seen 1; wanted 2", "") for number in range(9)]
+    text = render([of_reasons("db1", "blocked", *many)])
+    assert all(reason in text for reason, _fix in many)
+
+
+def test_no_word_is_cut_unless_it_is_as_long_as_a_line() -> None:
+    words = [f"word{number}" for number in range(200)]
+    shown = render([of_reasons("db1", "unknown", (" ".join(words), MEND))])
+    assert "..." in shown
+    assert set(re.findall(r"word\w+", shown)) <= set(words)
+    assert len(max(render([of_reasons("db1", "unknown", ("x" * 900, MEND))]).splitlines(), key=len)) <= WIDTH
 
 
 def test_a_reason_that_states_what_to_do_has_more_lines() -> None:
@@ -292,7 +317,7 @@ def test_a_host_whose_state_is_unknown_is_never_better(verdict: str) -> None:
         simple("db3", "at_risk", "a; b", since={**since, "verdict": verdict}),
         simple("db4", "durable", since={**since, "verdict": verdict}),
     ]
-    assert "since the last report worse: db3, db2; better: db4" in render(found)
+    assert "since the last report worse: db2\n" in render(found)
 
 
 @given(st.text(), st.text(), st.sampled_from(VERDICTS))
