@@ -20,6 +20,7 @@ from ..module_utils.policy.report import change_line, power_lines, worst_first
 from ..module_utils.policy.verdicts import VERDICTS
 
 _TEMPLATE = "report.html.j2"
+_FINDINGS = "https://github.com/durable-db/dbhost/blob/main/docs/findings.md"
 #: Verdict of a host -> how loud it is drawn; what is not here is calm.
 TONES = {
     **dict.fromkeys(("at_risk",), "bad"),
@@ -28,6 +29,8 @@ TONES = {
     **dict.fromkeys(("attested", "durable"), "good"),
     **dict.fromkeys(("unverified",), "fair"),
 }
+#: Tones, the loudest first; the last one is that of what nothing is known to be wrong with, and nothing verified.
+_LOUDEST = ("bad", "poor", "warn", "fair", "good", "")
 #: Verdict of a setting -> its tone, worst first.
 _SETTING_TONES = {
     "drift_running": "bad",
@@ -101,10 +104,11 @@ def _host(report: dict[str, Any]) -> dict[str, Any]:
     by_target: dict[str, list[dict[str, Any]]] = {}
     for row in report["settings"]:
         by_target.setdefault(row["target"], []).append(row)
-    tones = {target: _tone(rows) for target, rows in by_target.items()}
+    tones = _tones(report, by_target)
     return {
         **report,
         "told": reasons(report),
+        "reasons": [{**each, "link": _link(each["id"])} for each in report["reasons"]],
         "lanes": list(_lanes(report, tones)),
         "targets": [(shown(target), list(map(_row, rows))) for target, rows in by_target.items()],
         "lines": [(change["state"], change_line(change)) for change in report["changes"]],
@@ -117,6 +121,24 @@ def _host(report: dict[str, Any]) -> dict[str, Any]:
             ]
         ).lower(),
     }
+
+
+def _link(finding: str) -> str:
+    """Return where a finding is explained; an anchor of a heading has no dots."""
+    return f"{_FINDINGS}#{finding.replace('.', '').lower()}"
+
+
+def _tones(report: dict[str, Any], by_target: dict[str, list[dict[str, Any]]]) -> dict[str, str]:
+    """Return {target: the tone of the worst that was found of it}: of its settings, and of the host's other findings."""
+    found = {target: [_tone(rows)] for target, rows in by_target.items()}
+    for each in report["reasons"]:
+        for target in each["targets"]:
+            found.setdefault(target, []).append(TONES.get(each["verdict"], ""))
+    return {target: _worst(tones) for target, tones in found.items()}
+
+
+def _worst(tones: Iterable[str]) -> str:
+    return min(tones, key=_LOUDEST.index, default="")
 
 
 def _tone(rows: list[dict[str, Any]]) -> str:
@@ -158,7 +180,7 @@ def _lanes(report: dict[str, Any], tones: dict[str, str]) -> Iterator[list[dict[
                 "kind": layer["type"],
                 "name": layer["label"] or layer["name"],
                 "lines": [layer["detail"]] if layer["detail"] else [],
-                "tone": tones.get(layer["name"], ""),
+                "tone": _worst(tones.get(name, "") for name in (layer["label"], layer["name"])),
             }
             for layer in mount["layers"]
         ]
@@ -192,7 +214,9 @@ def _engine(engine: dict[str, Any], target: str, tones: dict[str, str]) -> dict[
             *(["..."] if len(places) > 3 else []),
             f"opened {', '.join(map(str, opened))}",
         ],
-        "tone": tones.get(engine["name"], ""),
+        "tone": _worst(
+            tones.get(name, "") for name in (engine["name"], f"{engine['engine']} {engine['name']}")
+        ),
     }
 
 
@@ -207,7 +231,7 @@ def _disk(disk: dict[str, Any], tones: dict[str, str]) -> dict[str, Any]:
             *filter(None, (disk["model"], disk["id"])),
             f"cache {cache['device']}, kernel: {cache['kernel']}",
         ],
-        "tone": tones.get(disk["id"] or disk["name"], ""),
+        "tone": _worst(tones.get(name, "") for name in (disk["id"] or "", disk["name"])),
     }
 
 

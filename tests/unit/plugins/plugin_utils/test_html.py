@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +15,11 @@ import pytest
 pytest.importorskip("jinja2")
 
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.verdicts import VERDICTS
-from ansible_collections.durable.dbhost.plugins.plugin_utils.html import TONES, render
+from ansible_collections.durable.dbhost.plugins.plugin_utils.html import _FINDINGS as FINDINGS
+from ansible_collections.durable.dbhost.plugins.plugin_utils.html import TONES, _host, render
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fleet import reports
+
+ROOT = Path(__file__).resolve().parents[4]
 
 pytestmark = pytest.mark.every_core_alike
 
@@ -74,10 +78,45 @@ def test_it_asks_nobody_for_anything(fleet: list[dict[str, Any]]) -> None:
         tag for tag, _about in page.elements if tag in ("link", "img", "iframe", "object", "base", "form")
     ]
     assert not [about for _tag, about in page.elements if {"src", "srcset", "action", "onclick"} & set(about)]
-    assert {about["href"] for _tag, about in page.elements if "href" in about} == {"#hosts"}
-    assert not re.search(r"https?:|@import|url\(", text)
+    links = {str(about["href"]) for _tag, about in page.elements if "href" in about}
+    # A link asks for nothing until somebody follows it.
+    explained = {link for link in links if link.startswith(f"{FINDINGS}#")}
+    assert explained
+    assert links - explained == {"#hosts"}
+    assert not re.search(r"https?:|@import|url\(", text.replace(f'href="{FINDINGS}#', ""))
     (policy,) = (about["content"] for _tag, about in page.elements if "http-equiv" in about)
     assert policy == "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+
+
+def test_each_reason_leads_to_the_section_of_its_finding(fleet: list[dict[str, Any]]) -> None:
+    """As the forge makes anchors of headings: small letters, digits, - and _ alone."""
+    page = (ROOT / "docs/findings.md").read_text(encoding="utf-8")
+    anchors = {re.sub(r"[^\w -]", "", head.lower()) for head in re.findall(r"^#+ (.+)$", page, re.M)}
+    found = Page(render(fleet[:6])).elements
+    links = {str(about["href"]).rpartition("#") for _tag, about in found if "href" in about}
+    assert {anchor for place, _hash, anchor in links if place == FINDINGS} <= anchors
+
+
+@pytest.mark.parametrize(
+    ("target", "verdict", "tone"),
+    [
+        ("/srv/pgdata", "blocked", "poor"),
+        ("sda1", "at_risk", "bad"),
+        ("sda", "unverified", "fair"),
+        ("postgresql 15/main", "unknown", "poor"),
+        ("/srv/other", "at_risk", "good"),
+    ],
+)
+def test_what_is_drawn_has_the_tone_of_the_worst_that_was_found_of_it(
+    fleet: list[dict[str, Any]], target: str, verdict: str, tone: str
+) -> None:
+    (found,) = (each for each in fleet[:6] if each["verdict"] == "attested")
+    rows = [{**row, "verdict": "ok"} for row in found["settings"]]
+    said = {"id": "unknown.stack", "verdict": verdict, "reason": "x", "fix": "", "targets": [target]}
+    (lane, *_others) = _host({**found, "settings": rows, "reasons": [said]})["lanes"]
+    assert max((box["tone"] for box in lane), key=("", "good", "fair", "warn", "poor", "bad").index) == tone
+    (lane, *_others) = _host({**found, "settings": [], "reasons": [said]})["lanes"]
+    assert (tone in {box["tone"] for box in lane}) == (target != "/srv/other")
 
 
 def test_a_host_is_drawn_as_the_way_of_its_commits(fleet: list[dict[str, Any]]) -> None:
