@@ -155,8 +155,10 @@ SUBJECTS = (
         "A tool of a RAID controller",
         "A key of a profile",
     ),
-    "A verdict",
+    *("A finding", "A verdict"),
 )
+#: Those that may need fewer places than the others.
+FEW = {"A finding": 3}
 
 
 def places(subject: str) -> list[str]:
@@ -176,7 +178,7 @@ def in_repository(path: str) -> Path:
 def test_extending_has_each_subject_in_six_places_at_most() -> None:
     text = (ROOT / "docs/extending.md").read_text(encoding="utf-8")
     assert re.findall(r"^## (.+)$", text, re.M) == list(SUBJECTS)
-    assert all(1 < len(places(subject)) <= 6 for subject in SUBJECTS)
+    assert all(1 < len(places(subject)) <= FEW.get(subject, 6) for subject in SUBJECTS)
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)
