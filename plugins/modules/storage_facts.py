@@ -595,11 +595,11 @@ ansible_facts:
               returned: always
               contains:
                 maker:
-                  description: What writes the parity. V(md), V(dm) (device-mapper, as LVM uses it) or V(btrfs).
+                  description: What writes the parity. V(md), V(dm) (device-mapper, as LVM uses it) or V(file_system).
                   type: str
                   returned: always
                 name:
-                  description: The kernel's name of the layer, or of btrfs the chunks - V(data), V(metadata) or V(system).
+                  description: The kernel's name of the layer, or of a file system the chunks - V(data), V(metadata) or V(system).
                   type: str
                   returned: always
                 level:

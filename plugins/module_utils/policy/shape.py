@@ -244,7 +244,7 @@ _MOUNT = {
     "disks_seen": _NAMES,
     "devices_missing": _NAMES,
     "stack": [_LAYER],
-    "write_hole": [{"maker": _words("md", "dm", "btrfs"), "name": _NAME, "level": _NAME}],
+    "write_hole": [{"maker": _words("md", "dm", "file_system"), "name": _NAME, "level": _NAME}],
     "fua_path": _YES_NO_UNKNOWN,
     "carrier": _or_none(_NAME),
     "carrier_id": _or_none(_TEXT),

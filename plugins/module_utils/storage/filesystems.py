@@ -123,7 +123,7 @@ class FileSystems:
             for level in ("raid5", "raid6")
             if filesystem and self.host.exists(f"{filesystem}/allocation/{chunk}/{level}")
         ]
-        return [{"maker": "btrfs", "name": chunk, "level": level} for chunk, level in kinds]
+        return [{"maker": "file_system", "name": chunk, "level": level} for chunk, level in kinds]
 
     def _journal(self, mount: Mount) -> str:
         """Return the kernel name of the device that an external journal is on: only the thread that

@@ -90,7 +90,7 @@ WRITE_HOLE = {
         _HOLE,
         "move the data to a mirror (LVM: --type raid1 or raid10), or to an md array with a journal (mdadm --add-journal)",
     ),
-    "btrfs": Kind(
+    "file_system": Kind(
         "requirement.no_write_hole.btrfs",
         "blocked",
         _HOLE,

@@ -200,7 +200,7 @@ class TestDevices:
     def test_parity_of_btrfs_has_the_write_hole(self, chunk: str, level: str, hole: bool) -> None:
         host = BigHost()
         host.files[f"/sys/fs/btrfs/b0b0/allocation/{chunk}/{level}/used_bytes"] = "4096\n"
-        expected = [{"maker": "btrfs", "name": chunk, "level": level}] if hole else []
+        expected = [{"maker": "file_system", "name": chunk, "level": level}] if hole else []
         assert facts(host, "/srv/btrfs")["write_hole"] == expected
 
 
