@@ -110,8 +110,8 @@ def read(value: Any, databases: Any, today: str) -> Ignoring:
     for each in found:
         if not each.instance and named & {each.engine, catalog.NAMES[each.engine]}:
             raise BadInput(
-                f"{each.where}: seen {each.engine}, which durable_databases names: wanted one or the other; take one"
-                " of them out, or name the instance that is ignored"
+                f"{each.where}: seen {each.engine}, which durable_databases names: wanted one or the other; delete one"
+                " of them, or name the instance that is ignored"
             )
     return Ignoring(
         tuple(each for each in found if each.expires >= today),
@@ -146,7 +146,7 @@ def notes(found: Iterable[Standing], ignoring: Ignoring) -> Iterator[str]:
     here = list(found)
     yield from (each.note for each in here if each.judged != "yes")
     for each in ignoring.expired:
-        yield f"{each.where}: {each.about} expired on {each.expires}: it is judged again; renew it, or take it out"
+        yield f"{each.where}: {each.about} expired on {each.expires}: it is judged again; set a later expires, or delete it"
     for each in ignoring.entries:
         if not matches(each, [one.instance for one in here]):
             yield _unmatched(each, [one.instance for one in here])

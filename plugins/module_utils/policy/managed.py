@@ -144,8 +144,8 @@ def _database_paths(databases: Any) -> list[str]:
             raise BadInput(f"{where}: seen {entry!r}; wanted engine: one of {', '.join(NAMES)}")
         if not entry.get("paths"):
             raise BadInput(
-                f"{where}: no paths; list the directories of its data and logs, or take durable_databases"
-                " out: then those that the running engines use are found"
+                f"{where}: no paths; list the directories of its data and logs, or delete durable_databases:"
+                " then those that the running engines use are found"
             )
         found += paths_in(f"{where}.paths", entry["paths"])
     return found
@@ -179,7 +179,7 @@ def _mount_under(path: str, storage: dict[str, Any], by_target: dict[str, Any]) 
 def _why_unresolved(path: str, storage: dict[str, Any]) -> Reason | None:
     if path in storage["unresolved"]:
         why = f"it cannot be looked at: {storage['unresolved'][path]}"
-        return _unmounted("durable_databases", path, why, "see to its disk, or correct the path")
+        return _unmounted("durable_databases", path, why, "mount its disk, or correct the path")
     if storage["resolved"].get(path, path) is None:
         return _unmounted(
             "durable_databases", path, "it is not there", "mount what it is on, or correct the path"

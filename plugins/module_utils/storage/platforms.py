@@ -28,7 +28,7 @@ VIRTUALIZATION = "virtualization"
 class Statement(NamedTuple):
     """What is documented that bears on one claim.
 
-    `look`: where its owner looks, in words that follow "look at"; `reason`: what the document says, as the reason of
+    `look`: where its owner looks, in words that follow "check"; `reason`: what the document says, as the reason of
     an attestation; `source`: the document and its date.
     """
 
