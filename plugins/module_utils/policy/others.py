@@ -35,6 +35,8 @@ def apply(row: Setting) -> Setting:
 
 #: Files of packages for which one of the same name in /etc counts.
 _PACKAGED = re.compile(r"(?:/usr)?/lib/((?:udev/rules|tmpfiles)\.d|systemd/system)/[^/ ]+")
+#: The directory of a profile that came with a package.
+_TUNED = re.compile(r"/usr/lib/tuned/(?:profiles/)?[^/ ]+")
 
 
 def _remedy(row: Setting, evidence: dict[str, Any]) -> str:
@@ -43,8 +45,11 @@ def _remedy(row: Setting, evidence: dict[str, Any]) -> str:
         return str(evidence["fix"])
     wanted, source = row.wanted_persisted, str(evidence["source"])
     if evidence.get("by") == TUNED:
-        option = IN_TUNED.get(row.setting, row.setting)
-        return f"select another profile (tuned-adm profile NAME), or set {option} to {wanted} in a copy of this one in /etc/tuned"
+        profile = _TUNED.match(source)
+        place = f"a copy of {profile[0]} in /etc/tuned" if profile else source
+        option = IN_TUNED.get(row.setting)
+        change = f"set {option} to {wanted} in {place}" if option else f"remove the assignment from {place}"
+        return f"select another profile (tuned-adm profile NAME), or {change}"
     packaged = _PACKAGED.match(source)
     place = f"a copy of {packaged[0]} in /etc/{packaged[1]}" if packaged else source
     return f"remove the assignment from {place}, or set it to {wanted} there"

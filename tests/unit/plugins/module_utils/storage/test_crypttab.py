@@ -113,7 +113,7 @@ def test_a_temporary_name_is_replaced_by_a_uuid_that_the_copy_loses_first() -> N
     (found,) = faults(host)
     assert found["fault"] == "name"
     assert found["remedy"] == (
-        "close sdd and give it another UUID (cryptsetup luksUUID --uuid $(uuidgen) /dev/sdd); then name sdc by UUID=luks in"
+        "close sdd and give it another UUID (cryptsetup luksUUID --uuid $(uuidgen) /dev/sdd), then name sdc by UUID=luks in"
         " /etc/crypttab line 2"
     )
 
