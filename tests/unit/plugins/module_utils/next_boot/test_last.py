@@ -796,7 +796,7 @@ class TestMounts:
 
 THERE = "remove the assignment from /etc/rc.local line 3, or set it to disabled there"
 OTHER = "select another profile (tuned-adm profile NAME), or remove the assignment from /etc/tuned/profiles/ours/tuned.conf line 2"
-PACKAGED = "/usr/lib/udev/rules.d/99-vendor.rules"
+PACKAGED = "/usr/lib/udev/rules.d/zzz-vendor.rules"
 
 
 class TestReport:
@@ -816,7 +816,7 @@ class TestReport:
                 "write_cache",
                 "serial:QEMU_HARDDISK_SATA0001",
                 "unknown",
-                "remove /etc/rc.local line 3, or replace it by one command that names the device and the value",
+                "remove /etc/rc.local line 4, or replace it by one command that names the device and the value",
             ),
             (
                 SABOTEURS["tuned: sysfs"][0],

@@ -481,6 +481,7 @@ class TestRequirements:
         assert "is masked" in one(machine)[4]
         assert faults(machine)[0]["remedy"] == "run systemctl unmask 'mine.service'"
         del machine.links[f"{UNITS}/mine.service"]
+        del machine.links[link]
         assert (
             faults(machine)[0]["remedy"]
             == f"remove mine.service from {UNITS}/local-fs.target.d/mine.conf line 2"
