@@ -47,17 +47,20 @@ DRBD = Kind(
     "at_risk",
     "commits since the last flush on {disk} can vanish: {layer} (DRBD) is set to {setting}",
     "remove disk-flushes no and md-flushes no from the resource and from common in /etc/drbd.d and run drbdadm adjust"
-    " RESOURCE, or set durable_profile: strict",
+    " RESOURCE, or run harden-db with durable_profile: strict",
 )
 #: Without those options a write ordering comes of what lies below: no option changes it.
-DRBD_ORDERING = Kind("risk.drbd.write_ordering", "at_risk", DRBD.says, "set durable_profile: strict")
-_ADD_JOURNAL = "--readonly, --manage --add-journal DEVICE (an unused one) and --readwrite"
+DRBD_ORDERING = Kind(
+    "risk.drbd.write_ordering", "at_risk", DRBD.says, "run harden-db with durable_profile: strict"
+)
+_ADD_JOURNAL = "--readonly, --manage --add-journal UNUSED-DEVICE and --readwrite"
 PARTIAL_PARITY_LOG = Kind(
     "risk.partial_parity_log",
     "at_risk",
     "commits can be acknowledged before {disk} has flushed them: {layer} has a partial parity log",
-    "set durable_profile: strict, or with /dev/{layer} unused run mdadm on it with --grow --consistency-policy=resync,"
-    f" {_ADD_JOURNAL}",
+    # The page cuts a long text: a command that lacks its end would leave the array read-only.
+    "with /dev/{layer} unused run mdadm on it with --grow --consistency-policy=resync,"
+    f" {_ADD_JOURNAL}, or set durable_profile: strict",
 )
 DATA_IN_MEMORY = Kind(
     "risk.data_in_memory",

@@ -795,7 +795,8 @@ class TestMounts:
 
 
 THERE = "remove the assignment from /etc/rc.local line 3, or set it to disabled there"
-OTHER = "select another profile (tuned-adm profile NAME), or remove the assignment from /etc/tuned/profiles/ours/tuned.conf line 2"
+OURS = "/etc/tuned/profiles/ours/tuned.conf"
+OTHER = f"select another profile (tuned-adm profile NAME), or remove the assignment from {OURS} line 2"
 PACKAGED = "/usr/lib/udev/rules.d/zzz-vendor.rules"
 
 

@@ -344,8 +344,8 @@ def test_a_layer_that_breaks_a_promise(state: str, detail: str, kind: str, cure:
     [
         (
             "md",
-            "stop all use of /dev/md127, run mdadm on it with --grow --bitmap=none, --readonly, --manage --add-journal DEVICE (an"
-            " unused one) and --readwrite, or move the data to RAID 1 or 10",
+            "stop all use of /dev/md127, run mdadm on it with --grow --bitmap=none, --readonly, --manage --add-journal"
+            " UNUSED-DEVICE and --readwrite, or move the data to RAID 1 or 10",
         ),
         (
             "dm",
