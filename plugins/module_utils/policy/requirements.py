@@ -299,6 +299,13 @@ def of_disk(rests_on: str, disk: dict[str, Any], words: list[Attestation]) -> Re
     )
 
 
+def how_named(disk: dict[str, Any]) -> str:
+    """Return how a disk without an id comes to have one."""
+    if str(disk["evidence"]["id"]["reason"]).startswith("udevadm"):
+        return f"make udevadm info list {disk['name']}"
+    return disk_kinds.named_by(disk["place"])
+
+
 def missing_tool(disk: dict[str, Any]) -> str:
     """Return the package of the program that would ask a disk for its cache, '' where that is there."""
     tool = _TOOLS.get(disk["control"], "")
@@ -309,7 +316,7 @@ def missing_tool(disk: dict[str, Any]) -> str:
 def _where(name: str, disk: dict[str, Any]) -> str:
     """Return how to find out whether a disk keeps what it is told to keep; one without an id cannot be attested."""
     if _about(disk, _claim(name, disk)) is None:
-        return disk_kinds.named_by(disk["place"])
+        return how_named(disk)
     if nfs.is_export(disk):
         return "check that the server exports with sync and what its disks cache"
     return _CHECKED.get(disk["kind"], "check the disk's data sheet and its controller or hypervisor")

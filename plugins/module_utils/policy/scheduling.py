@@ -12,7 +12,7 @@ from ..host.observation import UNKNOWN
 from ..next_boot.tuned import BY as TUNED
 from ..profiles import KEEP, Profile
 from ..rows import MEND, Setting
-from ..storage import disk_kinds
+from . import requirements
 from .settings import judge, reason
 
 #: Setting -> what TuneD calls it.
@@ -55,9 +55,8 @@ def _schedulers(disks: list[dict[str, Any]], tuned: dict[str, Any]) -> Iterator[
                 "running": disk["evidence"]["scheduler.running"],
                 "persisted": disk["evidence"]["scheduler.persisted"],
             }
-            own_id, how = disk["id"], disk_kinds.named_by(disk["place"])
-            if disk["multipath"] == "yes":
-                own_id, how = None, ""
+            own_id = disk["id"] if disk["multipath"] == "no" else None
+            how = requirements.how_named(disk) if disk["multipath"] == "no" else ""
             row = _row(disk["name"], own_id, "scheduler", wanted, seen, evidence, tuned, how)
             yield row._replace(profile=disk["profile"].name)
 

@@ -844,7 +844,7 @@ def _disk_remedy(
     if disk["kind"] in (disk_kinds.MEMORY, disk_kinds.EPHEMERAL):
         return findings.NOT_KEPT.fix
     if disk["id"] is None:
-        return disk_kinds.named_by(disk["place"])
+        return requirements.how_named(disk)
     if verdict == "pending":
         return "reboot"
     if disk["flush"] == "owed":
