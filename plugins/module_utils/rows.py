@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from .host.printable import line, message, name
 
 #: What to do where a value could not be read, and no more is known.
-MEND = "mend what could not be read, then run again"
+MEND = "correct the error that the reason names, then run again"
 #: How the reason begins for which a host that hangs is unreachable.
 NO_ANSWER = "no answer within"
 #: What to do about it.
-HANGS = "look there for processes that wait for a disk or a network file system (ps, dmesg), or raise durable_time_limit"
+HANGS = "find the processes there that wait for a disk or a network file system (ps, dmesg), or raise durable_time_limit"
 #: What to do about a file system of which nothing here can be known: one in memory, or of another machine.
 MOVE = "move the data to ext4 or XFS on a block device of its own: no rule here vouches for this"
 

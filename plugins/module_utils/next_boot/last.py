@@ -51,7 +51,7 @@ _DRIVER = re.compile(r"sd|vd|xvd|nvme|mmcblk")
 #: Setting of a mount -> what of it a remount sets.
 _OF_MOUNTS = (BARRIER, ATIME)
 _UNREAD = "what other components set at boot cannot be read"
-_FIX = "remove {source}, or set the same value there"
+_FIX = "remove the assignment from {source}, or set the wanted value there"
 _FIX_UNKNOWN = "remove {source}, or replace it by one command that names the device and the value"
 
 

@@ -144,7 +144,7 @@ def notes(found: Iterable[Standing], ignoring: Ignoring) -> Iterator[str]:
     here = list(found)
     yield from (each.note for each in here if each.judged != "yes")
     for each in ignoring.expired:
-        yield f"{each.where}: {each.about} expired on {each.expires}: it is judged again; renew it, or take it out"
+        yield f"{each.where}: {each.about} expired on {each.expires}: it is judged again; set a later expires, or delete it"
     for each in ignoring.entries:
         if not matches(each, [one.instance for one in here]):
             yield _unmatched(each, [one.instance for one in here])
@@ -199,7 +199,7 @@ def _read(where: str, entry: Any, named: set[str], today: str) -> Ignored:
     expect_soon(where, f"ignoring {found.about}", found.expires, LONGEST, today)
     if not found.instance and named & {found.engine, catalog.NAMES[found.engine]}:
         raise BadInput(
-            f"{where}: seen {found.engine}, which durable_databases names: wanted one or the other; take one"
-            " of them out, or name the instance that is ignored"
+            f"{where}: seen {found.engine}, which durable_databases names: wanted one or the other; delete one"
+            " of them, or name the instance that is ignored"
         )
     return found

@@ -21,7 +21,7 @@ def left(row: Setting, profile: Profile) -> Setting:
     if profile.wanted(key) == KEEP:
         why = f"profile {profile.name} keeps {key} as it is"
         return row._replace(verdict="ok", phase=None, why=why, remedy="")
-    remedy = f"profile {profile.name} keeps {key} as it is: set it yourself, or have the profile set it"
+    remedy = f"set {row.setting} to {row.wanted_persisted}, or give {key} a value other than keep in profile {profile.name}"
     return row._replace(phase=None, remedy=remedy)
 
 

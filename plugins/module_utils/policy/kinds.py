@@ -11,7 +11,7 @@ ATTESTATION_EXPIRED = Kind(
     "requirement.attestation_in_force",
     "blocked",
     "{where}: {claim} by {author} expired on {date}: it counts as none",
-    "look whether it still holds, then renew it, or take it out",
+    "check the claim, then set a later expires in {where}, or delete it",
 )
 LOSS_NOT_ACCEPTED = Kind(
     "requirement.data_loss_accepted",
@@ -24,18 +24,19 @@ WITHHELD_LAYER = Kind(
     "withheld.layer",
     "blocked",
     "{setting}: {wanted} is withheld until {layers} has made its part safer: durable_layers leaves it out",
+    "add {layers} to durable_layers, then run harden-db",
 )
 WITHHELD_ENGINE = Kind(
     "withheld.engine",
     "blocked",
     "{setting}: {wanted} is withheld until {engines} is known to keep commits",
-    "see to its settings first",
+    "correct the settings of {engines} first",
 )
 WITHHELD_REQUIREMENT = Kind(
     "withheld.requirement",
     "blocked",
     "{setting}: {wanted} is withheld until the requirements are met",
-    "see to those that are not, and run again",
+    "meet the requirements that are listed as blocked, then run again",
 )
 
 INPUT = Kind("host.input", "blocked", "{cause}")
@@ -47,7 +48,7 @@ UNPINNED = Kind(
     "host.unpinned",
     "not_managed",
     "no durable_profile is pinned: nothing is changed",
-    "pin one in the inventory's group_vars",
+    "set durable_profile in group_vars",
 )
 UNRATED = Kind(
     "host.unrated",
@@ -58,13 +59,13 @@ LEASED = Kind(
     "host.leased",
     "not_managed",
     "a guard may take barriers away here",
-    "durable.dbhost.release_db takes its lease back",
+    "run durable.dbhost.release_db",
 )
 NO_DATABASE = Kind(
     "host.no_database",
     "not_applicable",
-    "no database engine was found, and no managed mount: list them in durable_mounts, or the databases' paths in"
-    " durable_databases",
+    "no database engine was found, and no managed mount",
+    "list mounts in durable_mounts, or the databases' paths in durable_databases",
 )
 
 CONTAINER = Kind(

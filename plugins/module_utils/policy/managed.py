@@ -158,8 +158,8 @@ def _paths_of(where: str, entry: Any) -> list[str]:
         )
     if not entry.get("paths"):
         raise BadInput(
-            f"{where}: no paths; list the directories of its data and logs, or take durable_databases"
-            " out: then those that the running engines use are found"
+            f"{where}: no paths; list the directories of its data and logs, or delete durable_databases:"
+            " then those that the running engines use are found"
         )
     return paths_in(f"{where}.paths", entry["paths"])
 
@@ -192,7 +192,7 @@ def _mount_under(path: str, storage: dict[str, Any], by_target: dict[str, Any]) 
 def _why_unresolved(path: str, storage: dict[str, Any]) -> Reason | None:
     if path in storage["unresolved"]:
         why = f"it cannot be looked at: {storage['unresolved'][path]}"
-        return _unmounted("durable_databases", path, why, "see to its disk, or correct the path")
+        return _unmounted("durable_databases", path, why, "mount its disk, or correct the path")
     if storage["resolved"].get(path, path) is None:
         return _unmounted(
             "durable_databases", path, "it is not there", "mount what it is on, or correct the path"

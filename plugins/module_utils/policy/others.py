@@ -5,8 +5,13 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 from ..host.observation import UNKNOWN
+from ..next_boot.tuned import BY as TUNED
 from ..rows import Setting
+from .scheduling import IN_TUNED
 
 
 def apply(row: Setting) -> Setting:
@@ -25,4 +30,26 @@ def apply(row: Setting) -> Setting:
     if row.verdict == "drift_running" and row.klass == "safety":
         # What is in force is ours to change now; the next boot undoes it.
         return row._replace(why=f"{row.why}; at the next boot: {evidence['reason']}")
-    return row._replace(phase=None, why=str(evidence["reason"]), remedy=str(fix))
+    return row._replace(phase=None, why=str(evidence["reason"]), remedy=_remedy(row, evidence))
+
+
+#: Files of packages for which one of the same name in /etc counts.
+_PACKAGED = re.compile(r"(?:/usr)?/lib/((?:udev/rules|tmpfiles)\.d|systemd/system)/[^/ ]+")
+#: The directory of a profile that came with a package.
+_TUNED = re.compile(r"/usr/lib/tuned/(?:profiles/)?[^/ ]+")
+
+
+def _remedy(row: Setting, evidence: dict[str, Any]) -> str:
+    """Return what has another component set the wanted value, or none: its own fact does not know what is wanted."""
+    if evidence["value"] == UNKNOWN:
+        return str(evidence["fix"])
+    wanted, source = row.wanted_persisted, str(evidence["source"])
+    if evidence.get("by") == TUNED:
+        profile = _TUNED.match(source)
+        place = f"a copy of {profile[0]} in /etc/tuned" if profile else source
+        option = IN_TUNED.get(row.setting)
+        change = f"set {option} to {wanted} in {place}" if option else f"remove the assignment from {place}"
+        return f"select another profile (tuned-adm profile NAME), or {change}"
+    packaged = _PACKAGED.match(source)
+    place = f"a copy of {packaged[0]} in /etc/{packaged[1]}" if packaged else source
+    return f"remove the assignment from {place}, or set it to {wanted} there"

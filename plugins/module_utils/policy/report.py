@@ -145,7 +145,7 @@ def _to_attest(report: dict[str, Any]) -> list[str]:
         return []
     shown = [f"    {row}" for block in list(every)[:_WRITTEN] for row in block]
     more = [f"    # and {len(every) - _WRITTEN} more, in the report's file"] if len(every) > _WRITTEN else []
-    return ["  to attest, by whoever has looked (by, reason):", f"    {HEAD}", *shown, *more]
+    return ["  to attest after checking (by, reason):", f"    {HEAD}", *shown, *more]
 
 
 def _shows_power(report: dict[str, Any]) -> bool:

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import datetime
+import errno
+import os
 import re
 import shlex
 from collections.abc import Iterable
@@ -17,7 +19,16 @@ from ..host.observation import UNKNOWN
 from ..host.printable import is_plain
 from ..profiles import Profile, loosened_by
 from ..rows import Kind, Setting
-from ..storage import drbd, findings, flush_passthrough, mapper_targets, mount_settings, nfs, platforms
+from ..storage import (
+    disk_kinds,
+    drbd,
+    findings,
+    flush_passthrough,
+    mapper_targets,
+    mount_settings,
+    nfs,
+    platforms,
+)
 from ..storage.disk_kinds import SAN
 from ..storage.raid_controllers import volume
 from . import kinds
@@ -28,8 +39,20 @@ _NEVER_LOOSENED = ("/", "/boot", "/usr", "/var", "/etc", "/home")
 _FUA_IN_STANDARD = ("scsi", "sas", "nvme")
 #: The claim about a layer that no rule understands, and the requirement that rests on it.
 _PASSES = "layer_passes_flushes"
-#: Where to look, of a disk of which no platform is known.
-_LOOK_ANYWHERE = "look at the hypervisor or controller"
+#: Kind of a disk -> where people find out what it keeps, of one of which no platform is known.
+_CHECKED = {
+    disk_kinds.PHYSICAL: "check the disk's data sheet",
+    disk_kinds.RAID_VOLUME: "check the cache settings of the RAID controller",
+    disk_kinds.SAN: "check the cache settings of the array",
+    disk_kinds.NETWORK: "check the cache settings of what serves the disk",
+    disk_kinds.VIRTUAL: "check the hypervisor's cache mode",
+}
+#: The kinds for which an attestation of the host's flushes covers all disks.
+_OF_THE_HOST = (disk_kinds.VIRTUAL, disk_kinds.NETWORK)
+#: Way to ask a disk for its cache -> the program that does.
+_TOOLS = {"sata": "hdparm", "scsi": "sdparm", "nvme": "nvme-cli"}
+#: With what the system says that a program is missing.
+_MISSING = os.strerror(errno.ENOENT)
 
 
 class Requirement(NamedTuple):
@@ -146,16 +169,9 @@ def of_neighbours(
         words = {mount["barrier"], mount["persisted"]["barrier"] if mount["hidden_in"] is None else ""}
         has_barriers = "barrier" in mount_settings.SETTINGS_OF.get(mount["fstype"], ())
         if shared and ("off" in words or (has_barriers and UNKNOWN in words)):
-            seen = "has no" if "off" in words else "is not known to have"
-            found.append(
-                Requirement.failed(
-                    findings.NEIGHBOUR,
-                    mount["target"],
-                    f"on {', '.join(shared)}, whose cache is off",
-                    mount=mount["target"],
-                    seen=seen,
-                )
-            )
+            kind = findings.NEIGHBOUR if "off" in words else findings.NEIGHBOUR_UNKNOWN
+            seen = f"on {', '.join(shared)}, whose cache is off"
+            found.append(Requirement.failed(kind, mount["target"], seen, mount=mount["target"]))
     return found
 
 
@@ -204,12 +220,17 @@ def vouches(profile: Profile, disk: dict[str, Any], words: list[Attestation]) ->
     One that survives a power cut is as good as none. Where the promise rests on flushes, whether
     there is a cache does not matter as long as they are honoured.
     """
+    return _word(words, make_up(profile, disk), disk)
+
+
+def make_up(profile: Profile, disk: dict[str, Any]) -> tuple[str, ...]:
+    """Return the claims of which one makes up for a cache that cannot be seen or switched from here."""
     claims = ["power_loss_protection"]
     if profile.rests_on in ("flush", "ups") and disk["write_cache"]["kernel"] == "write back":
         claims.append("host_honours_flush")
     if profile.rests_on == "ups" and disk["write_cache"]["kernel"] == "write back":
         claims.append("virtual_host_power")
-    return _word(words, tuple(claims), disk)
+    return tuple(claims)
 
 
 def fua_honoured(disk: dict[str, Any], words: list[Attestation]) -> bool:
@@ -250,29 +271,68 @@ def of_disk(rests_on: str, disk: dict[str, Any], words: list[Attestation]) -> Re
     wrong = fault_of_volume(disk)
     if wrong:
         return Requirement.failed(
-            findings.VOLUME_LOSES,
+            findings.VOLUME_EXPOSED
+            if volume.is_exposed(disk["raid"]) or disk["id"] is None
+            else findings.VOLUME_LOSES,
             disk["name"],
             f"a RAID volume, {_said_of(disk)}{_overruled(words, claims)}",
             name=name,
             state=state,
             cause=wrong.why,
-            cure=f"{wrong.remedy} {disk['place']}",
-            id=_own_id(disk),
+            cure=wrong.remedy,
+            id=str(disk["id"]),
         )
-    about = f" for {_own_id(disk)} itself" if _is_attested_alone(disk) else ""
+    kind = findings.FLUSH_NOT_SHOWN
+    if disk["kind"] in _NOT_LASTING:
+        kind = findings.NOT_KEPT
+    elif disk["kind"] == disk_kinds.PHYSICAL and missing_tool(disk):
+        kind = findings.TOOL_MISSING
     return Requirement.failed(
-        findings.FLUSH_NOT_SHOWN,
+        kind,
         disk["name"],
         f"a {disk['kind']} disk, write cache {disk['write_cache']['device']}",
         name=name,
         state=state,
-        where=_look(disk, state == "unmet"),
-        claims=f"{' or '.join(claims)}{about}",
+        where=_where(name, disk),
+        claims=_asked(name, disk, claims),
+        tool=missing_tool(disk),
     )
 
 
-def _own_id(disk: dict[str, Any]) -> str:
-    return disk["id"] or "this disk, once it has an id"
+def how_named(disk: dict[str, Any]) -> str:
+    """Return how a disk without an id comes to have one."""
+    if str(disk["evidence"]["id"]["reason"]).startswith("udevadm"):
+        return f"make udevadm info list {disk['name']}"
+    return disk_kinds.named_by(disk["place"])
+
+
+def missing_tool(disk: dict[str, Any]) -> str:
+    """Return the package of the program that would ask a disk for its cache, '' where that is there."""
+    tool = _TOOLS.get(disk["control"], "")
+    why = str(disk["evidence"]["write_cache.device"]["reason"])
+    return tool if disk["write_cache"]["device"] == UNKNOWN and why.endswith(_MISSING) else ""
+
+
+def _where(name: str, disk: dict[str, Any]) -> str:
+    """Return how to find out whether a disk keeps what it is told to keep; one without an id cannot be attested."""
+    if _about(disk, _claim(name, disk)) is None:
+        return how_named(disk)
+    if nfs.is_export(disk):
+        return "check that the server exports with sync and what its disks cache"
+    return _CHECKED.get(disk["kind"], "check the disk's data sheet and its controller or hypervisor")
+
+
+def _asked(name: str, disk: dict[str, Any], claims: tuple[str, ...]) -> str:
+    """Return the claims that meet a requirement of a disk, with what they have to be about.
+
+    One attestation for the host covers all disks of a hypervisor or a cloud, and their reasons stay one.
+    """
+    target = _about(disk, _claim(name, disk))
+    if target == attestations.HOST:
+        return f"{_claim(name, disk)} for {target}"
+    if _claim(name, disk) == "power_loss_protection" and disk["kind"] in _OF_THE_HOST:
+        claims = ("power_loss_protection",)
+    return f"{' or '.join(claims)} for {target or 'its id, once it has one'}"
 
 
 def fault_of_volume(disk: dict[str, Any]) -> volume.Fault | None:
@@ -296,12 +356,6 @@ def _said_of(disk: dict[str, Any]) -> str:
         f"{raid['volume']}: write policy {raid['write_policy']}, battery or capacitor {raid['backup']}, caches of its"
         f" disks {raid['drive_caches']}"
     )
-
-
-def _look(disk: dict[str, Any], hard: bool) -> str:
-    if nfs.is_export(disk):
-        return "look at the NFS server (whether it exports with sync, and what its disks cache)"
-    return "look at the disk" if hard else _LOOK_ANYWHERE
 
 
 #: Requirement -> the claim that is asked of people first.
@@ -332,20 +386,30 @@ def with_attestations(
 def _with_attestation(
     need: Requirement, disk: dict[str, Any] | None, platform: str, today: str
 ) -> Requirement:
-    claim = _ASKED[need.name]
-    if disk and need.name == "device_obeys" and not _may_be_off(disk):
-        claim = "power_loss_protection"
+    if need.id == findings.NOT_KEPT.id:
+        return need
+    claim = _claim(need.name, disk)
     target = _about(disk, claim)
     said = platforms.statement(platform, claim) if target == attestations.HOST else None
     if said:
-        rest = need.remedy.removeprefix(f"{_LOOK_ANYWHERE}, then ")
-        remedy = f"on {platforms.title(platform)} look at {said.look}, then {rest}"
+        where = f"on {platforms.title(platform)} check {said.look}"
+        remedy = f"{where}, then {need.remedy}"
+        if disk and need.id == findings.FLUSH_NOT_SHOWN.id:
+            claims = _asked(need.name, disk, (claim,))
+            remedy = findings.FLUSH_NOT_SHOWN.fix.format(where=where, claims=claims)
         need = need._replace(remedy=remedy)
     grounds = f"{said.reason} ({said.source})" if said else ""
     if target is None or not is_plain(target) or (disk and fault_of_volume(disk)):
         return need  # Nobody is asked to vouch for what its controller says is broken.
     begin = datetime.date.fromisoformat(today)
     return need._replace(attest=tuple(attestations.written(claim, "", "", begin, target, grounds)))
+
+
+def _claim(name: str, disk: dict[str, Any] | None) -> str:
+    """Return the claim that is asked of people for a requirement."""
+    if disk and name == "device_obeys" and not _may_be_off(disk):
+        return "power_loss_protection"
+    return _ASKED[name]
 
 
 def _may_be_off(disk: dict[str, Any]) -> bool:
@@ -360,7 +424,7 @@ def _about(disk: dict[str, Any] | None, claim: str) -> str | None:
     """
     if disk is None:
         return attestations.HOST
-    if disk["kind"] in ("virtual", "network") and claim in (platforms.FLUSH, platforms.FUA):
+    if disk["kind"] in _OF_THE_HOST and claim in (platforms.FLUSH, platforms.FUA):
         return disk["id"] if _is_attested_alone(disk) else attestations.HOST
     return None if disk["id"] is None else str(disk["id"])
 
@@ -429,7 +493,9 @@ def _override(disk: dict[str, Any], words: list[Attestation]) -> Requirement:
     if word:
         said = f"{word.claim}, attested by {word.by} until {word.expires}"
         return Requirement("override_attested", disk["name"], "attested", said, "", "", word.expires)
-    return Requirement.failed(findings.OVERRIDE, disk["name"], "no attestation", claims=" or ".join(claims))
+    about = disk["id"] or "its id, once it has one"
+    asked = f"{' or '.join(claims)} for {about}"
+    return Requirement.failed(findings.OVERRIDE, disk["name"], "no attestation", claims=asked)
 
 
 _NOT_LASTING = {"ephemeral": "goes when the machine is stopped or moved", "memory": "goes at each boot"}
@@ -448,7 +514,11 @@ def _lasting(disk: dict[str, Any]) -> Requirement:
 def _write_hole(mount: dict[str, Any], hole: dict[str, str]) -> Requirement:
     seen = f"{hole['name']} ({hole['maker']}) is {hole['level']} without a journal or a partial parity log"
     return Requirement.failed(
-        findings.WRITE_HOLE[hole["maker"]], mount["target"], seen, mount=shlex.quote(mount["target"])
+        findings.WRITE_HOLE[hole["maker"]],
+        mount["target"],
+        seen,
+        argument=shlex.quote(mount["target"]),
+        name_of=hole["name"],
     )
 
 
@@ -468,8 +538,11 @@ def _of_layer(mount: dict[str, Any], layer: dict[str, Any], words: list[Attestat
         seen = f"{layer['reason']}; {word.sentence}"
         return [Requirement(_PASSES, mount["target"], "attested", seen, "", "", word.expires)]
     broken = [_BROKEN_BY[word] for word in layer["state"].split(", ") if word in _BROKEN_BY]
-    seen = f"{layer['label'] or layer['name']} is {layer['detail'] or layer['type']}, {layer['state']}"
-    return [Requirement.failed(kind, mount["target"], seen) for kind in broken]
+    label = str(layer["label"] or layer["name"])
+    seen = f"{label} is {layer['detail'] or layer['type']}, {layer['state']}"
+    return [
+        Requirement.failed(kind, mount["target"], seen, mount=mount["target"], layer=label) for kind in broken
+    ]
 
 
 def _flush_awaited(
@@ -493,12 +566,15 @@ def _flush_awaited(
             cached = [name for name in layer.disks if name in lossy]
             if cached:
                 seen = f"{layer.label} has a partial parity log, over the caches of {', '.join(cached)}"
-                found.append(Requirement.failed(findings.EARLY_ACKNOWLEDGED, mount["target"], seen))
+                found.append(
+                    Requirement.failed(findings.EARLY_ACKNOWLEDGED, mount["target"], seen, layer=layer.name)
+                )
         for layer, said in drbd.unflushed(mount):
             cached = [name for name in layer.disks if name in lossy]
             if cached:
                 seen = f"{layer.label} is set to {said}, over the caches of {', '.join(cached)}"
-                found.append(Requirement.failed(findings.DRBD_UNFLUSHED, mount["target"], seen))
+                kind = findings.DRBD_UNFLUSHED if drbd.by_option(said) else findings.DRBD_ORDERING_UNFLUSHED
+                found.append(Requirement.failed(kind, mount["target"], seen))
     return found
 
 
@@ -511,21 +587,27 @@ def _accepted(accepted: bool) -> Requirement:
 
 def only_database(mount: dict[str, Any]) -> Requirement:
     """Return what a file system without barriers has to be: one that holds listed databases and no more."""
-    why = why_not_only_databases(mount)
     seen = f"mounted at {', '.join(mount['targets'])}"
-    if not why:
+    kind, values = _not_only_databases(mount)
+    if kind is None:
         return Requirement("only_database_paths", mount["target"], "met", seen, "", "")
-    return Requirement.failed(findings.ONLY_DATABASES, mount["target"], seen, cause=why)
+    return Requirement.failed(kind, mount["target"], seen, **values)
 
 
 def why_not_only_databases(mount: dict[str, Any]) -> str:
     """Return why a file system may not be without barriers, '' if it holds listed databases and no more."""
+    kind, values = _not_only_databases(mount)
+    return kind.found(**values).reason if kind else ""
+
+
+def _not_only_databases(mount: dict[str, Any]) -> tuple[Kind | None, dict[str, str]]:
+    """Return why a file system may not be without barriers as an entry of the catalogue, None if it may, and its values."""
     wrong = [target for target in mount["targets"] if _is_system(target)]
     if wrong:
-        return f"{wrong[0]} holds more than databases: without barriers it may not boot"
+        return findings.HOLDS_SYSTEM, {"mount": wrong[0]}
     if mount["fstype"] == "btrfs":
-        return "btrfs without barriers is corrupt after a crash"
-    return "" if mount["listed"] else f"{mount['target']} is not listed, and may hold more than databases"
+        return findings.ON_BTRFS, {"mount": mount["target"]}
+    return None if mount["listed"] else findings.NOT_LISTED, {"mount": mount["target"]}
 
 
 def holds_system(mount: dict[str, Any]) -> bool:

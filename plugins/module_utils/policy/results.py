@@ -24,7 +24,7 @@ from .inputs import Inputs
 SWITCHES = {
     "none": "",
     "armed": "the dead man's switch is armed: {said}; run again to keep what was changed",
-    "fired": "the dead man's switch of {whose} run has put this host back: {said}; look why that run lost the host",
+    "fired": "the dead man's switch of {whose} run has put this host back: {said}; check why that run lost the host",
     "broken": "the dead man's switch of an earlier run cannot put this host back: {said}",
     "unknown": "how far it came is not known, and {said}; run again once it answers",
 }
@@ -33,7 +33,7 @@ UNSEEN = "unseen"
 _AGAIN = 120
 #: Letters of a reason in the line with which a host fails.
 _ONE_LINE = 160
-_UNREACHABLE = "see that the host is up and that ssh reaches it; then run again"
+_UNREACHABLE = "start the host and check ssh, then run again"
 _PYTHON = "install Python 3.9 or later there, or name one in ansible_python_interpreter"
 #: What a task's failure says, what it means, and what to do: Ansible itself tells of a symptom only.
 _CAUSES = (
@@ -61,7 +61,7 @@ _CAUSES = (
             re.I | re.S,
         ),
         "Ansible cannot write its own files there{error} ({said})",
-        "make room or make the file system writable, or name another directory in ansible_remote_tmp",
+        "free space or make the file system writable, or name another directory in ansible_remote_tmp",
     ),
     (
         re.compile(

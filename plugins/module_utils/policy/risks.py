@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ..attestations import Attestation
 from ..engines.placement import place
 from ..host.observation import UNKNOWN
-from ..rows import MEND, MOVE, Kind, Reason, Setting
+from ..rows import Kind, Reason, Setting
 from ..storage import drbd, findings, flush_passthrough, mount_settings
 from ..storage.raid_controllers import volume
 from . import guard, requirements
@@ -40,14 +40,9 @@ def leaves(
     reasons = []
     for mount in mounts:
         if mount["disks"] == UNKNOWN:
-            reasons.append(
-                findings.STACK.found(
-                    mount["target"],
-                    fix=_how_to_vouch(mount),
-                    mount=mount["target"],
-                    cause=str(mount["evidence"]["disks"]["reason"]),
-                )
-            )
+            kind, values = _not_understood(mount)
+            cause = str(mount["evidence"]["disks"]["reason"])
+            reasons.append(kind.found(mount["target"], mount=mount["target"], cause=cause, **values))
         elif not mount["disks"] or not mount["disks_seen"]:
             reasons.append(_no_disks(mount["target"], "the disks below it"))
         # Also where a layer between is not understood: what is safer stays safer.
@@ -67,15 +62,33 @@ def _risk(kind: Kind, target: str, row: str, **values: str) -> Risk:
     return Risk(kind.found(target, **values), target, row)
 
 
-def _how_to_vouch(mount: dict[str, Any]) -> str:
-    """Return what to do where the layers below a mount are not understood."""
+def _not_understood(mount: dict[str, Any]) -> tuple[Kind, dict[str, str]]:
+    """Return the finding for a mount whose layers are not understood, by the first cause that can be corrected."""
     if mount["fstype"] not in mount_settings.HAVE_BARRIERS and not mount["disks_seen"]:
-        return MOVE  # A file system in memory, or of another machine: nothing was unreadable.
-    ids = dict.fromkeys(layer["id"] for layer in mount["stack"] if requirements.can_vouch(layer))
-    if not ids:
-        return MEND
-    about = " and ".join(ids)
-    return f"move the data; or, if you know that each flush passes through it, attest layer_passes_flushes of {about}"
+        return (
+            findings.STACK_UNRULED,
+            {},
+        )  # A file system in memory, or of another machine: nothing was unreadable.
+    strange = [layer for layer in mount["stack"] if layer["reason"]]
+    for layer in strange:
+        found = _correctable(layer)
+        if found:
+            return found, {}
+    ids = dict.fromkeys(layer["id"] for layer in strange if requirements.can_vouch(layer))
+    if ids:
+        return findings.STACK_VOUCHED, {"ids": " and ".join(ids)}
+    return findings.STACK_UNRULED if strange and not mount["devices_missing"] else findings.STACK, {}
+
+
+def _correctable(layer: dict[str, Any]) -> Kind | None:
+    """Return the finding for a layer that a command of its own makes known, None for one without a rule."""
+    if layer["type"] == "multipath":
+        return findings.STACK_PATHS  # It is understood, and all of its paths are gone.
+    if layer["type"] != UNKNOWN:
+        return None
+    if layer["detail"].startswith("device-mapper"):
+        return None if layer["id"] else findings.STACK_TABLE
+    return {"DRBD": findings.STACK_DRBD, "loop": findings.STACK_LOOP}.get(layer["detail"])
 
 
 def of(
@@ -105,6 +118,7 @@ def of(
         layer for mount in mounts for layer in flush_passthrough.layers(mount) if layer.cache_mode != UNKNOWN
     )
     unflushed = dict.fromkeys(found for mount in mounts for found in drbd.unflushed(mount))
+    early = {layer.label for layer in flush_passthrough.early(mounts)}
     early_ack = _labels(layer for mount in mounts for layer in flush_passthrough.early_ack(mount))
     for disk in disks:
         cache = disk["write_cache"]
@@ -117,9 +131,10 @@ def of(
             continue
         wrong = requirements.fault_of_volume(disk)
         if wrong and volume.is_exposed(disk["raid"]):
-            cure = f"{wrong.remedy} {disk['place']}"
             found.append(
-                _risk(findings.RAID_CACHE, target, "write_cache", disk=name, cause=wrong.why, cure=cure)
+                _risk(
+                    findings.RAID_CACHE, target, "write_cache", disk=name, cause=wrong.why, cure=wrong.remedy
+                )
             )
         if cache["kernel"] == "write through" and cache["device"] == "enabled":
             found.append(_risk(findings.WRITE_THROUGH, target, "kernel_cache_mode", disk=name))
@@ -128,11 +143,24 @@ def of(
             for mounted in bare.get(name, ())
         ]
         found += [
-            _risk(findings.FLUSH_BLOCKED, layer, "layer_cache_mode", disk=name, layer=layer)
+            _risk(
+                findings.FLUSH_BLOCKED_EARLY if layer in early else findings.FLUSH_BLOCKED,
+                layer,
+                "layer_cache_mode",
+                disk=name,
+                layer=layer,
+            )
             for layer in flush_blocked_by.get(name, ())
         ]
         found += [
-            _risk(findings.DRBD, layer.label, "flush", disk=name, layer=layer.label, setting=said)
+            _risk(
+                findings.DRBD if drbd.by_option(said) else findings.DRBD_ORDERING,
+                layer.label,
+                "flush",
+                disk=name,
+                layer=layer.label,
+                setting=said,
+            )
             for layer, said in unflushed
             if name in layer.disks
         ]

@@ -12,10 +12,11 @@ from ..host.observation import UNKNOWN
 from ..next_boot.tuned import BY as TUNED
 from ..profiles import KEEP, Profile
 from ..rows import MEND, Setting
+from . import requirements
 from .settings import judge, reason
 
 #: Setting -> what TuneD calls it.
-_IN_TUNED = {"scheduler": "elevator", "readahead": "readahead"}
+IN_TUNED = {"scheduler": "elevator", "readahead": "readahead"}
 
 
 def rows(mounts: list[dict[str, Any]], disks: list[dict[str, Any]], tuned: dict[str, Any]) -> list[Setting]:
@@ -55,7 +56,8 @@ def _schedulers(disks: list[dict[str, Any]], tuned: dict[str, Any]) -> Iterator[
                 "persisted": disk["evidence"]["scheduler.persisted"],
             }
             own_id = disk["id"] if disk["multipath"] == "no" else None
-            row = _row(disk["name"], own_id, "scheduler", wanted, seen, evidence, tuned)
+            how = requirements.how_named(disk) if disk["multipath"] == "no" else ""
+            row = _row(disk["name"], own_id, "scheduler", wanted, seen, evidence, tuned, how)
             yield row._replace(profile=disk["profile"].name)
 
 
@@ -81,33 +83,34 @@ def _row(
     seen: tuple[str, str],
     evidence: dict[str, Any],
     tuned: dict[str, Any],
+    place_of_id: str = "",
 ) -> Setting:
+    """`place_of_id`: how the device is given an id, '' for what can have none."""
     verdict = judge(setting, seen[0], seen[1], wanted, live=True)
-    option = _IN_TUNED[setting]
+    option = IN_TUNED[setting]
     theirs = tuned["sets"].get(option)
     # TuneD may be about other disks alone.
     contested = evidence["persisted"].get("by") == TUNED and seen[1] != wanted
-    owner = f"TuneD's profile {tuned['profile']} sets {option}={theirs}"
     if verdict == "ok" and tuned["profile"] == UNKNOWN:
         verdict = UNKNOWN
     why = {
         "unset": f"no rule sets the {setting} of {name}, so its own default applies",
     }
     phase: str | None = "tighten"
-    remedy = "run harden-db"
+    remedy, besides = "run harden-db", ""
     if verdict == "ok":
         phase, remedy = None, ""
     elif tuned["profile"] == UNKNOWN:
-        phase, remedy = (
-            None,
-            f"TuneD's profile could not be read: {tuned['error']}; mend it, or turn TuneD off",
-        )
+        phase, remedy = None, "correct the error that the reason names, or run tuned-adm off"
+        besides = f"; TuneD's profile could not be read: {tuned['error']}"
     elif verdict == UNKNOWN:
         phase, remedy = None, MEND
     elif contested:
-        phase, remedy = None, f"{owner}: change it there, or turn TuneD off"
+        phase, besides = None, f"; TuneD's profile {tuned['profile']} sets {option}={theirs}"
+        remedy = f"set {option}={wanted} in a copy of TuneD's profile {tuned['profile']} in /etc/tuned, or run tuned-adm off"
     elif device_id is None:
-        phase, remedy = None, "give the device a name of its own: without one no setting can be kept for it"
+        phase = None
+        remedy = place_of_id or f"set {setting} to {wanted} for {name} by a udev rule of your own"
     return Setting(
         layer="io_scheduler",
         target=device_id or name,
@@ -120,6 +123,6 @@ def _row(
         verdict=verdict,
         phase=phase,
         evidence=evidence,
-        why=reason(verdict, setting, seen, why, evidence),
+        why=f"{reason(verdict, setting, seen, why, evidence)}{besides}",
         remedy=remedy,
     )

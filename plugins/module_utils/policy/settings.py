@@ -14,13 +14,16 @@ import posixpath
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from ..host import our_paths
 from ..host.observation import UNKNOWN
 from ..host.printable import command
-from ..profiles import VALUES, Profile, rank
+from ..profiles import KEEP, VALUES, Profile, rank
 from ..rows import MEND, MOVE, Setting
 from ..storage import (
+    caches,
     disk_kinds,
     ext4,
+    findings,
     flush,
     flush_passthrough,
     kernel_cache_mode,
@@ -28,8 +31,10 @@ from ..storage import (
     mount_settings,
     multipath,
     nfs,
+    zfs,
 )
 from ..storage.raid_controllers import volume
+from . import requirements
 from .kept import left
 
 #: Persisted word for "nothing says what the next boot will do".
@@ -70,13 +75,13 @@ def of_disk(disk: dict[str, Any], profile: Profile, vouched: str | None = None) 
 
     `vouched`: who attests that its cache does no harm.
     """
-    owed = [_flush(disk)] if disk["flush"] == "owed" else []
+    owed = [_flush(disk, profile)] if disk["flush"] == "owed" else []
     if disk["raid"] and disk["raid"]["volume"]:
         wrong = volume.fault(disk["raid"])
         if not (wrong and vouched):
             return [*owed, _of_volume(disk, wrong)]
     if vouched and (disk["switchable"] != "yes" or disk["write_cache"]["device"] == UNKNOWN):
-        return [*owed, _vouched(disk, vouched)]
+        return [*owed, _vouched(disk, profile, vouched)]
     cache = _write_cache(disk, profile)
     return [*owed, cache, _kernel_cache_mode(disk, profile, cache.phase)]
 
@@ -115,7 +120,7 @@ def _refused_at_boot(mount: dict[str, Any], release: str) -> Iterator[Setting]:
                 "state": "refused",
                 "boot": "read_only" if "/" in mount["targets"] else "required",
                 "why": f"the kernel {kernel} {said}, which {source} names for {mount['target']}",
-                "remedy": f"take {said} out of {source}",
+                "remedy": f"remove {said} from {source}",
             }
         )
 
@@ -237,10 +242,18 @@ def _no_path_retry(found: multipath.Queueing) -> Setting:
         phase=None,
         evidence=evidence,
         why=reason(verdict, "no_path_retry", (found.running, kept), why, evidence),
-        remedy=""
-        if verdict == "ok"
-        else "set no_path_retry queue (or a number of checks) in the section overrides of /etc/multipath.conf (defaults do not"
-        " count for an array that multipathd has in its table), have multipathd running, and run multipathd reconfigure",
+        remedy=_retry_remedy(found, verdict),
+    )
+
+
+def _retry_remedy(found: multipath.Queueing, verdict: str) -> str:
+    if verdict == "ok":
+        return ""
+    if found.persisted == UNKNOWN and found.running != multipath.FAILS:
+        return "run systemctl start multipathd, then run again"
+    return (
+        "set no_path_retry queue in the section overrides of /etc/multipath.conf, remove other values of it from the section"
+        " multipaths, then run multipathd reconfigure"
     )
 
 
@@ -316,24 +329,30 @@ def _layer_cache_mode(
             "below": [disk["id"] or disk["name"] for disk in below],
         },
         why=why,
-        remedy=_layer_remedy(layer, verdict, names, early),
+        remedy=_layer_remedy(layer, verdict, below, early),
     )
 
 
-def _layer_remedy(layer: flush_passthrough.FlushLayer, verdict: str, names: str, early: bool) -> str:
+def _layer_remedy(
+    layer: flush_passthrough.FlushLayer, verdict: str, below: list[dict[str, Any]], early: bool
+) -> str:
     if verdict == "pending":
-        return "reboot, or load its table again (dmsetup) when its databases are down"
-    attest = f"attest power_loss_protection of {names}, by id"
+        return "reboot"
+    ids = [str(disk["id"] or f"{disk['name']} by its id, once it has one") for disk in below]
+    attest = f"attest power_loss_protection for {' and '.join(ids)}"
     if early:
-        return (
-            "load its table again (dmsetup) at each boot, or put the rule file and its tools into the initramfs;"
-            f" or {attest}"
-        )
-    if layer.over or verdict == UNKNOWN:
-        return f"load its table again (dmsetup), and that of each layer below it; or {attest}"
-    return (
-        f"no rule of ours can have the kernel flush {names}: switch the cache where it belongs, or {attest}"
-    )
+        controls = [caches.CONTROLS[disk["control"]] for disk in below if disk["control"] in caches.CONTROLS]
+        programs = sorted({name for control in controls for name in control.programs("enabled")})
+        return f"add {' and '.join([our_paths.CACHE_RULES, *programs])} to the initramfs, or {attest}"
+    if layer.cache_mode == UNKNOWN:
+        return f"make /sys/block/{layer.name}/queue/write_cache readable, or {attest}"
+    mapped = [name for name in reversed(layer.over) if name.startswith("dm-")]
+    if mapped:
+        tables = " and then ".join((*mapped, layer.label))
+        return f"with the databases down, {_reloaded(tables)}, or {attest}"
+    names = ", ".join(disk["name"] for disk in below)
+    places = dict.fromkeys(disk["place"] or "with its own tools" for disk in below)
+    return f"set the cache of {names} to disabled {' and '.join(places)}, or {attest}"
 
 
 def _barrier(mount: dict[str, Any], profile: Profile, boot: Boot) -> Setting:
@@ -359,10 +378,7 @@ def _data_mode(mount: dict[str, Any], profile: Profile, boot: Boot) -> Setting:
     named = mount_settings.fold(mount["options_boot"] or ()).get("data_mode")
     if "/" in mount["targets"] and row.phase and named and not is_refused:
         # Changed there, it would fail the remount at boot and leave the root read-only.
-        remedy = (
-            f"take data={named} out of rootflags= or of the line of / in /etc/fstab, run again, so that it is"
-            " set in the superblock, and reboot"
-        )
+        remedy = f"remove data={named} from rootflags= and from the line of / in /etc/fstab, run harden-db, then reboot"
         return row._replace(phase=None, remedy=remedy)
     mode = profile.data_mode if row.phase and not is_refused else row.persisted
     kernel, conflict = _conflict(mount, mode, boot.release)
@@ -370,8 +386,16 @@ def _data_mode(mount: dict[str, Any], profile: Profile, boot: Boot) -> Setting:
         return _conflicting(row, mount, kernel, conflict)
     if "none" in (row.running, row.persisted):
         # data= cannot be set without a journal, and no rule here calls that safe.
-        return row._replace(verdict=UNKNOWN, phase=None, why=why["none"], remedy="add a journal: tune2fs -j")
+        return row._replace(verdict=UNKNOWN, phase=None, why=why["none"], remedy=_add_journal(mount))
     return row
+
+
+def _add_journal(mount: dict[str, Any]) -> str:
+    add, target = command("tune2fs", "-j", mount["source"]), mount["target"]
+    kind = f", set its type to ext4 in {_place(mount)}" if mount["fstype"] == "ext2" else ""
+    if "/" in mount["targets"]:
+        return f"run {add}{kind}, then reboot"
+    return f"run {add}{kind}, then unmount and mount {target} with its databases down"
 
 
 def _conflict(mount: dict[str, Any], mode: str, release: str) -> tuple[str, list[str]]:
@@ -398,7 +422,7 @@ def _conflicting(row: Setting, mount: dict[str, Any], kernel: str, options: list
     said = ", ".join(options)
     source = _place(mount)
     why = f"the kernel {kernel} {said}, which {source} names for {mount['target']}"
-    remedy = f"take {said} out of {source}, then run again"
+    remedy = f"remove {said} from {source}, then run again"
     if row.phase:
         return row._replace(phase=None, why=f"{row.why}; {why}", remedy=remedy)
     why = f"the next boot cannot mount {mount['target']} for writing: {why}"
@@ -457,11 +481,11 @@ def _mount_row(
         phase=phase,
         evidence=evidence,
         why=reason(verdict, setting, (running, persisted), why, evidence),
-        remedy=_mount_remedy(mount, setting, verdict, phase, persisted, _new_line(mount, boot)),
+        remedy=_mount_remedy(mount, setting, wanted, verdict, phase, persisted, _new_line(mount, boot)),
     )
     stuck = _refused_still(mount, setting, wanted, boot) if phase and verdict == "drift_persisted" else []
     if stuck:
-        said = f"correct or take out {', '.join(stuck)} in {_place(mount)}"
+        said = f"correct or remove {', '.join(stuck)} in {_place(mount)}"
         return row._replace(phase=None, remedy=said)
     return row
 
@@ -499,16 +523,16 @@ def _mask(mount: dict[str, Any]) -> str:
 
 #: Mount points that ostree makes, and no line of fstab.
 _OSTREE = ("/sysroot/", "/etc/", "/usr/")
-#: What to do about barriers where no mount option decides.
-_BY_HAND = {
-    "jfs": "move the data to ext4 or XFS: JFS flushes nothing, whatever it is told",
-    "zfs": "zfs set sync=standard {source}, take zfs_nocacheflush and zil_nocacheflush out of the module's parameters, and"
-    " have the boot mount it (canmount=on, mountpoint; or mountpoint=legacy and a line of /etc/fstab)",
-}
 
 
 def _mount_remedy(
-    mount: dict[str, Any], setting: str, verdict: str, phase: str | None, persisted: str, new_line: str
+    mount: dict[str, Any],
+    setting: str,
+    wanted: str,
+    verdict: str,
+    phase: str | None,
+    persisted: str,
+    new_line: str,
 ) -> str:
     if verdict == "ok":
         return ""
@@ -517,19 +541,49 @@ def _mount_remedy(
     if phase:
         return "run harden-db"
     if mount["hidden_in"] is not None:
-        return f"change it where {mount['hidden_in']} has it mounted"
+        return f"mount it by the host's /etc/fstab and pass it to {mount['hidden_in']} as a volume"
     if mount_settings.waits(mount) and verdict == "drift_persisted" and persisted != UNSET:
         return f"mount it ({command('ls', mount['target'])}), then run harden-db"
-    if setting == "barrier" and mount["fstype"] in _BY_HAND:
-        return MEND if verdict == UNKNOWN else _BY_HAND[mount["fstype"]].format(source=mount["source"])
+    if setting == "barrier" and mount["fstype"] in ("jfs", "zfs"):
+        if verdict == UNKNOWN:
+            return MEND
+        jfs = "move the data to ext4 or XFS: JFS flushes nothing, whatever it is told"
+        return _zfs_remedy(mount) if mount["fstype"] == "zfs" else jfs
     if nfs.is_nfs(mount["fstype"]):
-        return (
-            f"have a line of /etc/fstab mount {mount['target']} with hard, and unmount and mount it when its database is"
-            " down"
-        )
+        return _nfs_remedy(mount, persisted)
     if mount["fstype"] not in mount_settings.SETTINGS_OF:
         return MOVE
-    return _boot_remedy(mount, verdict, persisted, new_line)
+    return _boot_remedy(mount, setting, wanted, verdict, persisted, new_line)
+
+
+def _nfs_remedy(mount: dict[str, Any], persisted: str) -> str:
+    again = f"then unmount and mount {mount['target']} with its databases down"
+    if persisted in (UNSET, UNKNOWN):
+        return f"add a line for {mount['target']} with the option hard to /etc/fstab, {again}"
+    if persisted == nfs.HARD:
+        return f"unmount {mount['target']} and mount it by {_place(mount)} with its databases down"
+    return f"set hard in place of {persisted} in {_place(mount)}, {again}"
+
+
+def _zfs_remedy(mount: dict[str, Any]) -> str:
+    """Return what has ZFS flush, for each cause that is there: the property, the module's parameters, the next boot's mount."""
+    seen = [mount["evidence"][field] for field in ("barrier", "persisted.barrier")]
+    off = [str(each["source"]) for each in seen if each["value"] == "off"]
+    found = []
+    if any(source.startswith("zfs get ") for source in off):
+        found.append(f"run {command('zfs', 'set', 'sync=standard', mount['source'])}")
+    kept = [source for source in off if not source.startswith(("zfs get ", zfs.PARAMETERS))]
+    if kept:
+        images = ", run update-initramfs -u or dracut -f" if kept[0].startswith("/etc/modprobe.d/") else ""
+        found.append(f"remove zfs_nocacheflush and zil_nocacheflush from {kept[0]}{images}")
+    if any(source.startswith(zfs.PARAMETERS) for source in off):
+        found.append(f"write 0 to zfs_nocacheflush and zil_nocacheflush in {zfs.PARAMETERS}")
+    if seen[1]["value"] == UNSET and "/" in mount["targets"]:
+        found.append(f"set root=ZFS={mount['source']} in the boot loader's entries")
+    elif seen[1]["value"] == UNSET:
+        mounts = command("zfs", "set", "canmount=on", f"mountpoint={mount['target']}", mount["source"])
+        found.append(f"with its databases down, run {mounts}")
+    return ", and ".join(found) or MEND
 
 
 def _new_line(mount: dict[str, Any], boot: Boot) -> str:
@@ -538,10 +592,12 @@ def _new_line(mount: dict[str, Any], boot: Boot) -> str:
     return str(found[0]["remedy"]) if found else ""
 
 
-def _boot_remedy(mount: dict[str, Any], verdict: str, persisted: str, new_line: str) -> str:
+def _boot_remedy(
+    mount: dict[str, Any], setting: str, wanted: str, verdict: str, persisted: str, new_line: str
+) -> str:
     """Return what has a mount come with its options at the next boot."""
     if persisted == UNSET and _mask(mount):
-        return f"systemctl unmask '{posixpath.basename(_mask(mount))}'"
+        return f"run systemctl unmask '{posixpath.basename(_mask(mount))}'"
     if persisted == UNSET and new_line:
         return new_line
     if persisted == UNSET and _is_of_ostree(mount):
@@ -549,12 +605,28 @@ def _boot_remedy(mount: dict[str, Any], verdict: str, persisted: str, new_line: 
             f"add no line for {mount['target']} to /etc/fstab: on an ostree host the initramfs mounts it. Move the data to"
             " another file system, with a line of /etc/fstab by UUID"
         )
+    source = str(mount["evidence"][f"persisted.{setting}"]["source"])
+    if persisted != UNSET and verdict == "drift_persisted" and is_by_kernel(setting, source):
+        return _rootflags_remedy(mount, setting, wanted, source)
     if persisted == UNSET or verdict == "drift_persisted":
         return (
-            f"add a line for {mount['target']} to /etc/fstab, by UUID; where a cluster manager mounts"
-            " it, set the options there"
+            f"add a line for {mount['target']} with the UUID of {mount['source']} (blkid) to /etc/fstab, or set the options in"
+            " the cluster manager that mounts it"
         )
     return MEND
+
+
+def _rootflags_remedy(mount: dict[str, Any], setting: str, wanted: str, source: str) -> str:
+    """Return what has the initramfs mount the root with a setting: a line of fstab would not undo what it did."""
+    said = [
+        option
+        for option in mount["options_boot"] or ()
+        if (mount_settings.meaning(option) or ("",))[0] == setting
+    ]
+    word = mount_settings.spell(setting, wanted, mount["fstype"])
+    if setting == "barrier" and said and wanted == "on":
+        return f"remove {', '.join(said)} from {source}"
+    return f"set {word}{f' in place of {chr(44).join(said)}' if said else ''} in {source}"
 
 
 def _is_of_ostree(mount: dict[str, Any]) -> bool:
@@ -562,7 +634,7 @@ def _is_of_ostree(mount: dict[str, Any]) -> bool:
     return any(f"{target}/".startswith(_OSTREE) for target in mount["targets"])
 
 
-def _flush(disk: dict[str, Any]) -> Setting:
+def _flush(disk: dict[str, Any], profile: Profile) -> Setting:
     """A run was killed before it flushed: the settings look right, the cache is still full."""
     evidence = {"value": "owed", "source": f"{flush.OWED}/{disk['name']}", "reason": None}
     phase = "raise" if _switchable(disk) else None
@@ -579,7 +651,7 @@ def _flush(disk: dict[str, Any]) -> Setting:
         phase=phase,
         evidence={"disk": disk["name"], "running": evidence},
         why=f"a run ended before it flushed {disk['name']}: older commits may still be in its cache",
-        remedy=_disk_remedy(disk, "drift_running", phase),
+        remedy=_disk_remedy(disk, profile, "flush", "drift_running", phase),
     )
 
 
@@ -603,13 +675,12 @@ def _write_cache(disk: dict[str, Any], profile: Profile) -> Setting:
         "disabled": f"{name} answers a write when it is on the medium",
         UNSET: f"no rule sets the cache of {name}, so its own default applies",
     }
-    row = left(_disk_row(disk, "write_cache", wanted, (running, persisted), verdict, phase, why), profile)
+    row = _disk_row(disk, profile, "write_cache", wanted, (running, persisted), verdict, phase, why)
+    row = left(row, profile)
     if verdict == "pending" and cache.get("power_on") in ("disabled", UNKNOWN):
         # It powers on as off, the initramfs makes layers over that, and the rule lets it be: at each boot.
         layers = ", ".join(disk["flush_blocked_by"])
-        remedy = (
-            f"load the table of {layers} again (dmsetup), then run harden-db: the disk saves what it sets"
-        )
+        remedy = f"with the databases down, {_reloaded(layers)}, then run harden-db"
         return row._replace(verdict="drift_running", remedy=remedy)
     return row
 
@@ -622,11 +693,19 @@ def _powers_on_as_it_is(disk: dict[str, Any], wanted: str) -> bool:
     return unkept and running == wanted == "enabled" and not kernel_cache_mode.needs_rule(disk)
 
 
-def _vouched(disk: dict[str, Any], vouched: str) -> Setting:
+def _reloaded(names: str) -> str:
+    """Return how device-mapper devices take the cache mode of what lies below anew.
+
+    LVM does not load a table again that stays the same, and `dmsetup table` hides the key of LUKS.
+    """
+    return f"load the tables of {names} again (LUKS: cryptsetup refresh, others: dmsetup reload and dmsetup resume)"
+
+
+def _vouched(disk: dict[str, Any], profile: Profile, vouched: str) -> Setting:
     """The cache of a disk that this host cannot switch, by somebody's word."""
     cache = disk["write_cache"]
     seen = (cache["device"], cache["persisted"])
-    row = _disk_row(disk, "write_cache", "attested", seen, "ok", None, {})
+    row = _disk_row(disk, profile, "write_cache", "attested", seen, "ok", None, {})
     return row._replace(evidence={**row.evidence, "attested": vouched}, why=vouched)
 
 
@@ -648,7 +727,7 @@ def _of_volume(disk: dict[str, Any], wrong: volume.Fault | None) -> Setting:
         phase=None,
         evidence={"disk": disk["name"], "running": evidence, "persisted": evidence},
         why=wrong.why if wrong else "as wanted",
-        remedy=f"{wrong.remedy} {disk['place']}" if wrong else "",
+        remedy=wrong.remedy if wrong else "",
     )
 
 
@@ -685,7 +764,7 @@ def _kernel_cache_mode(disk: dict[str, Any], profile: Profile, cache_phase: str 
         "write through": f"the kernel cache mode of {name} is write through: the kernel sends it no flush",
         UNSET: f"no rule keeps the kernel flushing {name} when a reset turns its cache on",
     }
-    row = _disk_row(disk, "kernel_cache_mode", wanted, (running, persisted), verdict, phase, why)
+    row = _disk_row(disk, profile, "kernel_cache_mode", wanted, (running, persisted), verdict, phase, why)
     if lowered is None:
         return row
     return row._replace(
@@ -699,6 +778,7 @@ _OBSERVED_AS = {"write_cache": "write_cache.device", "kernel_cache_mode": "write
 
 def _disk_row(
     disk: dict[str, Any],
+    profile: Profile,
     setting: str,
     wanted: str,
     seen: tuple[str, str],
@@ -723,8 +803,8 @@ def _disk_row(
         verdict=verdict,
         phase=phase,
         evidence=evidence,
-        why=reason(verdict, setting, seen, why, evidence),
-        remedy=_disk_remedy(disk, verdict, phase),
+        why=f"{reason(verdict, setting, seen, why, evidence)}{_nameless(disk, verdict)}",
+        remedy=_disk_remedy(disk, profile, setting, verdict, phase),
     )
 
 
@@ -747,32 +827,55 @@ def _switchable(disk: dict[str, Any]) -> bool:
     return disk["switchable"] == "yes" and disk["id"] is not None
 
 
-def _disk_remedy(disk: dict[str, Any], verdict: str, phase: str | None) -> str:
+def _nameless(disk: dict[str, Any], verdict: str) -> str:
+    """Return that no setting can be kept for a disk, and why, '' for one with an id."""
+    if disk["id"] is not None or verdict == "ok":
+        return ""
+    return f"; {disk['name']} has no id, so no setting can be kept for it: {disk['evidence']['id']['reason']}"
+
+
+def _disk_remedy(
+    disk: dict[str, Any], profile: Profile, setting: str, verdict: str, phase: str | None
+) -> str:
     if verdict == "ok":
         return ""
     if phase:
         return "run harden-db"
+    if disk["kind"] in (disk_kinds.MEMORY, disk_kinds.EPHEMERAL):
+        return findings.NOT_KEPT.fix
     if disk["id"] is None:
-        why = disk["evidence"]["id"]["reason"]
-        how = disk_kinds.named_by(disk["place"])
-        kept = "without a name of its own no setting can be kept for it"
-        hidden = disk["write_cache"]["device"] == UNKNOWN
-        return f"{how} ({why}): {kept}" + ("; then attest power_loss_protection" if hidden else "")
+        return requirements.how_named(disk)
     if verdict == "pending":
         return "reboot"
     if disk["flush"] == "owed":
-        return f"sync /dev/{disk['name']} and remove {flush.OWED}/{disk['name']}, or reboot"
-    if disk["multipath"] == "yes":
+        name = disk["name"]
         return (
-            f"set the cache {disk['place']}, and attest it: {disk['name']} is one path of several, and never switched"
-            " through it"
+            f'reboot, or write "write back" to /sys/block/{name}/queue/write_cache, run sync /dev/{name}, then remove'
+            f" {flush.OWED}/{name}"
         )
+    if disk["multipath"] == "yes":
+        return f"{_elsewhere(disk, profile, setting)}, which all paths share"
     if disk["switchable"] == "yes" and disk["write_cache"]["device"] == UNKNOWN:
-        return "mend what kept it from being read (the tool may be missing), or attest power_loss_protection"
+        tool = requirements.missing_tool(disk)
+        cure = f"install {tool}" if tool else "correct the error that the reason names"
+        return f"{cure}, or attest power_loss_protection for {disk['id']}"
     if disk["switchable"] == "yes":
         # A run switches it. What is left here follows the cache, or could not be read.
         return MEND if verdict == UNKNOWN else "run harden-db"
-    return f"set the cache {disk['place'] or 'with the tools of this disk'}, and attest it"
+    return _elsewhere(disk, profile, setting)
+
+
+def _elsewhere(disk: dict[str, Any], profile: Profile, setting: str) -> str:
+    """Return what to do about a cache that no run switches: what this host cannot see only an attestation makes known."""
+    attest = f"attest {' or '.join(requirements.make_up(profile, disk))} for {disk['id']}"
+    device, wanted = disk["write_cache"]["device"], profile.wanted("write_cache")
+    if setting != "write_cache":
+        # The kernel may leave a cache unflushed that is off.
+        wanted = "disabled" if device == "enabled" else KEEP
+    place = disk["place"] or "with the tools of this disk"
+    if wanted in (KEEP, device) or (device, wanted) == (UNKNOWN, "enabled"):
+        return attest
+    return f"set the write cache to {wanted} {place}, {'then' if device == UNKNOWN else 'or'} {attest}"
 
 
 def judge(setting: str, running: str, persisted: str, wanted: str, live: bool) -> str:

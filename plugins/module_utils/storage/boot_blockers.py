@@ -74,10 +74,7 @@ _NAMED_BY = {
     "PARTLABEL": ("ID_PART_ENTRY_NAME",),
 }
 _PERSISTENT = "60-persistent-storage.rules"
-_IN_ENTRIES = (
-    "the boot loader's entry (grubby --remove-args; /etc/default/grub and update-grub; /etc/kernel/cmdline)"
-)
-_BY_HAND = "boot while an administrator is at the console"
+_IN_ENTRIES = "the boot loader's entry (grubby --remove-args, /etc/default/grub and update-grub, or /etc/kernel/cmdline)"
 
 
 class Boot(NamedTuple):
@@ -159,14 +156,14 @@ def _masked(boot: Boot) -> Iterator[Fault]:
                     "masked",
                     "refused",
                     f"{path} masks {each}, by which {line.source} is mounted at {line.target}",
-                    f"systemctl unmask '{each}', or give {line.source} the option noauto",
+                    f"run systemctl unmask '{each}'",
                     effect="read_only",
                 )
     for name, effect in _CORE.items():
         path = unit_files.mask(boot.host, name)
         if path:
             why = f"{path} masks {name}, without which no boot makes its mounts as it should"
-            yield _of_host(path, "masked", "refused", why, f"systemctl unmask {name}", effect)
+            yield _of_host(path, "masked", "refused", why, f"run systemctl unmask {name}", effect)
 
 
 def _foreign_rules(host: Host) -> list[Rule]:
@@ -355,9 +352,9 @@ def _drivers(boot: Boot) -> Iterator[Fault]:
                 "driver",
                 "refused" if is_sure else UNKNOWN,
                 f"{each.source}: {each.text}. The module {each.module} is {what}, which {line.source} needs",
-                f"take {each.text} out of {_IN_ENTRIES}"
+                f"remove {each.text} from {_IN_ENTRIES}"
                 if each.is_word
-                else "remove that line, and make the initramfs again if it was made meanwhile",
+                else f"remove that line from {each.source}, then run update-initramfs -u or dracut -f",
             )
 
 
@@ -395,9 +392,9 @@ def _start(boot: Boot) -> Iterator[Fault]:
             "start",
             "refused",
             f"{source} has the next boot start {what}: no database is started",
-            f"take systemd.unit=, init= and options for repairs out of {_IN_ENTRIES}"
+            f"remove systemd.unit=, init= and options for repairs from {_IN_ENTRIES}"
             if named
-            else "systemctl set-default multi-user.target",
+            else "run systemctl set-default multi-user.target",
         )
 
 
@@ -421,7 +418,7 @@ def _options(boot: Boot) -> Iterator[Fault]:
         elif key == "systemd.setenv" and value.startswith("LD_PRELOAD"):
             what = "has systemd load a library into each program"
         if what:
-            remedy = f"take {key} out of {_IN_ENTRIES}"
+            remedy = f"remove {key} from {_IN_ENTRIES}"
             yield _of_host(place, "start", "refused", f"{place}: {word} {what}", remedy)
 
 
@@ -437,15 +434,19 @@ def _required(boot: Boot) -> Iterator[Fault]:
             why = _why_it_may_fail(boot.host, unit, path) if _is_foreign(boot.host, unit) else ""
             if why:
                 said = f"{source} has {name} wait for {unit}, and {why}"
-                yield _of_unit(
-                    of_lines.get(target),
-                    source,
-                    said,
-                    f"remove {source}, or have {unit} wanted instead (WantedBy=)",
-                )
+                yield _of_unit(of_lines.get(target), source, said, _let_start(boot.host, unit, path, source))
         for condition, source in unit_files.conditions(boot.host, name):
             said = f"{source} starts {name} only if {condition} holds"
             yield _of_unit(of_lines.get(target), source, said, f"remove {condition} from {source}")
+
+
+def _let_start(host: Host, unit: str, path: str, source: str) -> str:
+    """Return what has a boot go on where a unit that is required may not start; a unit that is there may prepare a device."""
+    if not unit_files.find(host, unit):
+        return f"remove {source}" if source == path else f"remove {unit} from {source}"
+    if unit_files.mask(host, unit):
+        return f"run systemctl unmask '{unit}'"
+    return f"have {source} want {unit} instead of requiring it (Wants=, WantedBy=)"
 
 
 def _of_unit(line: Entry | None, source: str, why: str, remedy: str) -> Fault:
@@ -499,5 +500,6 @@ def _generators(boot: Boot) -> Iterator[Fault]:
             UNKNOWN,
             f"{each.path} is a generator {what} that no package of the distribution has in its directory: the units that it"
             " makes at the next boot can change each mount, disk and server",
-            f"remove {each.path}, or make units of what it writes (systemctl cat UNIT, /run/systemd/generator)",
+            "copy the units that it makes, and the links to them, from /run/systemd/generator to /etc/systemd/system, then remove"
+            f" {each.path}",
         )

@@ -189,7 +189,10 @@ def of_fstab(
         found += [*_of_letters(line), *_of_options(line, types[line], kernel, here)]
         found += _of_type(line, devices, host)
         found += _of_source(line, devices, host, here, lines)
-        found += [*(_of_root(host, line, devices) if line.target == "/" else ()), *_of_read_only(line, here)]
+        found += [
+            *(_of_root(host, line, devices, here) if line.target == "/" else ()),
+            *_of_read_only(line, here),
+        ]
         found += _of_requirements(line, devices, host)
     found += [*_duplicates(lines), *_loops(lines), *_of_images(host, devices, here)]
     return [_as_remounted(fault) for fault in found if not _is_replaced(host, fault.line)]
@@ -409,7 +412,7 @@ def _of_source(
         yield _missing(line, "it is no tag and no path", f"{near[0]}={value}" if near and value else "")
 
 
-def _of_root(host: Host, line: Entry, devices: Devices) -> Iterator[Fault]:
+def _of_root(host: Host, line: Entry, devices: Devices, here: Mapping[str, Mount]) -> Iterator[Fault]:
     """Yield that no entry of the boot loader names a root that is there, where all name a device."""
     try:
         roots = boot_loader.roots(host)
@@ -424,9 +427,34 @@ def _of_root(host: Host, line: Entry, devices: Devices) -> Iterator[Fault]:
             "refused",
             f"root={spec}, by which {source} mounts /, is missing, and no other entry of the boot loader names one that is"
             " there",
-            f"name the root that is mounted now ({_spec(line)}) where the boot loader's entries are made (update-grub,"
-            " grub2-mkconfig, grubby)",
+            f"set root={_root_now(host, devices, here)} in the boot loader's entries (grubby, update-grub, grub2-mkconfig)",
         )
+
+
+def _root_now(host: Host, devices: Devices, here: Mapping[str, Mount]) -> str:
+    """Return a name by which the next boot finds the root that is mounted now: what its line says may be wrong.
+
+    The kernel itself, without an initramfs, knows PARTUUID alone. With copies a UUID leads to either.
+    """
+    try:
+        entries = boot_loader.entries(host)
+    except Unobservable:
+        entries = []
+    tag = "UUID" if entries and all(entry.initramfs for entry in entries) else "PARTUUID"
+    name = devices.find(here["/"].source) if "/" in here else None
+    said = devices.properties.get(name or "", {})
+    value = said.get(TAGGED[tag], "")
+    same = [
+        each
+        for each in devices.properties.values()
+        if each.get(TAGGED[tag]) == value and each.get("ID_FS_TYPE") == said.get("ID_FS_TYPE")
+    ]
+    is_one = len(same) == 1 or said.get("ID_FS_TYPE") == "btrfs"
+    return (
+        f"{tag}={value}"
+        if value and is_one
+        else f"{tag}=... of the file system that is mounted at / now (blkid)"
+    )
 
 
 def _of_images(host: Host, devices: Devices, here: Mapping[str, Mount]) -> Iterator[Fault]:
@@ -442,7 +470,7 @@ def _of_images(host: Host, devices: Devices, here: Mapping[str, Mount]) -> Itera
             yield Fault(source, "initramfs", problem.state, problem.why, problem.remedy)
     except Unobservable as error:
         why = f"what the boot loader loads cannot be looked at: {error}"
-        remedy = "see that it can be read, or reboot while somebody is there"
+        remedy = "make it readable, or reboot at the console"
         yield Fault(line, "initramfs", UNKNOWN, why, remedy)
 
 
@@ -452,7 +480,7 @@ def _missing(line: Entry, why: str, near: str) -> Fault:
         "source",
         "refused",
         f"{_spec(line)}, which {line.source} mounts at {line.target}, is missing: {why}",
-        f"correct {line.source}{_did_you_mean(near)}, or add nofail where the host is to start without it",
+        f"correct {line.source}{_did_you_mean(near)}, or add nofail if no database has files on {line.target}",
     )
 
 
@@ -483,7 +511,7 @@ def _of_read_only(line: Entry, here: Mapping[str, Mount]) -> Iterator[Fault]:
             "read_only",
             "refused",
             f"{line.source} mounts {line.target} read-only (ro), and it is mounted for writing now",
-            f"take ro out of {line.source}, or mount it so now",
+            f"remove ro from the options in {line.source}",
             ("ro",),
             effect="required" if line.target == "/" else "optional",
         )
@@ -500,7 +528,7 @@ def _of_requirements(line: Entry, devices: Devices, host: Host) -> Iterator[Faul
                 "requires",
                 "refused",
                 f"{line.source} has {line.target} require {wanted} (x-systemd.requires), and that is missing",
-                f"correct or take out x-systemd.requires={wanted} in {line.source}",
+                f"correct or remove x-systemd.requires={wanted} in {line.source}",
                 effect="undecided" if is_service else "required",
             )
 
@@ -517,7 +545,8 @@ def _duplicates(lines: list[Entry]) -> Iterator[Fault]:
             "duplicate",
             UNKNOWN,
             f"{other.source} and {line.source} both mount {line.target}: systemd takes the first alone, mount -a both",
-            "leave one of the two lines",
+            f"delete the one of {other.source} and {line.source} that does not name what is mounted at {line.target} now"
+            f" (findmnt), {line.source} if both do",
         )
 
 
@@ -531,7 +560,7 @@ def _loops(lines: list[Entry]) -> Iterator[Fault]:
             "order",
             "refused",
             f"{fstab.PATH} lines {rows} wait for each other ({names}), and systemd leaves one of them out",
-            "take out the option or the bind mount that closes the ring",
+            f"remove the x-systemd option or the bind mount that closes the ring from one of {fstab.PATH} lines {rows}",
             effect="without",
         )
 
@@ -628,7 +657,7 @@ def _near_word(options: Iterable[str], words: Iterable[str]) -> dict[str, str]:
 def _mend(line: Entry, meant: Mapping[str, str]) -> str:
     """Return what to do about words of a line; `meant`: {word: what its writer meant, '' where nobody can tell}."""
     near = ", ".join(shown(word for word in meant.values() if word))
-    return f"correct or take out {', '.join(shown(meant))} in {line.source}{_did_you_mean(near)}"
+    return f"correct or remove {', '.join(shown(meant))} in {line.source}{_did_you_mean(near)}"
 
 
 def _did_you_mean(near: str) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -21,6 +22,14 @@ from .boot_loader import Entry
 
 #: What may lie between the root and its disks -> by which of these programs an initramfs opens it.
 _OPENED_BY = {"LUKS": ("cryptsetup", "systemd-cryptsetup"), "LVM": ("lvm",), "md": ("mdadm",)}
+#: Layer -> the package for initramfs-tools that opens it, and the module of dracut.
+_PACKAGES = {
+    "LUKS": ("cryptsetup-initramfs", "crypt"),
+    "LVM": ("lvm2", "lvm"),
+    "md": ("mdadm", "mdraid"),
+}
+#: The release in the name of a kernel or an initramfs, or of the directory that it is in.
+_RELEASE = re.compile(r"(?:^|[-/])(\d+\.\d[^/]*?)(?:\.img)?(?:/[^/]*)?$")
 #: How the number begins by which device mapper knows the owner of a device (DM_UUID).
 _OWNED = {"CRYPT-": "LUKS", "LVM-": "LVM"}
 _LISTED_BY = ("lsinitramfs", "lsinitrd")
@@ -56,8 +65,7 @@ def problems(host: Host, name: str | None, properties: Mapping[str, Mapping[str,
             entries[0].source,
             "refused" if all(lost) else "unknown",
             f"{lost[0]}, which the entry at {entries[0].source} loads, is missing; of the boot loader's entries {others}",
-            "make it anew (update-initramfs -c -k VERSION, dracut --kver VERSION, or install the kernel again), or correct"
-            " the boot loader's configuration (update-grub, grub2-mkconfig)",
+            _make_again(lost[0], entries[0]),
         )
         return
     layers = layers_below(host, name, properties) if name else []
@@ -68,9 +76,23 @@ def problems(host: Host, name: str | None, properties: Mapping[str, Mapping[str,
                 entries[0].source,
                 "refused",
                 f"{path}, which the next boot may load for the first time, has no {' or '.join(programs)}, and / lies on {layer}",
-                f"have the initramfs open {layer} (cryptsetup-initramfs, lvm2 or mdadm installed, or dracut's module of it),"
-                " and make it anew",
+                f"install {_PACKAGES[layer][0]} (dracut: module {_PACKAGES[layer][1]}), then run {_made_by('-u', path)}",
             )
+
+
+def _make_again(path: str, entry: Entry) -> str:
+    """Return what makes a file that is missing. Without its initramfs no entry may boot a kernel."""
+    if path == entry.kernel:
+        return "install that kernel again, or run update-grub or grub2-mkconfig, so that no entry names it"
+    return f"install that kernel again, or run {_made_by('-c', path)}"
+
+
+def _made_by(how: str, path: str) -> str:
+    """Return the commands that make an initramfs; `how`: the option of update-initramfs."""
+    found = _RELEASE.search(path)
+    release = shlex.quote(found[1]) if found else "RELEASE"
+    force = "-f " if how == "-u" else ""
+    return f"update-initramfs {how} -k {release} or dracut {force}--kver {release}"
 
 
 def layers_below(host: Host, name: str, properties: Mapping[str, Mapping[str, str]]) -> list[str]:

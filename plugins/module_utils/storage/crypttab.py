@@ -87,15 +87,21 @@ def _of_layer(
         ):
             yield {**_fault(mount, source, UNKNOWN, why, remedy), "boot": "optional", "fault": fault}
         return
-    by_uuid = f"UUID={uuid}" if uuid else "the device"
+    by_uuid = f"UUID={uuid}" if uuid else f"a name of {container or 'the device'} alone"
     if named:
         source = f"{PATH} line {named.row + 1}"
         why = f"{source} opens {named.spec} as {where}, and that is not {container}, which it lies on now"
-        remedy = f"name {by_uuid} there"
+        remedy = f"write {by_uuid} in place of {named.spec} in {source}"
     else:
         source = PATH
         why = f"no line of {PATH} opens {where}"
-        remedy = f"add a line: {layer['label'] or 'NAME'} {by_uuid} and its key; with noauto where something else opens it"
+        label = layer["label"] or "NAME"
+        remedy = (
+            f'add "{label} {by_uuid} KEYFILE luks" to {PATH}, with noauto too if another component opens it'
+            if uuid
+            # Opened with other options a plain container shows other bytes.
+            else f"add a line for {label} with its device, KEYFILE and the options that it has now (cryptsetup status) to {PATH}"
+        )
     yield _fault(mount, source, "refused", why, remedy)
 
 

@@ -99,7 +99,7 @@ def of_container(
         remedy = (
             f"write {stable}, a name of {name} alone, in place of {spec} in {source}"
             if stable
-            else _apart([each for each in found if each != name], name, devices)
+            else _apart([each for each in found if each != name], devices)
         )
         yield COPIES, why, remedy
 
@@ -118,7 +118,7 @@ def of_volumes(host: Host, mounts: Iterable[Mapping[str, Any]], devices: Devices
                     f"{' and '.join(same)} are physical volumes with the UUID {uuid}, in which {mount['target']} lies: LVM"
                     " activates either, or none"
                 )
-                remedy = _apart([each for each in same if each != name], name, devices)
+                remedy = _apart([each for each in same if each != name], devices)
                 fault = Fault(entry, COPIES, UNKNOWN, why, remedy, effect="optional")
                 found[mount["target"], uuid] = fault.as_dict()
     return list(found.values())
@@ -148,7 +148,7 @@ def _without_line(
         remedy = (
             f"{add} {stable}, a name of {name} alone"
             if stable
-            else f"{_apart(others, name, devices)}; then {add} UUID"
+            else f"{_apart(others, devices)}, then {add} UUID"
         )
         why = f"no line of {fstab.PATH} mounts it, and {' and '.join(found)} have UUID={uuid}: a line by that would mount either"
         entry = Entry(-1, "", target, group[0].fstype, ("defaults",), fstab.PATH)
@@ -157,7 +157,7 @@ def _without_line(
             COPIES,
             "refused",
             why,
-            f"{remedy}; where a cluster manager mounts it, set the options there",
+            f"{remedy}, or set the options in the cluster manager that mounts it",
         )
 
 
@@ -166,15 +166,15 @@ def _by_own_uuid(host: Host, name: str, devices: Devices, source: str) -> str:
     uuid = devices.properties.get(name, {}).get(TAGGED["UUID"], "")
     found = _with_tag(host, devices, "UUID", uuid, devices.holds(name)) if uuid else []
     others = [each for each in found if each != name]
-    return f"{_apart(others, name, devices)}; then name {name} by UUID={uuid} in {source}" if others else ""
+    return f"{_apart(others, devices)}, then name {name} by UUID={uuid} in {source}" if others else ""
 
 
-def _apart(others: list[str], name: str, devices: Devices) -> str:
+def _apart(others: list[str], devices: Devices) -> str:
     """Return what has no other device share the UUID of one."""
     kind = devices.holds(others[0])
     command = _NEW_UUID.get(kind)
     if command is None:
-        return f"detach {', '.join(others)}, or keep it from being a copy of {name}"
+        return f"detach {', '.join(others)}"
     commands = ", ".join(f"{command} /dev/{each}" for each in others)
     verb = "close" if kind in _CONTAINERS else "unmount"
     each_of = "it" if len(others) == 1 else "each"
@@ -355,9 +355,9 @@ def _copies(host: Host, line: Entry, name: str, devices: Devices) -> Iterator[Fa
     if stable:
         remedy = f"write {stable}, a name of {name} alone, in place of {spec} in {line.source}"
     elif tag == "UUID" and name in found:
-        remedy = _apart(others, name, devices)
+        remedy = _apart(others, devices)
     else:
-        remedy = f"detach {', '.join(others)}, or keep it from being a copy of {name}"
+        remedy = f"detach {', '.join(others)}"
     yield Fault(line, COPIES, UNKNOWN, why, remedy)
 
 

@@ -37,9 +37,9 @@ HIDDEN = (RAID_HIDES, CONTROLLER_MAY_HIDE, BRIDGE_HIDES, MACHINE_HIDES, CARD_HID
 _HERE = "on this host"
 _ON_THE_ARRAY = "on the array"
 _PROVIDER = "at the cloud provider"
-_AZURE = "in Azure: the disk's host caching (None or ReadOnly)"
-_VMWARE = "on the hypervisor: the storage below the datastore"
-_QEMU = "on the hypervisor: the cache mode in QEMU or libvirt"
+_AZURE = "by the host caching of the disk in Azure (None or ReadOnly)"
+_VMWARE = "in the storage below the datastore on the hypervisor"
+_QEMU = "by the cache mode in QEMU or libvirt on the hypervisor"
 #: Place -> how a disk without a name of its own is given one there.
 _NAMED_BY = {
     _VMWARE: "set disk.EnableUUID = TRUE in the virtual machine's configuration",
@@ -91,7 +91,7 @@ def classify(traits: Traits) -> Kind:
 
 def named_by(place: str) -> str:
     """Return how a disk without a name of its own is given one, at the :attr:`Kind.place` of its cache."""
-    return _NAMED_BY.get(place, "give the disk a name of its own that stays")
+    return _NAMED_BY.get(place, "give it a unique serial number at its hypervisor or controller")
 
 
 def is_memory(name: str) -> bool:
@@ -223,12 +223,12 @@ def _remote(traits: Traits, transport: str) -> Kind | None:
 _HYPERVISORS = (
     (
         r"^microsoft$|/VMBUS:|^storvsc|^Msft ",
-        "on the hypervisor: Set-VMHardDiskDrive -OverrideCacheAttributes",
+        "by Set-VMHardDiskDrive -OverrideCacheAttributes on the hypervisor",
     ),
     (r"^vmware$|^vmw_pvscsi$|VMware", _VMWARE),
-    (r"^oracle$|VBOX", "on the hypervisor: VBoxManage storagectl --hostiocache, and IgnoreFlush"),
+    (r"^oracle$|VBOX", "by VBoxManage storagectl --hostiocache and IgnoreFlush on the hypervisor"),
     (r"^(amazon|google)$", _PROVIDER),
-    (r"^xen$|/vbd-\d+/", "on the hypervisor: the backend of the disk in dom0"),
+    (r"^xen$|/vbd-\d+/", "by the backend of the disk in dom0 on the hypervisor"),
     (r"^(kvm|qemu)$|/virtio\d+/|^virtio_scsi$|QEMU", _QEMU),
     (r"^ibmvscsi|^AIX |NVDISK|Virtual HDD", "on the hypervisor"),
 )

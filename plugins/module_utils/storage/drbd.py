@@ -86,6 +86,11 @@ def unflushed(mount: dict[str, Any]) -> list[tuple[flush_passthrough.FlushLayer,
     ]
 
 
+def by_option(said: str) -> bool:
+    """Tell whether options have a device flush nothing: a write ordering alone can come of what lies below it."""
+    return "-flushes no" in said
+
+
 def _asked(host: Host) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return what is configured, and what is going on."""
     answer = host.run(SHOW)

@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
-from ..rows import MEND, Kind
+from ..host import our_paths
+from ..rows import MEND, MOVE, Kind
 from .boot_faults import FAULTS
 
 BARRIER_OFF = Kind(
     "risk.barrier_off",
     "at_risk",
     "commits since the last flush on {disk} can vanish: {mount} is mounted without barriers",
-    "take the option that puts them off away, and mount it anew",
+    "remove nobarrier and barrier=0 from the options of {mount}, then unmount and mount it with its databases down, or"
+    " reboot",
 )
 FLUSH_PENDING = Kind(
     "risk.flush_pending",
@@ -31,21 +33,34 @@ FLUSH_BLOCKED = Kind(
     "risk.flush_blocked",
     "at_risk",
     "commits since the last flush on {disk} can vanish: {layer} passes no flush on",
-    "reboot, so that it is made anew",
+    "reboot",
+)
+#: Of a layer that the initramfs makes: a reboot makes it over the same cache that is off.
+FLUSH_BLOCKED_EARLY = Kind(
+    "risk.flush_blocked.initramfs",
+    "at_risk",
+    FLUSH_BLOCKED.says,
+    f"add {our_paths.CACHE_RULES} and the programs that it runs to the initramfs, then reboot",
 )
 DRBD = Kind(
     "risk.drbd",
     "at_risk",
     "commits since the last flush on {disk} can vanish: {layer} (DRBD) is set to {setting}",
-    "take disk-flushes no and md-flushes no out of the disk section of the resource, and drbdadm adjust it; or turn the"
-    " caches off (profile strict)",
+    "remove disk-flushes no and md-flushes no from the resource and from common in /etc/drbd.d and run drbdadm adjust"
+    " RESOURCE, or run harden-db with durable_profile: strict",
 )
+#: Without those options a write ordering comes of what lies below: no option changes it.
+DRBD_ORDERING = Kind(
+    "risk.drbd.write_ordering", "at_risk", DRBD.says, "run harden-db with durable_profile: strict"
+)
+_ADD_JOURNAL = "--readonly, --manage --add-journal UNUSED-DEVICE and --readwrite"
 PARTIAL_PARITY_LOG = Kind(
     "risk.partial_parity_log",
     "at_risk",
     "commits can be acknowledged before {disk} has flushed them: {layer} has a partial parity log",
-    "turn the caches of its disks off (profile strict), or use a journal instead (mdadm --grow --consistency-policy=resync,"
-    " then mdadm --add-journal)",
+    # The page cuts a long text: a command that lacks its end would leave the array read-only.
+    "with /dev/{layer} unused run mdadm on it with --grow --consistency-policy=resync,"
+    f" {_ADD_JOURNAL}, or set durable_profile: strict",
 )
 DATA_IN_MEMORY = Kind(
     "risk.data_in_memory",
@@ -60,17 +75,31 @@ FLUSH_NOT_SHOWN = Kind(
     "nothing on this host shows that it keeps what it was told to keep",
     "{where}, then attest {claims}",
 )
+TOOL_MISSING = Kind(
+    "requirement.device_obeys.tool_missing",
+    "unverified",
+    FLUSH_NOT_SHOWN.says,
+    "install {tool} on this host, or attest {claims}",
+)
+NOT_KEPT = Kind(
+    "requirement.device_obeys.memory",
+    "unverified",
+    FLUSH_NOT_SHOWN.says,
+    "move the data to a disk that keeps it without power",
+)
 VOLUME_LOSES = Kind(
     "requirement.raid_volume",
     "unverified",
     "{cause}",
-    "{cure}; or, where that is known otherwise, attest power_loss_protection for {id}",
+    "{cure}, or attest power_loss_protection for {id}",
 )
+#: No attestation counts: the controller reports that it loses acknowledged writes now, or the volume has no id.
+VOLUME_EXPOSED = Kind("requirement.raid_volume.exposed", "unverified", "{cause}", "{cure}")
 OVERRIDE = Kind(
     "requirement.override_attested",
     "blocked",
     "overrides make this host weaker than its profile promises",
-    "take the override out, or attest {claims}",
+    "remove the override from durable_overrides or durable_mount_profiles, or attest {claims}",
 )
 DISK_LASTS = Kind(
     "requirement.disk_lasts", "blocked", "what lies on {disk} {when}", "move the data to a disk that stays"
@@ -81,8 +110,8 @@ WRITE_HOLE = {
         "requirement.no_write_hole.md",
         "blocked",
         _HOLE,
-        "add a journal (mdadm --add-journal), over disks without a cache a partial parity log (RAID 5: mdadm --grow"
-        " --consistency-policy=ppl), or mirror instead",
+        "stop all use of /dev/{name_of}, run mdadm on it with --grow --bitmap=none,"
+        f" {_ADD_JOURNAL}, or move the data to RAID 1 or 10",
     ),
     "dm": Kind(
         "requirement.no_write_hole.dm",
@@ -94,48 +123,57 @@ WRITE_HOLE = {
         "requirement.no_write_hole.btrfs",
         "blocked",
         _HOLE,
-        "convert it to a mirror: btrfs balance start -dconvert=raid1 -mconvert=raid1 {mount}",
+        "convert it to a mirror: btrfs balance start -dconvert=raid1 -mconvert=raid1 {argument}",
     ),
 }
 SNAPSHOT_IN_MEMORY = Kind(
     "requirement.layer_lasts",
     "blocked",
     "a snapshot that keeps its exceptions in memory: what was written to it goes with the power",
-    "make the snapshot with a persistent store, or move the data",
+    "move the data of {mount} to a volume that is not such a snapshot",
 )
 TAGS_APART = Kind(
     "requirement.tags_whole",
     "blocked",
     "without journal and bitmap a crash between the writes of a block and of its tag makes the block unreadable",
-    "open it with a journal, or a bitmap (integritysetup open --integrity-bitmap-mode)",
+    "remove --integrity-no-journal from what opens {layer}, or mode=direct from its line in /etc/integritytab, then close and"
+    " open it with its databases down",
 )
 NO_COPY = Kind(
     "requirement.replica_awaited",
     "blocked",
     "DRBD acknowledges a write before a peer has it: when a peer takes over, acknowledged commits are lost",
-    "set protocol C in the net section of the resource, on each node, and drbdadm adjust it",
+    "set protocol C in the net section in /etc/drbd.d on each node, then run drbdadm adjust RESOURCE there",
 )
 NO_COPY_LATER = Kind(
     "requirement.replica_awaited.later",
     "blocked",
     "by its configuration DRBD will acknowledge a write before a peer has it, from the next boot or drbdadm adjust on",
-    "set protocol C in the net section of the resource, on each node",
+    NO_COPY.fix,
 )
 DRBD_UNFLUSHED = Kind(
     "requirement.flush_awaited.drbd", "blocked", "DRBD is set not to flush what it writes", DRBD.fix
+)
+DRBD_ORDERING_UNFLUSHED = Kind(
+    "requirement.flush_awaited.drbd.write_ordering", "blocked", DRBD_UNFLUSHED.says, DRBD_ORDERING.fix
 )
 EARLY_ACKNOWLEDGED = Kind(
     "requirement.flush_awaited.parity_log",
     "blocked",
     "the kernel acknowledges a flush of such an array before its disks have done it",
-    "turn those caches off (profile strict), use a journal instead (mdadm --grow --consistency-policy=resync, then mdadm"
-    " --add-journal), or mirror",
+    PARTIAL_PARITY_LOG.fix,
 )
 NEIGHBOUR = Kind(
     "requirement.neighbours_flush",
     "blocked",
-    "{mount} {seen} barriers, and would lie over a cache",
-    "turn its barriers on, or list it in durable_mounts",
+    "{mount} has no barriers, and would lie over a cache",
+    "list {mount} in durable_mounts, or remove nobarrier and barrier=0 from its options, then unmount and mount it, or reboot",
+)
+NEIGHBOUR_UNKNOWN = Kind(
+    "requirement.neighbours_flush.unknown",
+    "blocked",
+    "{mount} is not known to have barriers, and would lie over a cache",
+    "list {mount} in durable_mounts",
 )
 BARRIERS_STAY_OFF = Kind(
     "requirement.barriers_on",
@@ -143,21 +181,63 @@ BARRIERS_STAY_OFF = Kind(
     "without barriers a flush is not passed on, and no run turns them on here",
     "{cure}",
 )
-ONLY_DATABASES = Kind(
+NOT_LISTED = Kind(
     "requirement.only_database_paths",
     "blocked",
-    "{cause}",
-    "move the data to a file system of its own and list that in durable_mounts",
+    "{mount} is not listed, and may hold more than databases",
+    "list {mount} in durable_mounts if it holds databases only",
+)
+HOLDS_SYSTEM = Kind(
+    "requirement.only_database_paths.system",
+    "blocked",
+    "{mount} holds more than databases: without barriers it may not boot",
+    "move the data to a separate file system and list that in durable_mounts",
+)
+ON_BTRFS = Kind(
+    "requirement.only_database_paths.btrfs",
+    "blocked",
+    "btrfs without barriers is corrupt after a crash",
+    "move the data of {mount} to ext4, or set durable_profile: flush",
 )
 ONE_PROMISE = Kind(
     "requirement.one_promise",
     "blocked",
     "{engine} is judged by the strictest profile of its mounts, and {mount} may lose its files",
-    "move those files, or give the mount a profile that keeps them",
+    "set a profile for {mount} in durable_mount_profiles that promises durability, or move those files",
 )
 
 STACK = Kind("unknown.stack", "unknown", "{mount}: {cause}", MEND)
-NO_DISKS = Kind("unknown.disks", "unknown", "{mount}: nothing is known of {what}", MEND)
+STACK_VOUCHED = Kind(
+    "unknown.stack.no_rule",
+    "unknown",
+    STACK.says,
+    "move the data, or, if you know that each flush passes through it, attest layer_passes_flushes for {ids}",
+)
+STACK_UNRULED = Kind("unknown.stack.not_supported", "unknown", STACK.says, MOVE)
+STACK_DRBD = Kind(
+    "unknown.stack.drbd",
+    "unknown",
+    STACK.says,
+    "run drbdadm connect for its resource, and wait until drbdadm status shows UpToDate for this node",
+)
+STACK_TABLE = Kind(
+    "unknown.stack.table", "unknown", STACK.says, 'make "dmsetup table" work as root, then run again'
+)
+STACK_LOOP = Kind(
+    "unknown.stack.loop",
+    "unknown",
+    STACK.says,
+    'make "losetup --list" work as root and keep the file system that holds its file mounted, then run again',
+)
+STACK_PATHS = Kind(
+    "unknown.stack.paths", "unknown", STACK.says, "restore its paths (multipath -ll), then run again"
+)
+NO_DISKS = Kind(
+    "unknown.disks",
+    "unknown",
+    "{mount}: nothing is known of {what}",
+    "make udevadm info list {what}, then run again",
+)
 PATH_NOT_MOUNTED = Kind("unknown.path", "unknown", "{variable}: observed {path}: {cause}", "{cure}")
 
 READ_ONLY = Kind(
@@ -200,7 +280,10 @@ SETTINGS = {
 KINDS = (
     *(
         FLUSH_NOT_SHOWN,
+        TOOL_MISSING,
+        NOT_KEPT,
         VOLUME_LOSES,
+        VOLUME_EXPOSED,
         OVERRIDE,
         DISK_LASTS,
         *WRITE_HOLE.values(),
@@ -211,10 +294,14 @@ KINDS = (
         NO_COPY,
         NO_COPY_LATER,
         DRBD_UNFLUSHED,
+        DRBD_ORDERING_UNFLUSHED,
         EARLY_ACKNOWLEDGED,
         NEIGHBOUR,
+        NEIGHBOUR_UNKNOWN,
         BARRIERS_STAY_OFF,
-        ONLY_DATABASES,
+        NOT_LISTED,
+        HOLDS_SYSTEM,
+        ON_BTRFS,
         ONE_PROMISE,
     ),
     *(
@@ -223,11 +310,23 @@ KINDS = (
         RAID_CACHE,
         WRITE_THROUGH,
         FLUSH_BLOCKED,
+        FLUSH_BLOCKED_EARLY,
         DRBD,
+        DRBD_ORDERING,
         PARTIAL_PARITY_LOG,
         DATA_IN_MEMORY,
     ),
-    *(STACK, NO_DISKS, PATH_NOT_MOUNTED),
+    *(
+        STACK,
+        STACK_VOUCHED,
+        STACK_UNRULED,
+        STACK_DRBD,
+        STACK_TABLE,
+        STACK_LOOP,
+        STACK_PATHS,
+        NO_DISKS,
+        PATH_NOT_MOUNTED,
+    ),
     *(
         READ_ONLY,
         REPLICA_BEHIND,

@@ -28,7 +28,7 @@ VIRTUALIZATION = "virtualization"
 class Statement(NamedTuple):
     """What is documented that bears on one claim.
 
-    `look`: where its owner looks, in words that follow "look at"; `reason`: what the document says, as the reason of
+    `look`: where its owner looks, in words that follow "check"; `reason`: what the document says, as the reason of
     an attestation; `source`: the document and its date.
     """
 
@@ -122,7 +122,7 @@ PLATFORMS = (
             ),
             FUA: Statement(
                 "OverrideCacheAttributes of each disk on the Hyper-V host (Get-VMHardDiskDrive): with"
-                " WriteCacheAndFUAEnabled the guest is told of FUA whatever the storage does; and at the storage itself",
+                " WriteCacheAndFUAEnabled the guest is told of FUA whatever the storage does, and the storage itself",
                 "Hyper-V passes FUA on to its host's storage, which honours it",
                 _HYPERV_KB,
             ),

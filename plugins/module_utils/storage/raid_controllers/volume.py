@@ -26,6 +26,13 @@ BACKUPS = (GOOD, CHARGING, FAILED, MISSING, UNKNOWN)
 ENABLED, DISABLED = "enabled", "disabled"
 DRIVE_CACHES = (ENABLED, DISABLED, UNKNOWN)
 
+#: What its controller is told, by the program for it.
+_THROUGH = "set {} to write through (storcli: set wrcache=wt, ssacli: modify caching=disable)"
+_BACK = "set {} to write back with a good battery only (storcli: set wrcache=wb, ssacli: modify nobatterywritecache=disable)"
+_DRIVES_OFF = (
+    "disable the caches of the disks of {} (storcli: set pdcache=off, ssacli: modify drivewritecache=disable)"
+)
+
 NON_VOLATILE, VOLATILE = "non_volatile", "volatile"
 
 #: Runs the tool with these arguments and returns what it prints; with `any_exit` also where it fails. Raises
@@ -45,10 +52,7 @@ class Volume(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """Why a volume's caches are not known to survive a power cut; `volatile` is that word, or `unknown`.
-
-    `remedy` begins a sentence that ends with where it is done.
-    """
+    """Why a volume's caches are not known to survive a power cut, and what to do; `volatile` is that word, or `unknown`."""
 
     volatile: str
     why: str
@@ -89,40 +93,43 @@ def is_exposed(raid: Mapping[str, Any] | None) -> bool:
 
 def fault(raid: Mapping[str, Any]) -> Fault | None:
     """Return what keeps a volume from surviving a power cut, the worst first; None where it does."""
-    policy, backup, drives = (raid[key] for key in ("write_policy", "backup", "drive_caches"))
+    policy, backup, drives, volume = (
+        raid[key] for key in ("write_policy", "backup", "drive_caches", "volume")
+    )
     if is_exposed(raid):
         why = f"its controller writes back whatever becomes of its battery or capacitor, which is {backup}"
-        return Fault(VOLATILE, why, "set the volume to write through, or mend what is behind its cache,")
+        return Fault(VOLATILE, why, f"{_THROUGH.format(volume)}, or replace its battery or capacitor")
     if drives == ENABLED:
         why = (
             "the disks behind its controller cache, and no battery or capacitor of the controller covers them"
         )
-        return Fault(VOLATILE, why, "turn the caches of the disks off")
-    found = None if policy == WRITE_THROUGH else _of_cache(policy, backup)
+        return Fault(VOLATILE, why, _DRIVES_OFF.format(volume))
+    found = None if policy == WRITE_THROUGH else _of_cache(policy, backup, volume)
     if found is None and drives != DISABLED:
         why = "whether the disks behind its controller cache is not told, and no battery of the controller covers them"
-        return Fault(UNKNOWN, why, "turn the caches of the disks off")
+        return Fault(UNKNOWN, why, _DRIVES_OFF.format(volume))
     return found
 
 
-def _of_cache(policy: str, backup: str) -> Fault | None:
+def _of_cache(policy: str, backup: str, volume: str) -> Fault | None:
     """Return what is wrong with a controller's own cache that is to hold writes."""
     if policy == UNKNOWN:
-        return Fault(
-            UNKNOWN, "whether its controller writes back or through is not told", "look at its write policy"
-        )
+        why = "whether its controller writes back or through is not told"
+        return Fault(UNKNOWN, why, _THROUGH.format(volume))
     if backup == UNKNOWN:
         why = "the state of the battery or capacitor behind its controller's cache is not told"
-        return Fault(UNKNOWN, why, "look at the battery or capacitor")
+        return Fault(
+            UNKNOWN, why, f"make its controller report the battery or capacitor, or {_THROUGH.format(volume)}"
+        )
     if policy == ALWAYS_WRITE_BACK:
         why = "its controller goes on writing back when its battery or capacitor fails or learns"
-        return Fault(VOLATILE, why, "set the volume to write back, not always,")
+        return Fault(VOLATILE, why, _BACK.format(volume))
     if backup == GOOD:
         return None
     why = f"its controller writes back, and its battery or capacitor is {backup}"
     mend = (
-        "wait until it has charged, and look again"
+        "run again when the battery or capacitor has charged"
         if backup == CHARGING
-        else "replace the battery or capacitor, and look again"
+        else f"replace the battery or capacitor, or {_THROUGH.format(volume)}"
     )
     return Fault(VOLATILE, why, mend)

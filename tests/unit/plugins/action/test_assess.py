@@ -164,9 +164,9 @@ def test_the_margin_of_the_ups_reaches_the_host(margin: int) -> None:
 def test_a_host_without_facts_is_not_lost(answer: Any, verdict: str, why: str) -> None:
     found = run(answer=answer)
     fix = (
-        "mend what could not be read, then run again"
+        "correct the error that the reason names, then run again"
         if why.startswith("no facts")
-        else "see that the host is up and that ssh reaches it; then run again"
+        else "start the host and check ssh, then run again"
     )
     assert (found["verdict"], found["why"], found["changes"]) == (verdict, [f"{why}; {fix}"], [])
     assert [(each["reason"], each["fix"]) for each in found["reasons"]] == [(why, fix)]
@@ -220,7 +220,7 @@ def test_without_facts_of_the_ups_its_profile_is_blocked_and_the_host_made_safer
             "no facts: root's rights were not given (This machine cannot be observed: seen user 1000, wanted root (become));"
             " log in as root, or add -b (become: true)",
         ),
-        ("No more room", "no facts: No more room; mend what could not be read, then run again"),
+        ("No more room", "no facts: No more room; correct the error that the reason names, then run again"),
     ],
 )
 @pytest.mark.parametrize("raised", [True, False])
@@ -255,7 +255,7 @@ def test_why_the_host_could_not_be_asked_is_told_in_one_line(failed: str, why: s
                 "module_stderr": "Traceback\nOSError: [Errno 28] No space left on device",
             },
             "no facts: Ansible cannot write its own files there: No space left on device"
-            " (OSError: [Errno 28] No space left on device); make room",
+            " (OSError: [Errno 28] No space left on device); free space",
         ),
     ],
 )

@@ -794,6 +794,12 @@ class TestMounts:
         assert barrier(host, "/srv/mssql")[0] == "on"
 
 
+THERE = "remove the assignment from /etc/rc.local line 3, or set it to disabled there"
+OURS = "/etc/tuned/profiles/ours/tuned.conf"
+OTHER = f"select another profile (tuned-adm profile NAME), or remove the assignment from {OURS} line 2"
+PACKAGED = "/usr/lib/udev/rules.d/zzz-vendor.rules"
+
+
 class TestReport:
     """The report is red, names the file, and plans no step that cannot fix it."""
 
@@ -803,21 +809,35 @@ class TestReport:
         return {**row, "verdict_of_host": found["verdict"], "plan": found["plan"]}
 
     @pytest.mark.parametrize(
-        ("files", "setting", "target", "persisted"),
+        ("files", "setting", "target", "persisted", "cure"),
         [
-            (SABOTEURS["rc.local"][0], "write_cache", "serial:QEMU_HARDDISK_SATA0001", "enabled"),
-            (SABOTEURS["rc.local: a loop"][0], "write_cache", "serial:QEMU_HARDDISK_SATA0001", "unknown"),
+            (SABOTEURS["rc.local"][0], "write_cache", "serial:QEMU_HARDDISK_SATA0001", "enabled", THERE),
+            (
+                SABOTEURS["rc.local: a loop"][0],
+                "write_cache",
+                "serial:QEMU_HARDDISK_SATA0001",
+                "unknown",
+                "remove /etc/rc.local line 4, or replace it by one command that names the device and the value",
+            ),
             (
                 SABOTEURS["tuned: sysfs"][0],
                 "kernel_cache_mode",
                 "serial:QEMU_HARDDISK_SATA0001",
                 "write through",
+                OTHER,
             ),
-            (tuned("[mounts]\ndisable_barriers=force\n"), "barrier", "/srv/pgdata", "off"),
+            (tuned("[mounts]\ndisable_barriers=force\n"), "barrier", "/srv/pgdata", "off", OTHER),
+            (
+                {PACKAGED: 'KERNEL=="sda", RUN+="/sbin/hdparm -W1 /dev/sda"\n'},
+                "write_cache",
+                "serial:QEMU_HARDDISK_SATA0001",
+                "enabled",
+                f"remove the assignment from a copy of {PACKAGED} in /etc/udev/rules.d, or set it to disabled there",
+            ),
         ],
     )
     def test_a_host_that_was_green_is_red_and_says_what_to_remove(
-        self, files: dict[str, str], setting: str, target: str, persisted: str
+        self, files: dict[str, str], setting: str, target: str, persisted: str, cure: str
     ) -> None:
         host = settled("strict")
         before = self.row(host, setting, target)
@@ -826,8 +846,7 @@ class TestReport:
         row = self.row(host, setting, target)
         assert (row["persisted"], row["phase"]) == (persisted, None)
         assert row["verdict"] == ("unknown" if persisted == "unknown" else "drift_persisted")
-        assert " line " in row["remedy"]
-        assert row["remedy"].startswith("remove /")
+        assert row["remedy"] == cure
         assert row["verdict_of_host"] != before["verdict_of_host"]
 
     def test_a_run_still_sets_what_is_in_force_and_writes_our_own_rule(self) -> None:

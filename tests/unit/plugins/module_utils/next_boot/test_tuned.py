@@ -154,7 +154,8 @@ def test_where_its_profile_cannot_be_read_nothing_is_fought_and_nothing_is_ok() 
     (row,) = [row for row in found["settings"] if row["setting"] == "scheduler"]
     assert (row["phase"], row["class"]) == (None, "performance")
     assert row["verdict"] != "ok"
-    assert "TuneD's profile could not be read: TuneD's profile '${f:virt" in row["remedy"]
+    assert "TuneD's profile could not be read: TuneD's profile '${f:virt" in row["why"]
+    assert row["remedy"] == "correct the error that the reason names, or run tuned-adm off"
     assert "io_scheduler" not in found["plan"]["tighten"]
 
 
@@ -200,7 +201,10 @@ def test_a_scheduler_that_tuned_sets_otherwise_is_reported_and_not_fought_over()
     found = look(host, "strict", mounts=["/srv/pgdata"])
     (row,) = [row for row in found["settings"] if row["setting"] == "scheduler"]
     assert (row["verdict"], row["phase"], row["class"]) == ("drift_persisted", None, "performance")
-    assert "remove /usr/lib/tuned/mssql/tuned.conf line 2" in row["remedy"]
+    assert row["remedy"] == (
+        "select another profile (tuned-adm profile NAME), or set elevator to none in a copy of /usr/lib/tuned/mssql in"
+        " /etc/tuned"
+    )
     assert "io_scheduler" not in found["plan"]["tighten"]
     enforce(host, found)
     assert host.disk("sda").scheduler == "[none] mq-deadline"

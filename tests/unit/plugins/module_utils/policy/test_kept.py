@@ -52,9 +52,7 @@ def test_barriers_that_are_kept_off_are_at_risk_all_the_same() -> None:
     assert (found["verdict"], found["changes"]) == ("at_risk", [])
     told = row(found, "barrier")
     assert (told["verdict"], told["wanted_running"], told["phase"]) == ("drift_running", "on", None)
-    assert (
-        told["remedy"] == "profile ours keeps barrier as it is: set it yourself, or have the profile set it"
-    )
+    assert told["remedy"] == "set barrier to on, or give barrier a value other than keep in profile ours"
     assert told["remedy"] in found["why"][0]
     settled_host = settled("flush", mounts=PG)
     assert row(seen(settled_host, barrier=KEEP), "barrier")["verdict"] == "ok"

@@ -192,7 +192,7 @@ def test_a_layer_that_no_rule_knows_passes_by_an_attestation(profile: str) -> No
     host = over(STRANGE, "sdc1")
     found = brought(host, profile)
     assert found["verdict"] == "unknown"
-    assert any(f"attest layer_passes_flushes of {ABOUT}" in why for why in found["why"])
+    assert any(f"attest layer_passes_flushes for {ABOUT}" in why for why in found["why"])
     found = brought(host, profile, attestations=[vouching()])
     assert found["verdict"] == "attested"
     assert not any("no disk here has that id" in note for note in found["warnings"])

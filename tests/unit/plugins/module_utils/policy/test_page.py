@@ -185,14 +185,14 @@ def test_the_hosts_that_no_address_reaches_are_one_line() -> None:
     found = [lost(f"db{n}", f"10.0.0.{n}: timed out") for n in range(3)]
     text = render(found)
     assert "unreachable    3  db0, db1, db2" in text
-    assert "do: see that the host is up and that ssh reaches it" in text
+    assert "do: start the host and check ssh" in text
 
 
 def test_hosts_that_hang_are_apart_from_those_that_no_address_reaches() -> None:
     """What to do there is another thing."""
     text = render([lost("db1", f"{NO_ANSWER} 600 seconds; {HANGS}"), lost("db2", "timed out")])
     assert "unreachable: no answer within 600 seconds" in text
-    assert "do: look there for processes that wait" in text
+    assert "do: find the processes there that wait" in text
     assert "unreachable: no connection" in text
 
 
@@ -220,7 +220,7 @@ def test_what_ansible_cannot_write_is_on_the_page() -> None:
     said = "Failed to create temporary directory: mkdir: '/root/db1': No space left on device"
     text = render([report("db1", assess_answer(inputs(), NOW, {"failed": True, "msg": said}))])
     assert "no facts: Ansible cannot write its own files there: No space left on device\n" in text
-    assert "do: make room or make the file system writable, or name another directory in" in text
+    assert "do: free space or make the file system writable, or name another directory in" in text
 
 
 def test_what_keeps_ansible_out_is_told_once_for_each_cause() -> None:

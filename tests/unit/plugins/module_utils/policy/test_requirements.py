@@ -158,7 +158,7 @@ def test_a_disk_that_may_be_temporary_is_vouched_for_by_name(name: str, words: A
     (need,) = [need for need in found["requirements"] if need["name"] == "flush_honoured"]
     assert need["state"] == state
     assert (found["verdict"] == "attested") <= (state == "attested")
-    assert ("serial:SDX itself" in need["remedy"]) == (state != "attested")
+    assert ("power_loss_protection for serial:SDX" in need["remedy"]) == (state != "attested")
 
 
 @pytest.mark.parametrize(

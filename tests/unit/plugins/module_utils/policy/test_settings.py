@@ -95,7 +95,9 @@ def test_a_mode_that_the_boot_names_for_the_root_is_not_changed_below_it(named: 
     seen = {"data_mode": "writeback", "persisted__data_mode": "writeback"}
     found = row("mounts", "/", "data_mode", **seen, options_boot=["data=writeback"] if named else [])
     assert (found.verdict, found.phase) == ("drift_persisted", None if named else "tighten")
-    assert ("take data=writeback out of rootflags=" in found.remedy) is named
+    assert (
+        "remove data=writeback from rootflags= and from the line of / in /etc/fstab" in found.remedy
+    ) is named
 
 
 @pytest.mark.parametrize("profile", ["strict", "flush"])
@@ -225,8 +227,11 @@ def test_a_vmware_disk_without_a_name_says_how_to_give_it_one(page: bool, profil
     assert rows
     for seen in rows:
         assert "disk.EnableUUID = TRUE" in seen["remedy"], seen
-        # Without a caching page the name alone does not do.
-        assert ("attest power_loss_protection" in seen["remedy"]) == (not page), seen
+        # An attestation without an id would be refused.
+        assert "attest" not in seen["remedy"], seen
+        assert (
+            "sdx has no id, so no setting can be kept for it: it has no WWN or serial number" in seen["why"]
+        )
 
 
 @pytest.mark.parametrize("setting", ["barrier", "atime"])
@@ -238,7 +243,9 @@ def test_what_only_a_container_has_mounted_is_changed_there_and_not_here(setting
     }
     found = row("mounts", "/srv/pgdata", setting, barrier="off", atime="relatime", **hidden)
     assert (found.verdict, found.phase) == ("drift_running", None)
-    assert found.remedy == "change it where process 77 (postgres) has it mounted"
+    assert (
+        found.remedy == "mount it by the host's /etc/fstab and pass it to process 77 (postgres) as a volume"
+    )
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -296,7 +303,7 @@ def test_what_the_kernel_would_refuse_is_not_planned(
     )
     assert (found.verdict, found.phase) == ("drift_persisted", phase)
     line = {"/srv/pgdata": 3, "/srv/mssql": 4}[name]
-    mend = f"correct or take out {options[-1]} in /etc/fstab line {line}"
+    mend = f"correct or remove {options[-1]} in /etc/fstab line {line}"
     assert found.remedy == ("run harden-db" if phase else mend)
 
 
@@ -332,7 +339,7 @@ def test_the_kernel_s_answer_takes_precedence_over_the_table(
 def test_what_only_another_namespace_sees_is_not_changed_from_here() -> None:
     seen = row("mounts", "/srv/pgdata", "barrier", barrier="off", hidden_in="process 7 (postgres)")
     assert (seen.verdict, seen.phase) == ("drift_running", None)
-    assert seen.remedy == "change it where process 7 (postgres) has it mounted"
+    assert seen.remedy == "mount it by the host's /etc/fstab and pass it to process 7 (postgres) as a volume"
 
 
 def test_a_layer_over_a_cache_that_is_to_come_on_has_to_pass_flushes() -> None:
@@ -382,7 +389,8 @@ def test_an_attestation_counts_where_the_tool_is_missing() -> None:
         found = look(host, "protected", mounts=["/srv/pgdata"], attestations=list(words))
         return next(row for row in found["settings"] if row["setting"] == "write_cache")
 
-    assert (row()["verdict"], "the tool may be missing" in row()["remedy"]) == ("unknown", True)
+    cure = "install hdparm, or attest power_loss_protection for serial:QEMU_HARDDISK_SATA0001"
+    assert (row()["verdict"], row()["remedy"]) == ("unknown", cure)
     assert (row(attested())["verdict"], row(attested())["wanted_running"]) == ("ok", "attested")
 
 

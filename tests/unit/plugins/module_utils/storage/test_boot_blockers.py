@@ -82,7 +82,7 @@ class TestMasks:
         fault, state, boot, target, why = one(machine)
         assert (fault, state, boot, target) == ("masked", "refused", "read_only", "/srv/maria")
         assert why.startswith(f"{path} masks srv-maria.mount, by which /etc/fstab line 5")
-        assert faults(machine)[0]["remedy"].startswith("systemctl unmask 'srv-maria.mount'")
+        assert faults(machine)[0]["remedy"].startswith("run systemctl unmask 'srv-maria.mount'")
 
     def test_of_a_managed_one_the_fix_is_to_unmask_it(self) -> None:
         machine = Machine()
@@ -92,7 +92,7 @@ class TestMasks:
         rows = [row for row in rows if not row["phase"]]
         assert {row["setting"] for row in rows} >= {"masked", "barrier"}
         for row in rows:
-            assert row["remedy"].startswith("systemctl unmask 'srv-pgdata.mount'")
+            assert row["remedy"].startswith("run systemctl unmask 'srv-pgdata.mount'")
             assert "/etc/fstab mounts" not in row["why"]
 
     def test_a_mask_that_the_boot_does_not_need_is_not_named(self) -> None:
@@ -334,7 +334,7 @@ class TestDrivers:
         machine.files["/v"] = "a kernel"
         assert one(machine)[4].startswith("/boot/grub/grub.cfg line 2: modprobe.blacklist=ahci. The module")
         assert faults(machine)[0]["remedy"].startswith(
-            "take modprobe.blacklist=ahci out of the boot loader's entry (grubby"
+            "remove modprobe.blacklist=ahci from the boot loader's entry (grubby"
         )
 
 
@@ -365,7 +365,7 @@ class TestWords:
         assert [each["fault"] for each in found] == (["start"] if key else [])
         for each in found:
             assert each["why"].startswith(f"/boot/grub/grub.cfg line 2: {word} ")
-            assert each["remedy"].startswith(f"take {key} out of the boot")
+            assert each["remedy"].startswith(f"remove {key} from the boot")
 
 
 class TestStart:
@@ -377,7 +377,7 @@ class TestStart:
         found = one(machine)
         assert found[:3] == ("start", "refused", "required")
         assert found[4].startswith(f"{UNITS}/default.target has the next boot start {target}.target")
-        assert faults(machine)[0]["remedy"] == "systemctl set-default multi-user.target"
+        assert faults(machine)[0]["remedy"] == "run systemctl set-default multi-user.target"
 
     def test_a_default_target_that_is_masked_or_gone_is_named(self) -> None:
         machine = Machine()
@@ -407,7 +407,7 @@ class TestStart:
             assert each["source"] == "/boot/grub/grub.cfg line 2"
             assert each["why"].startswith("/boot/grub/grub.cfg line 2 has the next boot start ")
             assert each["remedy"].startswith(
-                "take systemd.unit=, init= and options for repairs out of the boot"
+                "remove systemd.unit=, init= and options for repairs from the boot"
             )
 
     def test_the_place_of_an_entry_of_the_specification_is_its_line_of_options(self) -> None:
@@ -472,11 +472,20 @@ class TestRequirements:
         machine = self.machine()
         del machine.files[f"{UNITS}/mine.service"]
         assert "has no file" in one(machine)[4]
+        link = f"{UNITS}/local-fs.target.requires/mine.service"
+        assert faults(machine)[0]["remedy"] == f"remove {link}"
         machine.mask(f"{UNITS}/mine.service")
         # A link to a masked unit is a mask, too; a drop-in names the unit itself.
         assert faults(machine) == []
         machine.files[f"{UNITS}/local-fs.target.d/mine.conf"] = "[Unit]\nRequires=mine.service\n"
         assert "is masked" in one(machine)[4]
+        assert faults(machine)[0]["remedy"] == "run systemctl unmask 'mine.service'"
+        del machine.links[f"{UNITS}/mine.service"]
+        del machine.links[link]
+        assert (
+            faults(machine)[0]["remedy"]
+            == f"remove mine.service from {UNITS}/local-fs.target.d/mine.conf line 2"
+        )
 
     @pytest.mark.parametrize("key", ["Requires", "Requisite", "BindsTo"])
     def test_a_drop_in_requires_as_well(self, key: str) -> None:
@@ -488,7 +497,8 @@ class TestRequirements:
         found = one(machine)
         assert found[3] == "/srv/pgdata"
         assert found[4].startswith(f"{path} line 3 has srv-pgdata.mount wait for mine.service, and systemd")
-        assert faults(machine)[0]["remedy"].startswith(f"remove {path} line 3, or have mine.service wanted")
+        cure = f"have {path} line 3 want mine.service instead of requiring it (Wants=, WantedBy=)"
+        assert faults(machine)[0]["remedy"] == cure
         machine.files[path] = f"[Unit]\n[X-Unit]\n{key}=mine.service\n"
         assert faults(machine) == []
 

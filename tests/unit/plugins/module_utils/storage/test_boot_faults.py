@@ -22,6 +22,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.mount_optio
 from ..fakes.captured import captured
 from ..fakes.runs import NOW, inputs
 from ..fakes.small_host import SmallHost
+from .test_device_names import know
 
 #: By mount point, what the captured host's fstab mounts there: a new capture has other UUIDs.
 SPECS = {
@@ -497,6 +498,33 @@ def test_a_boot_loader_none_of_whose_roots_is_there(root: str, repair: str, foun
     faults = collect(machine, NOW)["boot_faults"]
     said = [fault["why"].partition(", and")[0] for fault in faults if fault["fault"] == "source"]
     assert said == found
+
+
+@pytest.mark.parametrize(
+    ("initramfs", "copied", "root"),
+    [
+        (True, False, "UUID=now"),
+        # The kernel itself finds no UUID.
+        (False, False, "PARTUUID=part"),
+        (True, True, "UUID=... of the file system that is mounted at / now (blkid)"),
+    ],
+)
+def test_the_root_that_is_named_in_its_place_is_the_one_of_now(
+    initramfs: bool, copied: bool, root: str
+) -> None:
+    """Not the name in its line of fstab: that may be as old as the boot loader's."""
+    machine = SmallHost()
+    text = GRUB % ("UUID=gone", "root=UUID=root")
+    machine.files["/boot/grub/grub.cfg"] = text.replace("}", "\tinitrd /initrd\n}") if initramfs else text
+    machine.files.update({"/vmlinuz": "a kernel", "/initrd": "an image"})
+    held = {"ID_FS_UUID": "now", "ID_FS_TYPE": "ext4"}
+    know(machine, "vda1", **held, ID_PART_ENTRY_UUID="part")
+    know(machine, "sdb1", **(held if copied else {"ID_FS_UUID": "other"}))
+    (fault,) = (each for each in collect(machine, NOW)["boot_faults"] if each["fault"] == "source")
+    assert (
+        fault["remedy"]
+        == f"set root={root} in the boot loader's entries (grubby, update-grub, grub2-mkconfig)"
+    )
 
 
 UNITS = "/etc/systemd/system"

@@ -69,13 +69,15 @@ DEVICES = {
 
 def look(host: FakeHost, *layers: str) -> list[tuple[str, str]]:
     """The problems of a host whose root lies on these layers, each on the next; without any on a disk."""
+    return [(problem.state, problem.why) for problem in problems(host, *layers)]
+
+
+def problems(host: FakeHost, *layers: str) -> list[boot_images.Problem]:
+    """The same with what to do."""
     names = [DEVICES[layer][0] for layer in layers] or ["sda"]
     for upper, lower in zip(names, names[1:]):
         host.files[f"/sys/class/block/{upper}/slaves/{lower}/size"] = "1"
-    return [
-        (problem.state, problem.why)
-        for problem in boot_images.problems(host, names[0], dict(DEVICES.values()))
-    ]
+    return list(boot_images.problems(host, names[0], dict(DEVICES.values())))
 
 
 @pytest.mark.parametrize("top", ["/boot", "", "/@/boot", "/@rootfs/boot", "/BOOT/debian@"])
@@ -113,6 +115,36 @@ def test_what_the_first_entry_lacks_may_stop_the_boot(gone: int) -> None:
         "unknown",
         f"{BOOT[gone]}, which the entry at {CFG} line 3 loads, is missing; of the boot loader's entries another one has"
         " all of its files",
+    )
+
+
+def test_a_kernel_is_installed_and_an_initramfs_made_again() -> None:
+    """An entry that is made without its initramfs may boot nothing."""
+    (kernel,), (initramfs,) = (
+        problems(BootHost(GRUB % {"top": "/boot"}, tuple(set(BOOT) - {path}))) for path in BOOT[:2]
+    )
+    assert (
+        kernel.remedy
+        == "install that kernel again, or run update-grub or grub2-mkconfig, so that no entry names it"
+    )
+    assert (
+        initramfs.remedy
+        == "install that kernel again, or run update-initramfs -c -k 6.1 or dracut --kver 6.1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "release"),
+    [
+        ("/boot/initramfs-5.14.0-362.el9.x86_64.img", "5.14.0-362.el9.x86_64"),
+        ("/0123abcd/6.5.6-300.fc39.x86_64/initrd", "6.5.6-300.fc39.x86_64"),
+        ("/boot/initrd.img-6.1.0-13-a b", "'6.1.0-13-a b'"),
+        ("/boot/initramfs-linux.img", "RELEASE"),
+    ],
+)
+def test_the_image_that_boots_is_made_and_no_other(path: str, release: str) -> None:
+    assert (
+        boot_images._made_by("-u", path) == f"update-initramfs -u -k {release} or dracut -f --kver {release}"
     )
 
 
@@ -174,6 +206,15 @@ def test_a_new_initramfs_has_what_opens_the_root(program: str, layer: str, progr
     without = "".join(line for line in LISTED.splitlines(keepends=True) if program_of_it not in line)
     ((state, why),) = look(changed(without, program), "LUKS", "LVM", "md")
     assert state == "refused" and f"has no {program_of_it}" in why and why.endswith(f"/ lies on {layer}")
+    (problem,) = problems(changed(without, program), "LUKS", "LVM", "md")
+    package, module = {
+        "LUKS": ("cryptsetup-initramfs", "crypt"),
+        "LVM": ("lvm2", "lvm"),
+        "md": ("mdadm", "mdraid"),
+    }[layer]
+    assert problem.remedy == (
+        f"install {package} (dracut: module {module}), then run update-initramfs -u -k 6.1 or dracut -f --kver 6.1"
+    )
 
 
 def test_a_link_in_an_initramfs_counts_by_its_own_name() -> None:

@@ -113,7 +113,7 @@ def test_a_temporary_name_is_replaced_by_a_uuid_that_the_copy_loses_first() -> N
     (found,) = faults(host)
     assert found["fault"] == "name"
     assert found["remedy"] == (
-        "close sdd and give it another UUID (cryptsetup luksUUID --uuid $(uuidgen) /dev/sdd); then name sdc by UUID=luks in"
+        "close sdd and give it another UUID (cryptsetup luksUUID --uuid $(uuidgen) /dev/sdd), then name sdc by UUID=luks in"
         " /etc/crypttab line 2"
     )
 
@@ -122,6 +122,18 @@ def test_a_line_about_another_device_opens_nothing_below() -> None:
     host = encrypted("other /dev/sdb none luks\n")
     (found,) = faults(host)
     assert (found["fault"], found["state"]) == ("container", "refused")
+    assert found["remedy"] == (
+        f'add "{LABEL} UUID=luks KEYFILE luks" to /etc/crypttab, with noauto too if another component opens it'
+    )
+    host.files["/etc/crypttab"] = f"{LABEL} /dev/sdb none luks\n"
+    (found,) = faults(host)
+    assert found["remedy"] == "write UUID=luks in place of /dev/sdb in /etc/crypttab line 1"
+    plain = copy(encrypted("other /dev/sdb none luks\n"))
+    know(plain, "sdc", ID_FS_UUID="")
+    (found,) = faults(plain)
+    assert found["remedy"] == (
+        f"add a line for {LABEL} with its device, KEYFILE and the options that it has now (cryptsetup status) to /etc/crypttab"
+    )
     host.files["/etc/crypttab"] = f"other /dev/sdb none luks\n{LABEL} UUID=luks none luks\n"
     assert faults(host) == []
 

@@ -243,8 +243,8 @@ def test_a_line_to_add_names_no_uuid_that_a_copy_has(line: str) -> None:
     found = remedies(host)
     assert not any(remedy.startswith("add a line") for remedy in found)
     assert found >= {
-        "unmount sdc1 and give it another UUID (tune2fs -U random /dev/sdc1); then add a line for /srv/pgdata to /etc/fstab,"
-        " by UUID; where a cluster manager mounts it, set the options there"
+        "unmount sdc1 and give it another UUID (tune2fs -U random /dev/sdc1), then add a line for /srv/pgdata to /etc/fstab,"
+        " by UUID, or set the options in the cluster manager that mounts it"
     }
     (row,) = [each for each in named(host) if each["setting"] == "copies"]
     assert (row["persisted"], row["verdict"]) == ("refused", "drift_persisted")
@@ -259,7 +259,7 @@ def test_a_line_to_add_names_what_one_device_alone_has() -> None:
     know(host, "sda1", DEVLINKS="/dev/disk/by-uuid/pg /dev/disk/by-id/wwn-0x5-part1")
     (remedy,) = remedies(host)
     assert remedy.startswith(
-        "add a line for /srv/pgdata to /etc/fstab, by /dev/disk/by-id/wwn-0x5-part1, a name of sda1 alone;"
+        "add a line for /srv/pgdata to /etc/fstab, by /dev/disk/by-id/wwn-0x5-part1, a name of sda1 alone,"
     )
     host.links["/dev/disk/by-id/wwn-0x5-part1"] = "/dev/sda1"
     host.files["/etc/fstab"] = f"{host.text('/etc/fstab')}/dev/disk/by-id/wwn-0x5-part1 {PG} ext4 defaults\n"
@@ -269,7 +269,7 @@ def test_a_line_to_add_names_what_one_device_alone_has() -> None:
 def test_without_a_copy_a_line_is_by_uuid() -> None:
     host = without_line(ID_FS_UUID="another")
     assert named(host) == []
-    assert all("to /etc/fstab, by UUID;" in remedy for remedy in remedies(host))
+    assert all("with the UUID of /dev/sda1 (blkid) to /etc/fstab" in remedy for remedy in remedies(host))
 
 
 def test_a_second_mount_of_one_that_has_a_line_needs_none() -> None:
@@ -282,7 +282,7 @@ def test_a_temporary_name_is_replaced_by_a_uuid_that_the_copy_loses_first() -> N
     """The fix was to give the mounted device another file system."""
     (row,) = named(copied("/dev/sda1"))
     assert row["remedy"] == (
-        "unmount sdc1 and give it another UUID (tune2fs -U random /dev/sdc1); then name sda1 by UUID=pg in /etc/fstab line 3"
+        "unmount sdc1 and give it another UUID (tune2fs -U random /dev/sdc1), then name sda1 by UUID=pg in /etc/fstab line 3"
     )
 
 
@@ -292,7 +292,7 @@ def test_each_copy_needs_another_uuid() -> None:
     know(host, "sdc2", **{**SDA1, "MINOR": "34"})
     (remedy,) = remedies(host)
     assert remedy.startswith(
-        "unmount sdc1 and sdc2 and give each another UUID (tune2fs -U random /dev/sdc1, tune2fs -U random /dev/sdc2); then"
+        "unmount sdc1 and sdc2 and give each another UUID (tune2fs -U random /dev/sdc1, tune2fs -U random /dev/sdc2), then"
     )
 
 

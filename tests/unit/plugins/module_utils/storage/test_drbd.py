@@ -127,7 +127,24 @@ def test_without_flushes_a_disk_that_caches_is_at_risk(
     host = node(shown(**volume), status(ordering=ordering))
     found = look(host, "flush", mounts=[DATA])
     assert found["verdict"] == "at_risk"
-    assert f"sdg can vanish: drbd5 (DRBD) is set to {said}; take" in found["why"][0]
+    by_option = (
+        "remove disk-flushes no and md-flushes no from the resource and from common in /etc/drbd.d and run drbdadm adjust"
+        " RESOURCE, or run harden-db with durable_profile: strict"
+    )
+    risk, requirement, cure = (
+        ("risk.drbd", "requirement.flush_awaited.drbd", by_option)
+        if volume
+        else (
+            "risk.drbd.write_ordering",
+            "requirement.flush_awaited.drbd.write_ordering",
+            "run harden-db with durable_profile: strict",
+        )
+    )
+    (told,) = (each for each in found["reasons"] if each["id"].startswith("risk."))
+    assert told["reason"].endswith(f"sdg can vanish: drbd5 (DRBD) is set to {said}")
+    assert (told["id"], told["fix"]) == (risk, cure)
+    (need,) = (need for need in found["requirements"] if need["name"] == "flush_awaited")
+    assert (need["id"], need["remedy"]) == (requirement, cure)
     kept = judged(host, "protected", attested(target="serial:G"))
     assert kept["verdict"] == "attested", kept["why"]
 

@@ -278,7 +278,10 @@ def test_from_strict_to_flush_below_the_root_no_reboot_is_waited_for() -> None:
         found = look(host, "flush", mounts=["/"])
         assert (found["verdict"], found["changes"], found["pending"]) == ("drifted", [], [])
         (row,) = [row for row in found["settings"] if row["setting"] == "write_cache"]
-        assert "load the table of dm-5 again (dmsetup)" in row["remedy"]
+        assert row["remedy"] == (
+            "with the databases down, load the tables of dm-5 again (LUKS: cryptsetup refresh, others: dmsetup reload and"
+            " dmsetup resume), then run harden-db"
+        )
         host.reboot()
     # The remedy.
     host.layers["dm-5"].cache_mode = "write back"

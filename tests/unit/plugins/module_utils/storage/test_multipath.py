@@ -80,7 +80,10 @@ def test_what_is_owed_to_a_disk_that_is_not_ours_says_how_to_pay() -> None:
     host.files[f"{flush.OWED}/sdg"] = ""
     found = look(host, "flush", mounts=["/srv/v"], attestations=[attested("host_honours_flush")])
     (row,) = [row for row in found["settings"] if row["setting"] == "flush"]
-    assert row["remedy"] == f"sync /dev/sdg and remove {flush.OWED}/sdg, or reboot"
+    assert row["remedy"] == (
+        'reboot, or write "write back" to /sys/block/sdg/queue/write_cache, run sync /dev/sdg, then remove'
+        f" {flush.OWED}/sdg"
+    )
 
 
 @pytest.mark.parametrize(
@@ -104,8 +107,7 @@ def test_what_cannot_be_switched_through_a_path_says_why() -> None:
     found = look(on_a_san("1", "1"), "strict", mounts=["/srv/v"])
     remedies = {row["remedy"] for row in found["settings"] if row["setting"] == "write_cache"}
     assert remedies == {
-        f"set the cache on the array, and attest it: {name} is one path of several, and never switched through it"
-        for name in ("sdg", "sdh")
+        "set the write cache to disabled on the array, or attest power_loss_protection for serial:lun1, which all paths share"
     }
 
 
@@ -138,7 +140,13 @@ def test_a_lun_whose_writes_fail_without_a_path_is_not_green(features: str, said
     found = look(host, "flush", mounts=["/srv/v"], attestations=[ATTESTED])
     assert found["verdict"] == verdict, found["why"]
     (row,) = [row for row in found["settings"] if row["setting"] == "no_path_retry"]
-    assert row["phase"] is None and ("multipath.conf" in row["remedy"]) == (verdict != "attested")
+    cure = {
+        "attested": "",
+        "unknown": "run systemctl start multipathd, then run again",
+        "drifted": "set no_path_retry queue in the section overrides of /etc/multipath.conf, remove other values of it from the"
+        " section multipaths, then run multipathd reconfigure",
+    }
+    assert (row["phase"], row["remedy"]) == (None, cure[verdict])
     assert any("no_path_retry" in note for note in found["warnings"]) == (said in ("12 chk", "30 sec"))
 
 

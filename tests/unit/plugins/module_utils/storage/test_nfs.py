@@ -103,17 +103,26 @@ GOOD = attested("host_honours_flush", EXPORT)
         (SHOWN, "soft", "drifted"),
         (SHOWN, "vers=4.2,hard,softerr", "drifted"),
         (without(), "hard", "unknown"),
+        (without("soft"), "", "drifted"),
     ],
 )
 def test_a_mount_that_gives_writes_up_is_not_green(
     shown: tuple[str, ...], options: str, verdict: str
 ) -> None:
-    host = client(f"nas.example.com:/export/pg {NAS} nfs4 {options} 0 0\n", shown=shown)
+    line = f"nas.example.com:/export/pg {NAS} nfs4 {options} 0 0\n" if options else ""
+    host = client(line, shown=shown)
     found = judged(host, "flush", GOOD)
     assert found["verdict"] == verdict, found["why"]
     (row,) = [row for row in found["settings"] if row["setting"] == "recovery"]
     assert (row["verdict"] == "ok") == (verdict == "attested")
-    assert row["phase"] is None and ("hard" in row["remedy"]) == (verdict != "attested")
+    again = f"unmount and mount {NAS} with its databases down"
+    cures = {
+        "hard": f"unmount {NAS} and mount it by /etc/fstab line 6 with its databases down",
+        "soft": f"set hard in place of soft in /etc/fstab line 6, then {again}",
+        "vers=4.2,hard,softerr": f"set hard in place of softerr in /etc/fstab line 6, then {again}",
+        "": f"add a line for {NAS} with the option hard to /etc/fstab, then {again}",
+    }
+    assert (row["phase"], row["remedy"]) == (None, "" if verdict == "attested" else cures[options])
 
 
 def test_a_value_that_is_hidden_may_hold_anything() -> None:

@@ -84,20 +84,25 @@ def test_a_dataset_that_honours_fsync_is_as_durable_as_its_disks(sync: str, prof
     assert {host.disk(name).cache for name in ("sdc", "sdd", "nvme0n1")} == {wanted}
 
 
+RUNNING = f"write 0 to zfs_nocacheflush and zil_nocacheflush in {PARAMETERS}"
+
+
 @pytest.mark.parametrize(
-    ("host", "why"),
+    ("host", "why", "cure"),
     [
-        (on_zfs("disabled"), "sync=disabled"),
-        (on_zfs(zfs_nocacheflush="1"), "zfs_nocacheflush is 1"),
-        (on_zfs(zil_nocacheflush="1"), "zil_nocacheflush is 1"),
+        (on_zfs("disabled"), "sync=disabled", "run zfs set sync=standard 'tank/pg data'"),
+        (on_zfs(zfs_nocacheflush="1"), "zfs_nocacheflush is 1", RUNNING),
+        (on_zfs(zil_nocacheflush="1"), "zil_nocacheflush is 1", RUNNING),
     ],
     ids=["sync", "zfs", "zil"],
 )
 @pytest.mark.fact(87)
-def test_one_that_does_not_is_at_risk_over_a_cache_and_never_green(host: BigHost, why: str) -> None:
+def test_one_that_does_not_is_at_risk_over_a_cache_and_never_green(
+    host: BigHost, why: str, cure: str
+) -> None:
     found = look(host, "flush", mounts=[SRV])
     assert found["verdict"] == "at_risk"
-    assert any("zfs set sync=standard" in line for line in found["why"])
+    assert {each["fix"] for each in found["reasons"] if each["id"] == "risk.barrier_off"} == {cure}
     (row,) = [row for row in found["settings"] if (row["target"], row["setting"]) == (SRV, "barrier")]
     assert why in row["evidence"]["running"]["reason"]
     words = [attested(target=f"wwn:0x5000c500a1b2c3{part}") for part in ("d4", "d5")]
@@ -228,7 +233,9 @@ def test_a_dataset_that_mounts_elsewhere_by_itself_is_drift() -> None:
     found = look(host, "flush", mounts=[SRV])
     (row,) = [row for row in found["settings"] if (row["target"], row["setting"]) == (SRV, "barrier")]
     assert (row["persisted"], found["verdict"]) == ("unset", "drifted")
-    assert "canmount=on, mountpoint" in row["remedy"]
+    assert (
+        row["remedy"] == f"with its databases down, run zfs set canmount=on mountpoint={SRV} 'tank/pg data'"
+    )
 
 
 def persisted(host: BigHost, target: str = SRV) -> tuple[str, str]:

@@ -244,28 +244,55 @@ def swap(old: str, new: str) -> Callable[[str], str]:
 ALWAYS, FAILED = swap('"RWBD"', '"RAWBD"'), swap('"Optimal"', '"Failed"')
 
 
+THROUGH = "set /c0/v0 to write through (storcli: set wrcache=wt, ssacli: modify caching=disable)"
+EXPOSED = f"{THROUGH}, or replace its battery or capacitor"
+DRIVES_OFF = "disable the caches of the disks of /c0/v0 (storcli: set pdcache=off, ssacli: modify drivewritecache=disable)"
+
+
 @pytest.mark.parametrize(
-    ("change", "verdict", "state"),
+    ("change", "verdict", "state", "cure"),
     [
-        (str, "durable", "met"),
+        (str, "durable", "met", ""),
         # Fell back to write through: safe, only slow.
-        (lambda text: FAILED(text.replace('"RWBD"', '"RWTD"')), "durable", "met"),
-        (FAILED, "blocked", "unmet"),
-        (swap('"Optimal"', '"Learning"'), "blocked", "unmet"),
-        (swap('"Optimal"', '"Odd"'), "blocked", "unmet"),
-        (ALWAYS, "blocked", "unmet"),
-        (lambda text: ALWAYS(FAILED(text)), "at_risk", "unmet"),
-        (lambda text: ALWAYS(text.replace('"Optimal"', '"Learning"')), "at_risk", "unmet"),
-        (swap('"Disk Cache Policy" : "Disabled"', '"Disk Cache Policy" : "Enabled"'), "blocked", "unmet"),
+        (lambda text: FAILED(text.replace('"RWBD"', '"RWTD"')), "durable", "met", ""),
+        (FAILED, "blocked", "unmet", f"replace the battery or capacitor, or {THROUGH}"),
+        (
+            swap('"Optimal"', '"Learning"'),
+            "blocked",
+            "unmet",
+            "run again when the battery or capacitor has charged",
+        ),
+        (
+            swap('"Optimal"', '"Odd"'),
+            "blocked",
+            "unmet",
+            f"make its controller report the battery or capacitor, or {THROUGH}",
+        ),
+        (
+            ALWAYS,
+            "blocked",
+            "unmet",
+            "set /c0/v0 to write back with a good battery only (storcli: set wrcache=wb, ssacli: modify"
+            " nobatterywritecache=disable)",
+        ),
+        (lambda text: ALWAYS(FAILED(text)), "at_risk", "unmet", EXPOSED),
+        (lambda text: ALWAYS(text.replace('"Optimal"', '"Learning"')), "at_risk", "unmet", EXPOSED),
+        (
+            swap('"Disk Cache Policy" : "Disabled"', '"Disk Cache Policy" : "Enabled"'),
+            "blocked",
+            "unmet",
+            DRIVES_OFF,
+        ),
         (
             swap('"Disk Cache Policy" : "Disabled"', '"Disk Cache Policy" : "Disk\'s Default"'),
             "blocked",
             "unmet",
+            DRIVES_OFF,
         ),
     ],
 )
 def test_the_profile_protected_goes_by_what_the_controller_says(
-    change: Callable[[str], str], verdict: str, state: str
+    change: Callable[[str], str], verdict: str, state: str, cure: str
 ) -> None:
     found = look(with_volume(change=change), "protected", **ON_IT)
     assert found["verdict"] == verdict, found["why"]
@@ -275,8 +302,12 @@ def test_the_profile_protected_goes_by_what_the_controller_says(
     if verdict != "durable":
         (row,) = (row for row in found["settings"] if row["setting"] == "write_cache")
         assert row["verdict"] in ("drift_running", "unknown")
-        assert "with storcli or perccli" in row["remedy"]
+        assert row["remedy"] == cure
         assert any(need["why"] in why for why in found["why"])
+        # While it loses writes no attestation counts, and none is offered.
+        attest = "" if cure == EXPOSED else f", or attest power_loss_protection for {row['target']}"
+        kind = "requirement.raid_volume.exposed" if cure == EXPOSED else "requirement.raid_volume"
+        assert (need["id"], need["remedy"]) == (kind, f"{cure}{attest}")
 
 
 @pytest.mark.parametrize("profile", ["strict", "flush", "protected"])
