@@ -624,7 +624,7 @@ def test_of_apcupsd_only_its_events_are_set() -> None:
     found = judged(host(lease=False), told, ups={"final_delay": 9})
     assert found["plan"]["tighten"] == {"power": [{"notify_command": HOOK}, {"notify_flags": "EXEC"}]}
     delay = row(found, "final_delay", "power")
-    assert (delay["phase"], "take it out of durable_ups" in delay["remedy"]) == (None, True)
+    assert (delay["phase"], "remove final_delay from durable_ups" in delay["remedy"]) == (None, True)
 
 
 @pytest.mark.parametrize("monitor", ["none", "unknown"])
