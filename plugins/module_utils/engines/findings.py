@@ -77,7 +77,7 @@ NOT_FOUND = Kind(
     "unknown.not_found",
     "unknown",
     "durable_databases names {name}, and none was found: nothing is known of how it commits",
-    "start it, or delete the entry",
+    "start {name}, or delete the entry from durable_databases",
 )
 NOT_THERE = Kind(
     "unknown.not_there",
@@ -97,7 +97,7 @@ NO_UNIT = Kind(
     "note",
     "{engine}: it keeps files on {mounts}, which the boot goes on without, and no unit of systemd's starts it (managed by"
     " {manager})",
-    "make what starts it ({manager}) wait for {mounts}",
+    "make what starts it wait for {mounts}",
 )
 
 KINDS = (
