@@ -158,7 +158,7 @@ def beaten(seen: Sight, wanted: Mapping[str, str], planned: Mapping[str, str]) -
     )
     if not left:
         return ""
-    return f"{'; '.join(left)}; that beats what is written to {NAME}: {'; '.join(remedies)}"
+    return f"{'; '.join(left)}; that beats what is written to {NAME}. Fix: {', and '.join(remedies)}"
 
 
 def directories(seen: Sight) -> list[str]:

@@ -75,6 +75,7 @@ def owned(path: str) -> Callable[[Any], None]:
     return lambda host: host.uids.update({path: 1000})
 
 
+LATER = "/etc/mysql/mariadb.conf.d/zzz.cnf"
 REFUSED: dict[str, tuple[str, Callable[[Any], None], str, str]] = {
     "PostgreSQL: a file of somebody else's": (
         "postgresql",
@@ -95,6 +96,12 @@ REFUSED: dict[str, tuple[str, Callable[[Any], None], str, str]] = {
         owned("/etc/mysql/mariadb.conf.d"),
         "user 1000",
         "let only root",
+    ),
+    "MariaDB: a later file": (
+        "mariadb",
+        lambda host: host.files.update({LATER: "[mysqld]\ninnodb_flush_log_at_trx_commit = 2\n"}),
+        f"seen 2 from {LATER} line 2; wanted 1",
+        f"remove innodb_flush_log_at_trx_commit from {LATER} line 2",
     ),
     "FairCom: a link": ("faircom", linked(vendor_host.CFG), "seen a link", "put the file itself at"),
     "FairCom: a directory of somebody's": (
