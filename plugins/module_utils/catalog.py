@@ -81,7 +81,10 @@ ENGINES = (
         "postgresql_config",
         (our_paths.ORIGINALS_POSTGRESQL,),
         alters=True,
-        checks={"postgresql": "pg_amcheck --all"},
+        checks={
+            # Without --install-missing it checks no database that lacks its extension.
+            "postgresql": "pg_amcheck --all --install-missing --heapallindexed (before 14: pg_dumpall --file=/dev/null)"
+        },
     ),
     Engine(
         "mariadb",

@@ -329,6 +329,7 @@ ansible_facts:
                 - C(reason) says why a word is V(unknown).
                 - C(held) is null, or how to take away what beats every file that a run writes; C(permission) is the word of
                   C(durable_allow) with which a run takes it away itself, or null.
+                - C(refused), if a run refuses to set it, is the reason, and C(held) is then what to do about that.
               type: dict
               returned: always
             overrides:

@@ -15,8 +15,9 @@ from collections.abc import Collection, Iterable
 
 from ..host import processes, trusted_path
 from ..host.paths import normal
+from ..host.printable import command
 from ..host.process_context import look, resolve
-from ..host.seam import ChangeFailed, Host, Unobservable
+from ..host.seam import ChangeFailed, Host, Refused, Unobservable
 
 #: Much more than a server's files lies below these.
 _SHARED = ("/", "/etc", "/usr", "/opt", "/var", "/var/lib", "/home", "/srv", "/tmp")
@@ -45,7 +46,7 @@ def writer(
     try:
         return _writer(host, path, uid, inside, names, restores)
     except Unobservable as error:
-        raise ChangeFailed(f"{path}: {error}; run again when that can be told") from error
+        raise Refused(f"{path}: {error}", "run again when that can be told") from error
 
 
 def expect_roots(host: Host, path: str) -> None:
@@ -82,14 +83,16 @@ def _writer(
     directory = posixpath.dirname(path)
     if not is_inside(host, directory, inside):
         raise _refused(
-            path, "a directory that is neither of its configuration nor of its data", "name it there"
+            path,
+            "a directory that is neither of its configuration nor of its data",
+            f"name {directory} in its configuration",
         )
     try:
         host.link(path)
     except Unobservable:
         pass
     else:
-        raise _refused(path, "a link", "put the file itself there, or make the change by hand")
+        raise _refused(path, "a link", f"put the file itself at {path}, or make the change by hand")
     owner = 0
     why = trusted_path.weakness(host, directory)
     if why:
@@ -99,7 +102,9 @@ def _writer(
     if why or status.owner != owner:
         seen = why or f"{directory} belongs to user {status.owner}"
         raise _refused(
-            path, f"that others than root or its server may change it ({seen})", "chown and chmod it"
+            path,
+            f"that others than root or its server may change it ({seen})",
+            f"let only root or user {owner} change {directory} and what is above it (chown, chmod go-w)",
         )
     if look(host, path):
         _expect_file(path, trusted_path.statuses(host, [path])[path], owner, uid)
@@ -119,15 +124,16 @@ def _writer(
 
 def _expect_file(path: str, status: trusted_path.Status, owner: int, uid: int) -> None:
     if not stat.S_ISREG(status.mode):
-        raise _refused(path, "no regular file", "move it away")
+        raise _refused(path, "no regular file", f"move {path} away")
     if status.owner != owner and (owner or status.owner != uid):
-        raise _refused(path, f"a file of user {status.owner}", f"give it to user {owner} (chown)")
+        raise _refused(path, f"a file of user {status.owner}", f"run {command('chown', str(owner), path)}")
     if status.mode & stat.S_IWOTH:
-        raise _refused(path, "a file that everyone may write to", "take that away (chmod o-w)")
+        raise _refused(path, "a file that everyone may write to", f"run {command('chmod', 'o-w', path)}")
 
 
-def _refused(path: str, seen: str, remedy: str) -> ChangeFailed:
-    return ChangeFailed(
+def _refused(path: str, seen: str, remedy: str) -> Refused:
+    return Refused(
         f"{path}: seen {seen}; wanted a file that only root, or the user of the server, may change, where the"
-        f" server keeps its own; {remedy}, then run again"
+        " server keeps its own",
+        f"{remedy}, then run again",
     )

@@ -319,10 +319,9 @@ def blank(found: Instance, unit: str | None) -> dict[str, Any]:
 
 def _add_observed(facts: dict[str, Any], observed: Observed) -> None:
     # What a run would refuse, a check does not promise.
-    facts["settings"] = {
-        name: {**row, "held": row["held"] or observed.refused, "by": others.by(row)}
-        for name, row in observed.settings.items()
-    }
+    refused = observed.refused
+    rows = {name: refused.keeps(row) if refused else row for name, row in observed.settings.items()}
+    facts["settings"] = {name: {**row, "by": others.by(row)} for name, row in rows.items()}
     facts["pending_restart"] = list(observed.pending_restart)
     facts["overrides"] = list(observed.overrides)
     facts["writes"] = list(observed.writes)

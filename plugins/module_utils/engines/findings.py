@@ -11,7 +11,7 @@ PRELOAD = Kind(
     "risk.preload",
     "at_risk",
     "commits of {engine} can vanish: {library} is loaded into it, and makes fsync do nothing",
-    "take it out of LD_PRELOAD and /etc/ld.so.preload, and restart it",
+    "remove {library} from LD_PRELOAD of its unit and from /etc/ld.so.preload, then restart it",
 )
 SETTING = Kind(
     "risk.engine_setting", "at_risk", "commits of {engine} can vanish: {setting} is {value} ({target})", MEND
@@ -21,10 +21,21 @@ UNATTRIBUTED = Kind(
     "unknown.process",
     "unknown",
     "{process} may be a database server, and belongs to none that is understood: {cause}",
-    MEND,
+    "stop {process}, or start the server by its own unit, then run again",
+)
+ENGINES = Kind(
+    "unknown.engines",
+    "unknown",
+    "whether {engine} runs here is not known: {cause}",
+    "correct what the reason names, then run again",
 )
 OBSERVATION = Kind("unknown.engine", "unknown", "{engine}: {cause}", MEND)
-NO_SETTINGS = Kind("unknown.engine_settings", "unknown", "{engine}: nothing is known of its settings", MEND)
+NO_SETTINGS = Kind(
+    "unknown.engine_settings",
+    "unknown",
+    "{engine}: nothing is known of its settings",
+    "make its configuration readable for root, or add {engine} to durable_ignore",
+)
 STATE = Kind("unknown.engine_state", "unknown", "{engine}: whether it runs is not known", "see {command}")
 #: Field of an instance -> the finding where it is unknown.
 FIELDS = {
@@ -40,7 +51,7 @@ OLD_BUILD = Kind(
     "unknown.old_build",
     "unknown",
     "{engine}: seen version {version}, wanted {first} or later: {before}",
-    "update it, then run again",
+    "{update}",
 )
 BUILD = Kind(
     "unknown.build",
@@ -66,14 +77,14 @@ NOT_FOUND = Kind(
     "unknown.not_found",
     "unknown",
     "durable_databases names {name}, and none was found: nothing is known of how it commits",
-    "start or install it where it can be found, or take the entry out",
+    "start {name}, or delete the entry from durable_databases",
 )
 NOT_THERE = Kind(
     "unknown.not_there",
     "unknown",
     "durable_databases names {name} on {paths}, and no {engine} that was found has anything there: nothing is known of how it"
     " commits",
-    "start it where it can be found, or correct the paths; list what holds no server in durable_mounts",
+    "start it, correct the paths, or list what holds no server in durable_mounts",
 )
 
 NOT_ASKED = Kind(
@@ -85,7 +96,8 @@ NO_UNIT = Kind(
     "note.no_unit",
     "note",
     "{engine}: it keeps files on {mounts}, which the boot goes on without, and no unit of systemd's starts it (managed by"
-    " {manager}): see that what does waits for that mount",
+    " {manager})",
+    "make what starts it wait for {mounts}",
 )
 
 #: The row about libraries that make fsync do nothing.
@@ -96,6 +108,7 @@ KINDS = (
         PRELOAD,
         SETTING,
         UNATTRIBUTED,
+        ENGINES,
         OBSERVATION,
         NO_SETTINGS,
         STATE,

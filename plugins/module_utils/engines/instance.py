@@ -14,7 +14,7 @@ from ..host.foreign import Identity
 from ..host.observation import Observation, unknown
 from ..host.process_context import whose
 from ..host.processes import Process, Processes
-from ..host.seam import Host, Unobservable
+from ..host.seam import Host, Refused, Unobservable
 from .next_start import NextStart
 from .open_files import Opened
 
@@ -45,6 +45,25 @@ class Instance(NamedTuple):
     named_by: Identity | None = None
 
 
+class Refusal(NamedTuple):
+    """Why a run would not set a setting, and what to do first."""
+
+    reason: str
+    fix: str
+
+    @classmethod
+    def of(cls, error: Exception, said: str | None = None) -> Refusal:
+        """Return what an error says; `said`: its message, where that may hold anything."""
+        if isinstance(error, Refused):
+            return cls(error.reason, error.fix)
+        reason, _mark, fix = (said or str(error)).partition(". Fix: ")
+        return cls(reason, fix or "correct what the reason names, then run again")
+
+    def keeps(self, row: dict[str, str | None]) -> dict[str, str | None]:
+        """Return a row of settings which this keeps a run from setting, unless something else does."""
+        return row if row["held"] else {**row, "held": self.fix, "refused": self.reason}
+
+
 class Observed(NamedTuple):
     """What an engine says of one of its instances, and its files say of its next start.
 
@@ -52,13 +71,14 @@ class Observed(NamedTuple):
     `settings`: {name: {running, persisted, source, reason, from, held, permission}}, words as the engine writes them;
     running is `stopped` where nothing runs; `from` is the file and line that wins, or null; `reason`
     says why one of the two is unknown; `held` is null, or how to take away what beats every file that a run
-    writes; `permission`: the word of durable_allow with which a run takes that away itself, or null.
+    writes; `permission`: the word of durable_allow with which a run takes that away itself, or null; `refused`, where it is
+    there: why a run does not set it, and `held` is what to do about that.
     `pending_restart`: names of settings that wait for a restart.
     `overrides`: [{scope, setting, value, source, remedy, role, database, permission}] of roles, users or databases that go
     their own way; `remedy` is a sentence; `role` and `database` are null for any, and where it is neither's.
     `databases`: Firebird's, [{path, forced_writes, running, in_use, mode, owner, reason}], paths as the instance sees them.
     `writes`: the files that a run may write to set its settings; `refused`: why it
-    would not, with what to do first, or None. `passing`: paths of open files
+    would not, or None. `passing`: paths of open files
     that are no data: logs for people, and temporary files. `temporary`: directories in which nothing but temporary files of
     its lies, as the instance sees them; they are no `directories`.
     """
@@ -72,7 +92,7 @@ class Observed(NamedTuple):
     flavour: str | None = None
     evidence: tuple[tuple[str, Observation], ...] = ()
     writes: tuple[str, ...] = ()
-    refused: str | None = None
+    refused: Refusal | None = None
     passing: tuple[str, ...] = ()
     temporary: tuple[str, ...] = ()
 

@@ -22,6 +22,9 @@ PACEMAKER_UNITS = ("pacemaker.service", "pacemaker_remote.service")
 #: What starts a server, watches it, and is the unit's main process in its stead.
 _WRAPPERS = ("pg_ctl", "mysqld_safe", "mariadbd-safe", "fbguard")
 _PACEMAKERS = ("pacemakerd", "pacemaker_remoted", "pacemaker-remoted")
+#: Reasons why the manager is unknown: the policy has a fix for each.
+MAYBE_PACEMAKER = "Pacemaker runs here, and nothing tells whether this is one of its resources: ask crm_mon"
+NOT_ASKED = "whether systemd knows it could not be asked"
 
 
 class Managers:
@@ -118,8 +121,7 @@ class Managers:
         if unit and self.host.exists(override):
             return Observation("pacemaker", override)
         if self._pacemaker:
-            why = "Pacemaker runs here, and nothing tells whether this is one of its resources: ask crm_mon"
-            return unknown(f"process {self._pacemaker.pid}", why)
+            return unknown(f"process {self._pacemaker.pid}", MAYBE_PACEMAKER)
         return None
 
     def _systemd(
@@ -132,7 +134,7 @@ class Managers:
         beside: str | None,
     ) -> Observation:
         if name and not place and unit is None:
-            return unknown(name, "whether systemd knows it could not be asked")
+            return unknown(name, NOT_ASKED)
         if name and place:
             if beside:
                 return Observation("none", f"{name}: {beside} is in it as well, and a restart would end both")

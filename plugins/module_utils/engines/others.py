@@ -39,7 +39,10 @@ class Text(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What a component sets a setting to: None if that cannot be read. `is_certain`: it does so at each start."""
+    """What a component sets a setting to: None if that cannot be read. `is_certain`: it does so at each start.
+
+    `do`: what an administrator changes, where that is not to remove the name from `source`.
+    """
 
     name: str
     value: str | None
@@ -47,11 +50,12 @@ class Change(NamedTuple):
     by: str
     is_certain: bool = False
     why: str = ""
+    do: str = ""
 
     @property
     def fix(self) -> str:
         """What an administrator changes: the file belongs to another component."""
-        return f"remove {self.name} from {self.source}, then run again"
+        return f"{self.do or f'remove {self.name} from {self.source}'}, then run again"
 
 
 #: What a text sets of an engine's settings.
@@ -81,6 +85,7 @@ def apply(settings: Settings, changes: Sequence[Change]) -> Settings:
                 "by": change.by,
                 "fix": change.fix,
                 "permission": None,
+                "refused": None,
             }
         elif row["persisted"] != UNKNOWN:
             why = (
@@ -97,6 +102,7 @@ def apply(settings: Settings, changes: Sequence[Change]) -> Settings:
                 "by": change.by,
                 "fix": change.fix,
                 "permission": None,
+                "refused": None,
             }
     return found
 

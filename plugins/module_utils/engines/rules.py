@@ -11,14 +11,25 @@ from typing import Any, NamedTuple
 from .. import catalog
 from ..host.observation import UNKNOWN
 from ..profiles import Profile
-from ..rows import MEND, Kind, Reason, Setting
-from . import findings
+from ..rows import Kind, Reason, Setting
+from . import findings, managers
 
-#: Who keeps an engine's settings elsewhere, and what to do there.
+#: Who keeps an engine's settings elsewhere, and what to do there about one that is wrong.
 OWNERS = {
-    "patroni": "set it in Patroni's configuration: patronictl edit-config",
-    "container": "set it in the container's image or its options, and make it anew",
-    UNKNOWN: "find out who manages this server, and set it there",
+    "patroni": "set {name} with patronictl edit-config, below postgresql.parameters",
+    # Another container with other volumes has other data.
+    "container": (
+        "set {name} in the server's configuration file in the container and restart the container, or in the container's"
+        " options and create it again with its data on the same volumes"
+    ),
+    UNKNOWN: "set {name} in the component that starts {server}",
+}
+#: Why the manager is unknown -> what to do, where that says more.
+_UNKNOWN_OWNERS = {
+    managers.MAYBE_PACEMAKER: (
+        "run crm_mon -1r to see whether it is a resource of Pacemaker's, and set {name} in the server's configuration file"
+    ),
+    managers.NOT_ASKED: "make systemctl show {server} work as root, then run again",
 }
 
 EARLY = "a commit is acknowledged before it is on disk"
@@ -132,7 +143,7 @@ class Judge(NamedTuple):
     settings: tuple[str, ...] = ()
     loses: tuple[str, ...] = ()
     lies_anywhere: bool = False
-    how_to_find: str = MEND
+    how_to_find: str = "start it, or name its data directory in its configuration, then run again"
 
     def strict(self, instance: dict[str, Any]) -> Rules:
         """Return the rules of an instance where commits have to survive, whatever its storage."""
@@ -159,17 +170,28 @@ class Build(NamedTuple):
     opened: str
     look: str
 
-    def unknowns(self, subject: Subject, works: str, relies: bool) -> Iterator[Reason]:
+    @property
+    def update(self) -> str:
+        """Return what to do about an earlier one."""
+        return f"update it to {self.first} or later"
+
+    def unknowns(self, subject: Subject, works: str, relies: bool, update: str = "") -> Iterator[Reason]:
         """Yield what of an instance's version and open files keeps it from any promise.
 
-        `works`: whether its build does it; `relies`: whether nothing but those flags brings its writes to the disk.
+        `works`: whether its build does it; `relies`: whether nothing but those flags brings its writes to the disk; `update`:
+        what to do about one that does not, where there is more to do.
         """
         if not subject.profile.promises_durability:
             return
         instance, label = subject.instance, subject.label
         if works == "no":
             yield findings.OLD_BUILD.found(
-                label, engine=label, version=instance["version"], first=self.first, before=self.before
+                label,
+                engine=label,
+                version=instance["version"],
+                first=self.first,
+                before=self.before,
+                update=update or self.update,
             )
         if works == UNKNOWN:
             why = subject.reason("version")
@@ -217,6 +239,19 @@ def judge(running: str, persisted: str, runs: bool, kept: bool, live: bool) -> s
     if persisted != UNKNOWN and not kept:
         return "drift_persisted"
     return UNKNOWN if UNKNOWN in (running, persisted) else "ok"
+
+
+def where_to_set(instance: dict[str, Any], name: str) -> str:
+    """Return what to do about a setting that is wrong, where its manager keeps it elsewhere; '' where it does not."""
+    manager, pids = instance["managed_by"], instance.get("pids")
+    fix = OWNERS.get(manager, "")
+    if manager == UNKNOWN:
+        why = instance["evidence"].get("managed_by", {}).get("reason")
+        fix = _UNKNOWN_OWNERS.get(why, fix)
+    server = (
+        f"process {pids[0]}" if isinstance(pids, list) and pids else str(instance["unit"] or instance["name"])
+    )
+    return fix.format(name=name, server=server)
 
 
 def why_of(verdict: str, name: str, running: str, persisted: str, rule: Rule, seen: dict[str, Any]) -> str:

@@ -75,6 +75,14 @@ class ChangeFailed(Exception):
     """A change was refused, or did not take effect. The message: target, seen, wanted, remedy."""
 
 
+class Refused(ChangeFailed):
+    """A change that is not made as things are. `reason`: target, seen, wanted; `fix`: what to do about it."""
+
+    def __init__(self, reason: str, fix: str) -> None:
+        super().__init__(f"{reason}; {fix}")
+        self.reason, self.fix = reason, fix
+
+
 class CommandFailed(ChangeFailed):
     """A command that changes the host has ended badly. `said` is what it printed, in one line."""
 

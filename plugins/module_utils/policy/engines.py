@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from .. import catalog
 from ..engines import findings
 from ..engines.contract import judge_of
-from ..engines.rules import OWNERS, Honoured, Rule, Subject, judge, why_of
+from ..engines.rules import OWNERS, Honoured, Rule, Subject, judge, where_to_set, why_of
 from ..host.observation import UNKNOWN
 from ..host.printable import command
 from ..profiles import Profile
@@ -26,6 +26,18 @@ from .kept import left
 _CLUSTERS = ("galera", "group_replication")
 #: The permission to restart servers.
 _RESTART = "restart_engines"
+#: Manager -> how a server gets what waits for a restart. systemd may be asked by a run as well.
+_RESTARTS = {
+    "pacemaker": "run pcs resource restart RESOURCE (SUSE: crm resource restart RESOURCE)",
+    **dict.fromkeys(
+        _CLUSTERS,
+        "restart the nodes one at a time, each after the one before has joined the cluster again",
+    ),
+    "patroni": "run patronictl restart CLUSTER MEMBER with the names that patronictl list shows for this node",
+    "container": "restart its container",
+    "none": "stop and start the server as it was started",
+    UNKNOWN: "stop and start the server as it was started, through Pacemaker if crm_mon -1r lists it",
+}
 #: Those that of a server that runs are always told, whatever they are.
 _TOLD = ("files", "preloads")
 
@@ -120,7 +132,7 @@ def _unknowns(subject: Subject) -> Iterator[Reason]:
 
 def nothing_known(now: str, why: str) -> dict[str, Any]:
     """Return what stands for durable_engines where it could not be collected: a host that may run any."""
-    lost = {"pid": None, "name": "what runs here", "why": why}
+    lost = {"pid": None, "name": "any database server", "why": why}
     return {"time": now, "engines": [], "unattributed": [lost], "writers": []}
 
 
@@ -171,7 +183,7 @@ def _of_next_preloads(instance: dict[str, Any]) -> Iterator[Setting]:
         why=f"the next start loads {coming['value']} ({coming['source']}), which makes fsync do nothing"
         if is_known
         else f"which libraries the next start loads is unknown: {coming['reason']}",
-        remedy=f"remove it from {coming['source']}" if is_known else MEND,
+        remedy=f"remove {coming['value']} from {coming['source']}" if is_known else MEND,
     )
 
 
@@ -217,6 +229,9 @@ def _row(
     kept_as = stays or runs_as or rule.value
     source = {"value": running, "source": seen["source"], "reason": seen["reason"]}
     last = {key: seen[key] for key in ("by", "fix") if seen.get(key)}
+    why = why_of(verdict, name, running, persisted, rule, seen)
+    if held and seen.get("refused") and verdict != "ok":
+        why = f"{why}, and no run sets it: {seen['refused']}"
     return Setting(
         layer=instance["engine"],
         target=instance["name"],
@@ -232,32 +247,26 @@ def _row(
             "running": source,
             "persisted": {**source, "value": persisted, "source": seen.get("from"), **last},
         },
-        why=why_of(verdict, name, running, persisted, rule, seen),
-        remedy=_remedy(instance, verdict, phase, held),
+        why=why,
+        remedy=_remedy(instance, name, verdict, phase, held),
     )
 
 
-def _remedy(instance: dict[str, Any], verdict: str, phase: str | None, held: str | None) -> str:
+def _remedy(instance: dict[str, Any], name: str, verdict: str, phase: str | None, held: str | None) -> str:
     if verdict == "ok":
         return ""
     if phase:
         return "run harden-db"
     manager = instance["managed_by"]
     if verdict == "pending":
-        if manager == "pacemaker":
-            return "restart it through the cluster: pcs resource restart"
-        if manager in _CLUSTERS:
-            return (
-                "rolling restart, one node at a time: each once the one before has joined the cluster again"
-            )
-        if manager != "systemd":
-            return "restart the server: no unit of its own is known that could be restarted"
-        return f"restart the server{_or_give(_RESTART)}"
-    if manager in OWNERS:
-        return OWNERS[manager]
-    if held:
-        return held
-    return MEND
+        return _RESTARTS.get(manager, f"restart the server{_or_give(_RESTART)}")
+    if verdict == UNKNOWN:
+        # It may be right: nothing is to be set before somebody has read it.
+        label = f"{instance['engine']} {instance['name']}"
+        if manager == "container":
+            return f"read {name} in the container and correct it there, or add {label} to durable_ignore"
+        return held or MEND
+    return where_to_set(instance, name) or held or MEND
 
 
 def _held(held: str | None, permission: str | None, allow: Collection[str]) -> str | None:
@@ -386,5 +395,9 @@ def _rule_of(instance: dict[str, Any], row: Setting) -> Rule | None:
 
 
 def _unattributed(process: dict[str, Any]) -> Reason:
-    who = f"process {process['pid']} ({process['name']})" if process["pid"] else process["name"]
-    return findings.UNATTRIBUTED.found(who, process=who, cause=str(process["why"]))
+    """Return what is said of a process that may be an engine's, or of an engine that could not be looked for."""
+    name, cause = str(process["name"]), str(process["why"])
+    if not process["pid"]:
+        return findings.ENGINES.found(name, engine=name, cause=cause)
+    who = f"process {process['pid']} ({name})"
+    return findings.UNATTRIBUTED.found(who, process=who, cause=cause)

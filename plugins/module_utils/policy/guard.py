@@ -22,6 +22,7 @@ from .requirements import why_not_only_databases
 LAYER = "power_guard"
 #: Where it tells more.
 _SEE = findings.GUARD_FAILED.fix
+_UNKNOWN = "run again, and if it stays unknown, read journalctl -u durable-dbhost-guard"
 #: The verdict on barriers that the guard has put back, or has not taken away yet: not drift.
 TIGHTENED = "tightened"
 #: States in which a guard runs and does what its lease says.
@@ -195,7 +196,7 @@ def _row(
 ) -> Setting:
     reason = why if seen == UNKNOWN else None
     observed = {"value": seen, "source": LEASE, "reason": reason}
-    remedy = "" if verdict == "ok" else "run harden-db" if phase else _SEE
+    remedy = "" if verdict == "ok" else "run harden-db" if phase else _UNKNOWN
     return Setting(
         layer=LAYER,
         target="host",

@@ -32,7 +32,9 @@ _MENDS = {
 _TIMES = {"final_delay": "finaldelay", "host_sync": "hostsync"}
 #: Monitor -> which of its settings the layer sets, None for all; and where the others are.
 _SETS = {"nut": None, "apcupsd": ("notify_command", "notify_flags")}
-_ELSEWHERE = "apcupsd has no such setting, and shuts down by its own apccontrol: take it out of durable_ups"
+_ELSEWHERE = (
+    "remove {name} from durable_ups, because apcupsd has no such setting and shuts down by its own apccontrol"
+)
 #: What the layer calls it that each event runs the command, and what the facts do.
 _EXEC, _ALL_RUN = "EXEC", "exec"
 
@@ -142,8 +144,12 @@ def _row(
     sets = _SETS.get(power["monitor"], ())
     phase = "tighten" if verdict.startswith("drift") and (sets is None or name in sets) else None
     if verdict != "ok":
-        remedy = "run harden-db" if phase else "see to the monitor (NUT or apcupsd), then run again"
-        remedy = _ELSEWHERE if power["monitor"] == "apcupsd" and not phase else remedy
+        remedy = (
+            "run harden-db"
+            if phase
+            else "correct the monitor's configuration that the reason names, then run again"
+        )
+        remedy = _ELSEWHERE.format(name=name) if power["monitor"] == "apcupsd" and not phase else remedy
     return Setting(
         layer=LAYER,
         target="host",

@@ -87,7 +87,8 @@ def _of_facts(power: dict[str, Any] | None, words: list[Attestation]) -> Iterato
     if power is None or not power["conditions"]:
         observed = (power or {}).get("evidence", {}).get("observation", {})
         why = observed.get("reason") or "nobody asked for the UPS"
-        yield Requirement.failed(findings.POWER_UNKNOWN, HOST, "no power facts", cause=why)
+        kind = findings.POWER_NOT_ASKED if power is None else findings.POWER_UNKNOWN
+        yield Requirement.failed(kind, HOST, "no power facts", name="power_known", cause=why)
         return
     told = {condition["name"] for condition in power["conditions"]}
     for condition in power["conditions"]:
@@ -109,7 +110,7 @@ def _condition(condition: dict[str, Any], words: list[Attestation]) -> Requireme
     if word:
         return Requirement(name, target, "attested", word.sentence, "", "", word.expires)
     seen = condition["evidence"]
-    cure = condition["remedy"] or "see to it, then run again"
+    cure = condition["remedy"] or "correct what the reason names, then run again"
     if state != "unmet":
         kind = findings.CONDITION_UNKNOWN
         return Requirement.failed(kind, target, seen, name=name, cause=seen, cure=cure)

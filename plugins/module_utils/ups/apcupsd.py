@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from ..host.observation import Observation
 from ..host.observation import unknown as not_known
 from ..host.our_paths import HOOK
+from ..host.printable import command
 from ..host.seam import Host, Unobservable
 from ..host.textfile import Malformed, split
 from . import nis, shutdown_commands
-from .budget import NOTIFY, Available, Term
+from .budget import NOTIFY, Available, Term, number_for
 from .conditions import MET, UNMET, Condition, met, power_values, unknown, unmet
 from .device import Low, Ups, minutes, of_apcupsd
-from .snapshot import Sight, hook
+from .snapshot import READABLE, SHUTDOWN_HOOKS, Sight, hook
 
 CONF = "/etc/apcupsd/apcupsd.conf"
 #: Debian starts nothing before this says so.
@@ -87,6 +88,7 @@ def see(host: Host) -> Sight:
         "host_sync": Observation("", "apcupsd has none"),
         **{name.lower(): Observation(said[name], CONF) for name in ("BATTERYLEVEL", "MINUTES", *_TIMES)},
     }
+    poll = Term("poll", _number(said["POLLTIME"]), "POLLTIME", number_for("POLLTIME", CONF))
     return Sight(
         mode="",
         upses=(ups,),
@@ -101,10 +103,11 @@ def see(host: Host) -> Sight:
             _notify(missing, said["SCRIPTDIR"]),
         ),
         detection=(
-            Term("poll", _number(said["POLLTIME"]), "POLLTIME"),
+            poll,
             Term("notify", NOTIFY, "until the monitor's script runs"),
         ),
-        shutdown=(Term("poll", _number(said["POLLTIME"]), "POLLTIME"),),
+        shutdown=(poll,),
+        path=CONF,
         cut=_cut(said),
     )
 
@@ -132,11 +135,15 @@ def _ups(host: Host, said: Mapping[str, str]) -> Ups:
     name = said.get("UPSNAME") or "ups"
     nothing = Ups(name, f"{name}@{where}", "unknown", 1, kind)
     if said.get("NETSERVER", "on").lower() == "off" or not port:
-        return nothing._replace(reason=f"{CONF}: NETSERVER is off, or NISPORT no port: nobody can be asked")
+        return nothing._replace(
+            reason=f"{CONF}: NETSERVER is off, or NISPORT no port: nobody can be asked",
+            cure=f"set NETSERVER on and NISPORT {nis.PORT} in {CONF}, then restart apcupsd",
+        )
     try:
         told = nis.ask(host, where, int(port))
     except Unobservable as error:
-        return nothing._replace(reason=str(error))
+        cure = f"run {command('apcaccess', 'status', f'{where}:{port:.0f}')} to see the error, then restart apcupsd"
+        return nothing._replace(reason=str(error), cure=cure)
     driver = told.get("DRIVER", "") if kind == "primary" else _driver_of_primary(host, said.get("DEVICE", ""))
     return of_apcupsd(told.get("UPSNAME") or name, f"{name}@{where}", kind, told, driver, low(said, told))
 
@@ -176,7 +183,7 @@ def _configured(host: Host) -> Condition:
     try:
         found = _CONFIGURED.findall(host.read(_DEFAULT_FILE))
     except Unobservable as error:
-        return unknown(name, _DEFAULT_FILE, str(error), "make it readable")
+        return unknown(name, _DEFAULT_FILE, str(error), f"make {_DEFAULT_FILE} readable for root")
     if not found or found[-1] == "yes":
         return met(name, _DEFAULT_FILE, f"ISCONFIGURED is {found[-1] if found else 'not asked for'}")
     seen = f"ISCONFIGURED is {found[-1] or 'empty'}"
@@ -189,7 +196,7 @@ def _power_values(said: Mapping[str, str], ups: Ups) -> Condition:
     if not said.get("UPSTYPE"):
         why = "apcupsd does not know its UPS"
         return unmet("power_values", CONF, "UPSTYPE is not set", why, f"set UPSTYPE and UPSCABLE in {CONF}")
-    return power_values((ups,), 1, "apcupsd's one UPS: what is needed")
+    return power_values((ups,), 1, "apcupsd's one UPS: what is needed", CONF)
 
 
 def _shutdown_command(host: Host, scripts: str) -> Condition:
@@ -213,7 +220,7 @@ def _shutdown_command(host: Host, scripts: str) -> Condition:
             return unmet(name, control, seen, why, remedy)
         return unknown(name, control, seen, remedy)
     if _ENDS_THERE.search(script):
-        remedy = "have it end with 0, so that apccontrol shuts down"
+        remedy = f"end {own} with exit 0, so that apccontrol shuts down"
         return unknown(name, own, f"{own} may end with 99: apccontrol then shuts nothing down", remedy)
     return met(name, control, f"{control} shuts down at doshutdown")
 
@@ -237,11 +244,14 @@ def _powerdown(host: Host, said: Mapping[str, str]) -> Condition:
     try:
         program = hook(host, "apcupsd")
     except Unobservable as error:
-        return unknown(name, "host", str(error), "have the hook readable")
+        return unknown(name, "host", str(error), READABLE)
     if not program:
         why = "the UPS stays on until its battery is empty, and nothing comes back if the power returns meanwhile"
         seen = "nothing of apcupsd's that may be executed is in systemd's system-shutdown"
-        remedy = "put a hook there that runs apccontrol killpower where PWRFAILDIR/powerfail is"
+        remedy = (
+            f"install an executable {SHUTDOWN_HOOKS[0]}/apcupsd_shutdown, which runs {said['SCRIPTDIR']}/apccontrol killpower if"
+            f" {said['PWRFAILDIR']}/powerfail exists"
+        )
         return unmet(name, "host", seen, why, remedy)
     return met(name, CONF, f"{said['PWRFAILDIR']}/powerfail, obeyed by {program}")
 
@@ -263,16 +273,16 @@ def _notify(missing: list[str], scripts: str) -> Condition:
     if missing:
         why = "the guard learns late that the power failed: barriers stay off meanwhile"
         seen = f"no script that runs {HOOK} for {' '.join(missing)}"
-        return unmet(name, scripts, seen, why, "have role power put its scripts there")
+        return unmet(name, scripts, seen, why, "meet the other UPS requirements, then run harden-db")
     return met(name, scripts, f"{HOOK} is run for {' '.join(EVENTS)}")
 
 
 def _cut(said: Mapping[str, str]) -> Available | None:
     """Return when apcupsd itself has the UPS switch off, whatever still runs."""
-    after = _number(said["KILLDELAY"])
+    after, cure = _number(said["KILLDELAY"]), f"set KILLDELAY 0 in {CONF}, then restart apcupsd"
     if after is None:
-        return Available(None, f"{CONF}: KILLDELAY is no number")
-    return Available(after, "KILLDELAY: the UPS is switched off then") if after else None
+        return Available(None, f"{CONF}: KILLDELAY is no number", cure)
+    return Available(after, "KILLDELAY: the UPS is switched off then", cure) if after else None
 
 
 def _number(text: str) -> float | None:
@@ -281,14 +291,16 @@ def _number(text: str) -> float | None:
 
 def _unread(host: Host, reason: str) -> Sight:
     names = ("power_values", "shutdown_command", "powerdown_flag", "notify_reaches_guard")
-    nothing = Term("monitor", None, reason)
+    remedy = f"correct {CONF} as the reason states"
+    nothing = Term("monitor", None, reason, remedy)
     return Sight(
         mode="",
         upses=(),
         supplies=None,
         timing={name.lower(): None for name in _TIMES},
         settings={name: not_known(CONF, reason) for name in _SETTINGS},
-        conditions=(_configured(host), *(unknown(name, CONF, reason, "mend the file") for name in names)),
+        conditions=(_configured(host), *(unknown(name, CONF, reason, remedy) for name in names)),
         detection=(nothing,),
         shutdown=(nothing,),
+        path=CONF,
     )

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
 from ..host.observation import UNKNOWN
-from .conditions import MET, UNMET, Condition
+from ..host.printable import command
+from .conditions import MET, UNMET, Condition, add_monitor
 from .device import Ups
 
 DURABILITY, CLEAN_STOP = "durability", "clean_stop"
@@ -22,6 +23,8 @@ MARGIN = 60.0
 #: Seconds from the monitor's word to whoever waits for it.
 NOTIFY = 1.0
 INFINITY = "infinity"
+#: What to do about a UPS without a runtime: no limit could be held against it.
+_NO_RUNTIME = "use a UPS that reports its runtime, or set durable_profile: flush"
 
 #: JSON has no infinity: a number of seconds, or one of the words `infinity` and `unknown`.
 Seconds = Union[float, str]
@@ -32,18 +35,21 @@ _WHY = {
 
 
 class Term(NamedTuple):
-    """One part of a sum. `seconds` is None where unknown, math.inf where there is no end."""
+    """One part of a sum. `seconds` is None where unknown, math.inf where there is no end; `cure`: what to do about these."""
 
     name: str
     seconds: float | None
     source: str
+    cure: str = ""
 
 
 class Available(NamedTuple):
-    """What the battery gives: seconds, None where unknown, and where that is from."""
+    """What the battery gives: seconds, None where unknown, and where that is from; `cure`: what to do where that is too little,
+    or unknown, and it is not the battery that decides."""
 
     seconds: float | None
     source: str
+    cure: str = ""
 
 
 class Budget(NamedTuple):
@@ -74,20 +80,22 @@ class Budget(NamedTuple):
             "needed": written(self.needed),
             "available": written(self.available.seconds),
             "state": self.state,
-            "terms": [{**term._asdict(), "seconds": written(term.seconds)} for term in self.terms],
+            "terms": [
+                {"name": term.name, "seconds": written(term.seconds), "source": term.source}
+                for term in self.terms
+            ],
         }
 
     def condition(self) -> Condition:
         """Return it as a condition, with the arithmetic in words."""
         parts = " + ".join(f"{_shown(term.seconds)} {term.name}" for term in self.terms)
-        return _condition(
-            self.name, self.state, f"{parts} = {_shown(self.needed)}", self.available, self.terms
-        )
+        sum_ = f"{parts} = {_shown(self.needed)}"
+        return _condition(self.name, self.state, sum_, self.needed, self.available, self.terms)
 
     def held_against(self, needed: float | None) -> Condition:
         """Return the condition for seconds that were reckoned before."""
         state = judge(needed, needed or 0.0, self.available.seconds)
-        return _condition(self.name, state, f"{_shown(needed)} reckoned", self.available, ())
+        return _condition(self.name, state, f"{_shown(needed)} reckoned", needed, self.available, ())
 
 
 def judge(needed: float | None, least: float, available: float | None) -> str:
@@ -110,19 +118,32 @@ def of_stops(stop_timeouts: Iterable[Mapping[str, Any]]) -> list[Term]:
         unit, engine = row.get("unit"), row["engine"]
         key = str(unit) if unit else f"{engine} {len(found)}"
         source = f"systemd's stop timeout of {unit}" if unit else f"{engine} has no unit of its own"
-        term = Term(f"stop of {unit or engine}", _seconds(row.get("seconds")), source)
+        seconds = _seconds(row.get("seconds"))
+        cure = f"run {engine} by {unit or 'a systemd unit'} alone, with TimeoutStopSec= set to a number"
+        if unit and seconds == math.inf:
+            edit = command("systemctl", "edit", str(unit))
+            cure = f"set TimeoutStopSec= of {unit} to a number of seconds in which it stops ({edit})"
+        term = Term(f"stop of {unit or engine}", seconds, source, cure)
         found.setdefault(key, term)
     return list(found.values())
 
 
-def battery_now(upses: Sequence[Ups]) -> Available:
-    """Return what the batteries give now: the shortest of those that tell, none where one does not."""
-    return _shortest(upses, "runtime", "runtime now")
+def number_for(directive: str, path: str) -> str:
+    """Return what to do about a time that is no number."""
+    return f"write a plain number for {directive} into {path}"
 
 
-def battery_low(upses: Sequence[Ups]) -> Available:
-    """Return what the batteries still give when they are called low: the shortest."""
-    return _shortest(upses, "runtime_low", "runtime when low")
+def battery_now(upses: Sequence[Ups], path: str = "") -> Available:
+    """Return what the batteries give now: the shortest of those that tell, none where one does not.
+
+    `path`: the monitor's configuration.
+    """
+    return _shortest(upses, "runtime", "runtime now", path)
+
+
+def battery_low(upses: Sequence[Ups], path: str = "") -> Available:
+    """Return what the batteries still give when they are called low: the shortest; `path` as for battery_now."""
+    return _shortest(upses, "runtime_low", "runtime when low", path)
 
 
 def written(seconds: float | None) -> Seconds:
@@ -140,15 +161,16 @@ def read(seconds: Any) -> float | None:
     return float(seconds) if is_number and 0 <= seconds < math.inf else None
 
 
-def _shortest(upses: Sequence[Ups], field: str, what: str) -> Available:
+def _shortest(upses: Sequence[Ups], field: str, what: str, path: str) -> Available:
     counted = [ups for ups in upses if ups.power_value]
     if not counted:
-        return Available(None, "no UPS feeds this host")
+        return Available(None, "no UPS feeds this host", add_monitor(path))
     silent = [ups for ups in counted if getattr(ups, field) is None]
     if silent:
         ups = silent[0]
+        cure = ups.cure if ups.reason else "" if ups.runtime is not None else _NO_RUNTIME
         why = ups.reason or (ups.low_reason if field == "runtime_low" else ups.runtime_reason)
-        return Available(None, f"{ups.system}: {why or f'it tells no {what}'}")
+        return Available(None, f"{ups.system}: {why or f'it tells no {what}'}", cure)
     ups = min(counted, key=lambda ups: float(getattr(ups, field)))
     return Available(getattr(ups, field), f"{what} of {ups.system}")
 
@@ -162,32 +184,41 @@ def _seconds(said: Any) -> float | None:
         return None
 
 
-def _condition(name: str, state: str, sum_: str, available: Available, terms: Sequence[Term]) -> Condition:
+def _condition(
+    name: str, state: str, sum_: str, needed: float | None, available: Available, terms: Sequence[Term]
+) -> Condition:
     evidence = f"needed: {sum_}; available: {_shown(available.seconds)} ({available.source})"
     if state == MET:
         return Condition(f"runtime_{name}", "host", MET, evidence, "", "")
     endless = [term for term in terms if term.seconds == math.inf]
     unknown = [term for term in terms if term.seconds is None]
-    if endless:
-        remedy = f"give {_names(endless)} an end: TimeoutStopSec= of the unit"
-    elif unknown:
-        remedy = f"find out about {_names(unknown)}: {unknown[0].source}"
-    elif available.seconds is None:
-        remedy = "have the battery's runtime known"
-        if name == CLEAN_STOP:
-            remedy += ": in ups.conf ignorelb and override.battery.runtime.low, or in apcupsd.conf MINUTES"
+    if endless or unknown:
+        remedy = ", and ".join(dict.fromkeys(term.cure for term in endless or unknown if term.cure))
+    elif available.cure:
+        remedy = available.cure
     elif name == CLEAN_STOP:
-        remedy = (
-            "begin the shutdown earlier (battery.runtime.low with ignorelb, or MINUTES), shorten stop timeouts, or"
-            " put in a larger battery"
-        )
+        remedy = _begin_earlier(needed, available)
+    elif available.seconds is None:
+        remedy = _NO_RUNTIME
     else:
-        remedy = "let the battery charge, or put in a larger one"
+        remedy = "let the battery charge, or use a larger one"
     return Condition(f"runtime_{name}", "host", state, evidence, _WHY[name], remedy)
 
 
-def _names(terms: Sequence[Term]) -> str:
-    return ", ".join(term.name for term in terms)
+def _begin_earlier(needed: float | None, available: Available) -> str:
+    """Return what has a shutdown begin while the battery lasts for it."""
+    known = needed is not None and needed != math.inf
+    seconds = f"{math.ceil(needed or 0)}" if known else "the seconds that are needed"
+    minutes = f"{math.ceil((needed or 0) / 60)}" if known else "the minutes that are needed"
+    if available.seconds is None:
+        return (
+            f"set ignorelb and override.battery.runtime.low = {seconds} in ups.conf and restart the driver, or set MINUTES"
+            f" {minutes} in /etc/apcupsd/apcupsd.conf and restart apcupsd"
+        )
+    return (
+        f"raise override.battery.runtime.low (with ignorelb) to {seconds} in ups.conf, or MINUTES to {minutes} in"
+        " /etc/apcupsd/apcupsd.conf, or lower TimeoutStopSec= of the servers, or use a larger battery"
+    )
 
 
 def _shown(seconds: float | None) -> str:

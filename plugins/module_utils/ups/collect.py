@@ -31,7 +31,7 @@ _BUDGETS = (DURABILITY, CLEAN_STOP)
 class Power(NamedTuple):
     """What is known of this host's power. `monitor` is nut, apcupsd, none or unknown, `reason` says why;
     `pid` is the main process of its `unit`, 0 where there is none. `budgets` by name; `conditions` in the
-    order of conditions.NAMES, one each."""
+    order of conditions.NAMES, one each; `path`: its configuration."""
 
     monitor: str
     reason: str
@@ -44,6 +44,7 @@ class Power(NamedTuple):
     conditions: tuple[Condition, ...]
     settings: dict[str, Observation]
     evidence: dict[str, Observation]
+    path: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the facts of it, but for the guard's."""
@@ -98,8 +99,8 @@ def look(host: Host, stop_timeouts: Iterable[Mapping[str, Any]] = (), margin: fl
         service.active,
         service.enabled,
         *sight.conditions,
-        conditions.driver_real(sight.upses),
-        conditions.status_online(sight.upses, sight.supplies),
+        conditions.driver_real(sight.upses, sight.path),
+        conditions.status_online(sight.upses, sight.supplies, sight.path),
         *(budgets[name].condition() for name in _BUDGETS),
     )
     return Power(
@@ -117,6 +118,7 @@ def look(host: Host, stop_timeouts: Iterable[Mapping[str, Any]] = (), margin: fl
             "monitor": Observation(service.monitor, f"systemctl show {service.unit}"),
             **_of_upses(sight),
         },
+        path=sight.path,
     )
 
 
@@ -134,7 +136,7 @@ def _live(power: Power, condition: Condition, needed: Mapping[str, Any], test_up
     if name in power.budgets:
         return power.budgets[name].held_against(budget.read(needed.get(name)))
     if condition.name == "driver_real" and power.upses:
-        return conditions.driver_real(power.upses, test_ups)
+        return conditions.driver_real(power.upses, power.path, test_ups)
     return condition
 
 
@@ -154,15 +156,16 @@ def _as_it_runs(host: Host, power: Power, condition: Condition) -> Condition:
         if not changed:
             return condition
     except Unobservable as error:
-        return conditions.unknown(condition.name, path, str(error), f"restart {power.unit}")
+        return conditions.unknown(condition.name, path, str(error), f"run systemctl restart {power.unit}")
     seen = f"{power.unit}: {changed}"
     why = "it may run with another configuration"
-    return conditions.unmet(condition.name, path, seen, why, "run harden_db again: it restarts the monitor")
+    remedy = "meet the other UPS requirements, then run harden-db"
+    return conditions.unmet(condition.name, path, seen, why, remedy)
 
 
 def _budgets(sight: Sight, stops: Iterable[Term], margin: float) -> dict[str, Budget]:
     spare = Term("margin", margin, "for the last flush, and what cannot be foreseen")
-    now, low = budget.battery_now(sight.upses), budget.battery_low(sight.upses)
+    now, low = budget.battery_now(sight.upses, sight.path), budget.battery_low(sight.upses, sight.path)
     return {
         DURABILITY: Budget(DURABILITY, (*sight.detection, spare), now),
         CLEAN_STOP: Budget(CLEAN_STOP, (*sight.shutdown, *stops, spare), _sooner(low, sight.cut)),
@@ -189,7 +192,7 @@ def _of_nobody(service: Service) -> Power:
     done = ("monitor_active", "monitor_enabled")
     others = [name for name in conditions.NAMES if name not in done]
     reason = service.reason
-    nothing = Term("monitor", None, reason)
+    nothing = Term("monitor", None, reason, service.cure)
     return Power(
         monitor=service.monitor,
         reason=reason,
@@ -203,7 +206,7 @@ def _of_nobody(service: Service) -> Power:
             (
                 service.active,
                 service.enabled,
-                *(services.of_nobody(name, service.monitor, reason) for name in others),
+                *(services.of_nobody(name, service.monitor, reason, service.cure) for name in others),
             )
         ),
         settings={},

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..host.observation import UNKNOWN
-from .device import BAD, ECONOMY, GOOD, YES, Ups
+from .device import BAD, ECONOMY, GOOD, RELAYS, TESTS, YES, Ups
 
 MET, UNMET = "met", "unmet"
 #: All there are, in the order in which they are told.
@@ -26,6 +26,20 @@ NAMES = (
     "runtime_durability",
     "runtime_clean_stop",
 )
+#: Word of a status -> what to do about it. All of BAD.
+_CURES = {
+    "OB": "restore the power of {system}",
+    "LB": "let the battery of {system} charge",
+    "FSD": "restore the power of {system}, then restart its upsd or apcupsd",
+    "RB": "replace the battery of {system}",
+    "BYPASS": "switch {system} from bypass to normal operation",
+    "OFF": "switch {system} on",
+    "OVER": "reduce the load of {system}",
+    "ALARM": "correct what ups.alarm of {system} names",
+    "WAIT": "run again after the driver of {system} has read a status",
+    "CAL": "run again after the test of {system}",
+    "NOBATT": "connect the battery of {system}",
+}
 _ONLINE = "the power may be gone before what was committed is on disk"
 _WORTHLESS = "a driver that makes its UPS up tells nothing of the power"
 
@@ -61,23 +75,32 @@ def unknown(name: str, target: str, evidence: str, remedy: str) -> Condition:
     return Condition(name, target, UNKNOWN, evidence, "what cannot be read is never taken for safe", remedy)
 
 
-def power_values(upses: Sequence[Ups], supplies: int | None, source: str) -> Condition:
-    """Tell whether the UPSes that the monitor counts are as many as this host needs."""
+def add_monitor(path: str) -> str:
+    """Return what to do where the monitor's configuration names no UPS, or too few."""
+    return f"add a MONITOR line with a power value for each UPS that feeds this host to {path}, then restart upsmon"
+
+
+def power_values(upses: Sequence[Ups], supplies: int | None, source: str, path: str) -> Condition:
+    """Tell whether the UPSes that the monitor counts are as many as this host needs; `path`: its configuration."""
     name, total = "power_values", sum(ups.power_value for ups in upses)
     if supplies is None:
-        return unknown(name, "host", f"{source}: not a number", "write a plain number there")
+        return unknown(name, "host", f"{source}: not a number", f"set MINSUPPLIES to a number in {path}")
     seen = f"power values add up to {total}, {source} is {supplies}"
     if supplies < 1:
         return unmet(
-            name, "host", seen, "the monitor never shuts this host down", "set MINSUPPLIES to 1 or more"
+            name,
+            "host",
+            seen,
+            "the monitor never shuts this host down",
+            f"set MINSUPPLIES to 1 or more in {path}",
         )
     if total < supplies:
         why = "the monitor has no UPS, or too few, that feed this host"
-        return unmet(name, "host", seen, why, "add a MONITOR line with a power value for each UPS that does")
+        return unmet(name, "host", seen, why, add_monitor(path))
     return met(name, "host", seen)
 
 
-def status_online(upses: Sequence[Ups], supplies: int | None) -> Condition:
+def status_online(upses: Sequence[Ups], supplies: int | None, path: str) -> Condition:
     """Tell whether enough of the UPSes that feed this host are on line, with nothing against it.
 
     Where `supplies` is no number that they can reach, that is all of them: power_values says so.
@@ -85,33 +108,66 @@ def status_online(upses: Sequence[Ups], supplies: int | None) -> Condition:
     name, total = "status_online", sum(ups.power_value for ups in upses)
     enough = supplies if supplies is not None and 1 <= supplies <= total else total
     fine, unsure = 0, 0
-    said = []
+    said, cures = [], []
     for ups in (ups for ups in upses if ups.power_value):
         state, why = _of_status(ups)
         fine += ups.power_value if state == MET else 0
         unsure += ups.power_value if state == UNKNOWN else 0
         said.append(f"{ups.system}: {why}")
+        cures += _cures(ups, state)
     evidence = "; ".join(said) or "no UPS feeds this host"
     if fine >= enough >= 1:
         return met(name, "host", evidence)
+    remedy = ", and ".join(dict.fromkeys(cures)) or add_monitor(path)
     if fine + unsure >= enough:
-        return unknown(name, "host", evidence, "look at the UPS's driver, upsd or apcupsd and their logs")
-    remedy = "bring the UPS on line, replace its battery, or wait until it is charged; see its own log"
+        return unknown(name, "host", evidence, remedy)
     return unmet(name, "host", evidence, _ONLINE, remedy)
 
 
-def driver_real(upses: Sequence[Ups], test_ups: bool = False) -> Condition:
-    """Tell whether real devices answer. With `test_ups` one that is made up counts as well."""
+def _cures(ups: Ups, state: str) -> list[str]:
+    """Return what to do about the status of a UPS."""
+    if state == UNKNOWN:
+        strange = " ".join(word for word in ups.status if word not in GOOD)
+        return (
+            [ups.cure]
+            if ups.cure
+            else [f"send a capture with the status {strange or 'of the UPS'} (docs/capture.md)"]
+        )
+    if state == MET:
+        return []
+    words = [word for word in ups.status if word in _CURES]
+    # Its battery charges once its power is back.
+    decisive = [word for word in words if word != "LB"] or words or ["OB"]
+    return [_CURES[word].format(system=ups.system) for word in decisive]
+
+
+def driver_real(upses: Sequence[Ups], path: str, test_ups: bool = False) -> Condition:
+    """Tell whether real devices answer. With `test_ups` one that is made up counts as well.
+
+    `path`: the monitor's configuration.
+    """
     name = "driver_real"
     counted = [ups for ups in upses if ups.power_value]
     evidence = "; ".join(f"{ups.system}: {ups.driver}" for ups in counted) or "no UPS feeds this host"
     unsure = [ups for ups in counted if ups.test == UNKNOWN]
     if any(ups.test == YES for ups in counted) and not test_ups:
-        remedy = "configure the driver of the real UPS, or attest test_ups where nothing is at stake"
+        made_up = next(ups for ups in counted if ups.test == YES)
+        where = "driver= in ups.conf" if made_up.driver in TESTS else "UPSTYPE in /etc/apcupsd/apcupsd.conf"
+        remedy = (
+            f"set {where} to that of the real UPS, or on a host without data to keep attest test_ups for host"
+        )
         return unmet(name, "host", evidence, _WORTHLESS, remedy)
-    if unsure or not counted:
-        return unknown(name, "host", evidence, "have the UPS's own driver answer, with its driver.name")
+    if not counted:
+        return unknown(name, "host", evidence, add_monitor(path))
+    if unsure:
+        return unknown(name, "host", evidence, ", and ".join(dict.fromkeys(map(_cure_of_driver, unsure))))
     return met(name, "host", evidence)
+
+
+def _cure_of_driver(ups: Ups) -> str:
+    if ups.driver in RELAYS:
+        return f"name the UPS of the real driver in MONITOR in place of {ups.system}, then restart upsmon"
+    return ups.cure or f"make {ups.system} report its driver (driver.name of upsd, DRIVER of apcupsd)"
 
 
 def _of_status(ups: Ups) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..host.observation import UNKNOWN
+from ..host.printable import command
 from . import upsd
 
 YES, NO = "yes", "no"
@@ -21,7 +22,7 @@ GOOD = ("OL", "CHRG", "DISCHRG", "HB", "TRIM", "BOOST", "HE", "ECO")  # words: a
 #: inverter takes over if they fail. The UPS is on line: NUT's powerware-mib.c reports this mode as plain OL.
 ECONOMY = ("HE", "ECO")  # words: allow
 #: Drivers that make a UPS up, and those that pass on what another driver says.
-_TESTS, _RELAYS = ("dummy-ups",), ("clone", "clone-outlet", "failover")
+TESTS, RELAYS = ("dummy-ups",), ("clone", "clone-outlet", "failover")
 #: What a driver is called; anything else may be meant for whoever reads the report's terminal.
 _DRIVER = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,58}[\x21-\x7e])?", re.ASCII)
 _WORD = re.compile(r"[A-Z0-9_:-]{1,20}", re.ASCII)
@@ -58,7 +59,7 @@ class Ups(NamedTuple):
     apcupsd watches it. `logins` counts the hosts that draw power
     from it by their own word, or None. `reason` says why there is no status, `low_reason` why
     `runtime_low` is unknown, or how it is known, `runtime_reason` why `runtime` is unknown.
-    `user` is as whom NUT's monitor asks, '' for apcupsd.
+    `user` is as whom NUT's monitor asks, '' for apcupsd. `cure`: what to do where it does not answer.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Ups(NamedTuple):
     low_reason: str = "nothing was told"
     user: str = ""
     runtime_reason: str | None = None
+    cure: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as the facts have it."""
@@ -87,6 +89,7 @@ class Ups(NamedTuple):
         del found["low_reason"]
         del found["version"]
         del found["runtime_reason"]
+        del found["cure"]
         return {**found, "status": list(self.status)}
 
 
@@ -96,8 +99,12 @@ def of_nut(name: str, system: str, user: str, power_value: int, kind: str, answe
         name, system, UNKNOWN, power_value, kind, logins=answer.logins, reason=answer.reason, user=user
     )
     told = answer.variables
+    asked = f"run {command('upsc', system)} to see the error, then restart the driver and upsd of that UPS"
     if told is None:
-        return known._replace(stale=YES if answer.word == "DATA-STALE" else UNKNOWN)
+        return known._replace(
+            cure=asked,
+            stale=YES if answer.word == "DATA-STALE" else UNKNOWN,
+        )
     driver = _driver(told.get("driver.name", ""))
     status, reason = _words(told.get("ups.status", ""))
     runtime_low, why = _low_of_nut(told)
@@ -113,6 +120,7 @@ def of_nut(name: str, system: str, user: str, power_value: int, kind: str, answe
         poll=number(told.get("driver.parameter.pollinterval")) or _DEFAULT_POLL,
         reason=reason,
         low_reason=why,
+        cure="" if told.get("ups.status", "").split() else asked,
         runtime_reason=_no_runtime(told.get("battery.runtime"), "battery.runtime"),
     )
 
@@ -137,6 +145,7 @@ def of_apcupsd(name: str, system: str, kind: str, told: Mapping[str, str], drive
         stale=YES if unheard else NO,
         test=UNKNOWN if driver == UNKNOWN else YES if driver.upper().startswith("TEST") else NO,
         reason=f"apcupsd says {said[:60]!r}" if unheard else reason,
+        cure=f"check the cable of {system}, then restart apcupsd" if unheard or not words else "",
         low_reason=low.reason,
         runtime_reason=_no_runtime(told.get("TIMELEFT"), "TIMELEFT"),
     )
@@ -193,9 +202,9 @@ def _driver(said: str) -> str:
 
 
 def _is_test(driver: str) -> str:
-    if driver in _TESTS:
+    if driver in TESTS:
         return YES
-    return UNKNOWN if driver in (UNKNOWN, *_RELAYS) else NO
+    return UNKNOWN if driver in (UNKNOWN, *RELAYS) else NO
 
 
 def _low_of_nut(told: Mapping[str, str]) -> tuple[float | None, str]:

@@ -12,14 +12,19 @@ GUARD_FAILED = Kind(
     "risk.guard_failed",
     "at_risk",
     "commits can vanish: the guard could not put all barriers back and flush: {cause}",
-    "see journalctl -u durable-dbhost-guard",
+    "run harden-db, which turns barriers on and flushes, then read journalctl -u durable-dbhost-guard",
 )
 
 #: Condition of the power facts -> its finding.
 CONDITIONS = {name: Kind(f"requirement.{name}", "blocked", "{cause}", "{cure}") for name in NAMES}
 #: One whose state is unknown.
 CONDITION_UNKNOWN = Kind("requirement.power_condition_unknown", "blocked", "not known: {cause}", "{cure}")
-POWER_UNKNOWN = Kind("requirement.power_known", "blocked", "{cause}", "see to it, then run again")
+POWER_UNKNOWN = Kind(
+    "requirement.power_known", "blocked", "{cause}", "correct what the reason names, then run again"
+)
+POWER_NOT_ASKED = Kind(
+    "requirement.power_not_asked", "blocked", "{cause}", "collect them with durable.dbhost.power_facts"
+)
 #: Claim -> its finding, on a host for which it is not attested.
 NOT_ATTESTED = {
     "ups_rehearsed": Kind(
@@ -38,7 +43,8 @@ NOT_ATTESTED = {
         "requirement.virtual_host_power",
         "blocked",
         "a guest sees neither the power of the machine below, nor whether its flushes are honoured",
-        "ask whoever runs the hypervisor whether the same UPS feeds it and it honours flushes, then attest virtual_host_power",
+        "check with the hypervisor's administrator that the same UPS feeds it and that it honours flushes, then attest"
+        " virtual_host_power for host",
     ),
 }
 
@@ -61,6 +67,7 @@ KINDS = (
     *CONDITIONS.values(),
     CONDITION_UNKNOWN,
     POWER_UNKNOWN,
+    POWER_NOT_ASKED,
     *NOT_ATTESTED.values(),
     NOTHING_FREE,
 )

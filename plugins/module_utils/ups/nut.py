@@ -14,10 +14,10 @@ from ..host.our_paths import HOOK
 from ..host.seam import Host, Unobservable
 from ..host.textfile import Malformed
 from . import nut_mode, upsd, upsmon_conf
-from .budget import NOTIFY, Term
-from .conditions import Condition, met, power_values, unknown, unmet
+from .budget import NOTIFY, Term, number_for
+from .conditions import Condition, add_monitor, met, power_values, unknown, unmet
 from .device import Ups, of_nut
-from .snapshot import Sight, hook, shutdown_command, shutdown_delay
+from .snapshot import READABLE, Sight, hook, shutdown_command, shutdown_delay
 from .upsmon_conf import Directive, Monitor
 
 #: Where distributions keep NUT's configuration: Debian, then Red Hat and SUSE.
@@ -34,9 +34,13 @@ _SETTINGS = {
     "host_sync": "HOSTSYNC",
     "min_supplies": "MINSUPPLIES",
 }
+_INSTALL_HOOK = (
+    "install nut-server (nut on Red Hat and SUSE), and make nutshutdown in /usr/lib/systemd/system-shutdown"
+    " executable"
+)
 #: upsmon and upsd of one host come in one package.
 _OLD = re.compile(r"[01]\.|2\.[0-7]\.")
-_READ = "mend the file; docs/power.md says what is read"
+_HARDEN = "meet the other UPS requirements, then run harden-db"
 
 
 def see(host: Host) -> Sight:
@@ -61,13 +65,14 @@ def see(host: Host) -> Sight:
         settings=settings,
         conditions=(
             mode_set,
-            power_values(upses, supplies, source),
+            power_values(upses, supplies, source, path),
             shutdown_command(host, settings["shutdown_command"], path),
             _powerdown_flag(host, settings["powerdown_flag"].value, watched, upses, path),
             _notify(host, lines, settings, path),
         ),
         detection=_detection(timing, upses, path),
         shutdown=_shutdown(timing, upses, settings["shutdown_command"].value, path),
+        path=path,
         evidence={"mode": Observation(mode, f"{directory}/{nut_mode.FILE}")},
     )
 
@@ -77,7 +82,7 @@ def _mode(host: Host, path: str) -> tuple[str, Condition]:
     try:
         found = nut_mode.value(host.read(path), path)
     except (Unobservable, Malformed) as error:
-        return "", unknown(name, path, str(error), f"write {wanted} there")
+        return "", unknown(name, path, str(error), f"write {wanted} into {path}")
     mode = (found.value if found else None) or ""
     if mode in nut_mode.MODES:
         return mode, met(name, path, f"MODE is {mode}")
@@ -128,20 +133,17 @@ def _not_notified(lines: Sequence[Directive]) -> list[str]:
 def _notify(host: Host, lines: Sequence[Directive], settings: dict[str, Observation], path: str) -> Condition:
     name, command = "notify_reaches_guard", settings["notify_command"].value
     why = "the guard learns late that the power failed: barriers stay off meanwhile"
-    remedy = f"have role power set NOTIFYCMD {HOOK} and EXEC for each event"
     if command != HOOK:
-        return unmet(name, path, f"NOTIFYCMD is {command or 'not set'}", why, remedy)
+        return unmet(name, path, f"NOTIFYCMD is {command or 'not set'}", why, _HARDEN)
     missing = _not_notified(lines)
     if missing:
-        return unmet(name, path, f"no EXEC for {' '.join(missing)}", why, remedy)
+        return unmet(name, path, f"no EXEC for {' '.join(missing)}", why, _HARDEN)
     try:
         runs = host.mode(HOOK) & 0o111
     except Unobservable as error:
-        return unmet(name, HOOK, str(error), why, "run harden_db again: it writes the hook")
+        return unmet(name, HOOK, str(error), why, _HARDEN)
     if not runs:
-        return unmet(
-            name, HOOK, f"{HOOK} may not be executed", why, "run harden_db again: it writes the hook"
-        )
+        return unmet(name, HOOK, f"{HOOK} may not be executed", why, _HARDEN)
     return met(name, path, f"NOTIFYCMD is {command}, with EXEC for {' '.join(EVENTS)}")
 
 
@@ -155,28 +157,37 @@ def _powerdown_flag(
     why = "the UPS stays on until its battery is empty, and nothing comes back if the power returns meanwhile"
     if any(one.word.lower() == "primary" and _OLD.match(ups.version) for one, ups in counted):
         seen = "MONITOR says primary, which NUT before 2.8 takes for a secondary"
-        return unmet(name, path, seen, why, f"in {path}: write master instead")
+        remedy = (
+            f"write master in place of primary in MONITOR of {path}, then run systemctl restart nut-monitor"
+        )
+        return unmet(name, path, seen, why, remedy)
     if not flag.startswith("/"):
         seen = f"POWERDOWNFLAG is {flag or 'not set'}"
-        return unmet(name, path, seen, why, f"in {path}: POWERDOWNFLAG /etc/killpower")
+        remedy = "set powerdown_flag: /etc/killpower in durable_ups, then run harden-db"
+        return unmet(name, path, seen, why, remedy)
     try:
         program = hook(host, "nut")
     except Unobservable as error:
-        return unknown(name, "host", str(error), "have the hook readable")
+        return unknown(name, "host", str(error), READABLE)
     if not program:
         seen = (
             f"POWERDOWNFLAG is {flag}; nothing of NUT's that may be executed is in systemd's system-shutdown"
         )
-        return unmet(name, "host", seen, why, "install nut-server's nutshutdown, executable")
+        return unmet(name, "host", seen, why, _INSTALL_HOOK)
     return met(name, path, f"POWERDOWNFLAG is {flag}, obeyed by {program}")
 
 
 def _detection(timing: dict[str, float | None], upses: Sequence[Ups], path: str) -> tuple[Term, ...]:
     polls = [ups.poll for ups in upses if ups.power_value]
     return (
-        Term("driver", max(polls, default=None), "the driver's pollinterval"),
-        Term("poll", timing["POLLFREQ"], f"POLLFREQ ({path} or default)"),
-        Term("silence", timing["DEADTIME"], f"DEADTIME ({path} or default), for a UPS that falls silent"),
+        Term("driver", max(polls, default=None), "the driver's pollinterval", add_monitor(path)),
+        Term("poll", timing["POLLFREQ"], f"POLLFREQ ({path} or default)", number_for("POLLFREQ", path)),
+        Term(
+            "silence",
+            timing["DEADTIME"],
+            f"DEADTIME ({path} or default), for a UPS that falls silent",
+            number_for("DEADTIME", path),
+        ),
         Term("notify", NOTIFY, "until the monitor's command runs"),
     )
 
@@ -184,13 +195,21 @@ def _detection(timing: dict[str, float | None], upses: Sequence[Ups], path: str)
 def _shutdown(
     timing: dict[str, float | None], upses: Sequence[Ups], command: str, path: str
 ) -> tuple[Term, ...]:
-    polls = [timing["POLLFREQ"], timing["POLLFREQALERT"]]
-    poll = None if None in polls else max(each for each in polls if each is not None)
+    polls = {name: timing[name] for name in ("POLLFREQ", "POLLFREQALERT")}
+    wrong = [name for name, seconds in polls.items() if seconds is None]
+    poll = None if wrong else max(each for each in polls.values() if each is not None)
+    drivers = [ups.poll for ups in upses if ups.power_value]
+    final_delay = number_for("FINALDELAY", path)
     return (
-        Term("driver", max((ups.poll for ups in upses if ups.power_value), default=None), "pollinterval"),
-        Term("poll", poll, f"POLLFREQ or POLLFREQALERT ({path} or default), the longer"),
+        Term("driver", max(drivers, default=None), "pollinterval", add_monitor(path)),
+        Term(
+            "poll",
+            poll,
+            f"POLLFREQ or POLLFREQALERT ({path} or default), the longer",
+            number_for(" and ".join(wrong), path),
+        ),
         _host_sync(timing["HOSTSYNC"], upses, path),
-        Term("final_delay", timing["FINALDELAY"], f"FINALDELAY ({path} or default)"),
+        Term("final_delay", timing["FINALDELAY"], f"FINALDELAY ({path} or default)", final_delay),
         shutdown_delay(command),
     )
 
@@ -203,19 +222,22 @@ def _host_sync(seconds: float | None, upses: Sequence[Ups], path: str) -> Term:
         return Term("host_sync", 0, "upsd counts no other host at these UPSes")
     known = all(ups.logins is not None for ups in counted)
     source = "hosts wait for each other" if known else "upsd does not tell whether other hosts are there"
-    return Term("host_sync", seconds, f"HOSTSYNC ({path} or default): {source}")
+    said = f"HOSTSYNC ({path} or default): {source}"
+    return Term("host_sync", seconds, said, number_for("HOSTSYNC", path))
 
 
 def _unread(path: str, reason: str, mode: str, mode_set: Condition) -> Sight:
     names = ("power_values", "shutdown_command", "powerdown_flag", "notify_reaches_guard")
-    nothing = Term("monitor", None, reason)
+    remedy = f"correct {path} as the reason states"
+    nothing = Term("monitor", None, reason, remedy)
     return Sight(
         mode=mode,
         upses=(),
         supplies=None,
         timing={name.lower(): None for name in _DEFAULTS},
         settings={name: not_known(path, reason) for name in (*_SETTINGS, "notify_flags")},
-        conditions=(mode_set, *(unknown(name, path, reason, _READ) for name in names)),
+        conditions=(mode_set, *(unknown(name, path, reason, remedy) for name in names)),
         detection=(nothing,),
         shutdown=(nothing,),
+        path=path,
     )

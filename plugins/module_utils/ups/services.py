@@ -20,10 +20,17 @@ _UNITS = {NUT: ("nut-monitor.service", "nut-client.service", "upsmon.service"), 
 _TARGET = "nut.target"
 _INSTALL = "install and configure NUT (nut-client, nut-server) or apcupsd"
 
+#: systemctl(1): what goes before `enable`, which fails for a masked unit.
+_UNMASK = {
+    "masked": "systemctl unmask {unit}, then ",
+    "masked-runtime": "systemctl unmask --runtime {unit}, then ",
+}
+
 
 class Service(NamedTuple):
     """The service. `monitor` is nut, apcupsd, none or unknown, `reason` says why. `pid` is that of its
-    main process, 0 where there is none; `active` and `enabled` are its conditions."""
+    main process, 0 where there is none; `active` and `enabled` are its conditions. `cure`: what to do where it is
+    none or unknown."""
 
     monitor: str
     reason: str
@@ -31,6 +38,7 @@ class Service(NamedTuple):
     pid: int
     active: Condition
     enabled: Condition
+    cure: str = ""
 
 
 def look(host: Host) -> Service:
@@ -38,16 +46,18 @@ def look(host: Host) -> Service:
     names = [name for of_one in _UNITS.values() for name in of_one]
     shown, why = units.show(host, [*names, _TARGET])
     if why:
-        return _undecided(UNKNOWN, why)
+        return _undecided(UNKNOWN, why, "make systemctl show work as root, then run again")
     found = {monitor: _first(shown, of_one) for monitor, of_one in _UNITS.items()}
     there = {monitor: unit for monitor, unit in found.items() if unit}
     for has in (_runs, _starts, bool):
         chosen = [monitor for monitor, unit in there.items() if has(unit)]
         if len(chosen) > 1:
-            return _undecided(UNKNOWN, f"{' and '.join(there[one].name for one in chosen)} are both there")
+            both = [there[one].name for one in chosen]
+            cure = f"disable one of {' and '.join(both)} (systemctl disable --now)"
+            return _undecided(UNKNOWN, f"{' and '.join(both)} are both there", cure)
         if chosen:
             return _service(chosen[0], there[chosen[0]], shown.get(_TARGET))
-    return _undecided(NONE, "no service of NUT's upsmon or of apcupsd is installed")
+    return _undecided(NONE, "no service of NUT's upsmon or of apcupsd is installed", _INSTALL)
 
 
 def _first(shown: dict[str, Unit], names: tuple[str, ...]) -> Unit | None:
@@ -72,7 +82,7 @@ def _active(unit: Unit) -> Condition:
     name, seen = "monitor_active", f"{unit.name} is {unit.active or UNKNOWN}"
     if unit.active == "active":
         return met(name, unit.name, seen)
-    remedy = f"systemctl start {unit.name}, and read its journal"
+    remedy = f"run systemctl start {unit.name}, and read its journal"
     if unit.active in ("inactive", "failed"):
         return unmet(name, unit.name, seen, "nobody watches the UPS", remedy)
     return unknown(name, unit.name, seen, remedy)
@@ -82,23 +92,24 @@ def _enabled(unit: Unit, target: Unit | None) -> Condition:
     name, seen = "monitor_enabled", f"{unit.name} is {unit.enabled or UNKNOWN}"
     why = "after the next boot nobody watches the UPS"
     if unit.enabled != "enabled":
-        remedy = f"systemctl enable {unit.name}"
+        remedy = f"run {_UNMASK.get(unit.enabled, '').format(unit=unit.name)}systemctl enable {unit.name}"
         if unit.enabled in ("disabled", "masked", "masked-runtime", "enabled-runtime"):
             return unmet(name, unit.name, seen, why, remedy)
         return unknown(name, unit.name, seen, remedy)
     if target is not None and target.load == "loaded" and target.enabled != "enabled":
         seen += f", and {target.name}, which may start it, is {target.enabled or UNKNOWN}"
-        return unmet(name, unit.name, seen, why, f"systemctl enable {target.name}")
+        return unmet(name, unit.name, seen, why, f"run systemctl enable {target.name}")
     return met(name, unit.name, seen)
 
 
-def _undecided(monitor: str, reason: str) -> Service:
-    active, enabled = (of_nobody(name, monitor, reason) for name in ("monitor_active", "monitor_enabled"))
-    return Service(monitor, reason, "", 0, active, enabled)
+def _undecided(monitor: str, reason: str, cure: str) -> Service:
+    names = ("monitor_active", "monitor_enabled")
+    active, enabled = (of_nobody(name, monitor, reason, cure) for name in names)
+    return Service(monitor, reason, "", 0, active, enabled, cure)
 
 
-def of_nobody(name: str, monitor: str, reason: str) -> Condition:
-    """Return a condition where no monitor could be asked."""
+def of_nobody(name: str, monitor: str, reason: str, cure: str) -> Condition:
+    """Return a condition where no monitor could be asked; `cure`: what to do."""
     if monitor == NONE:
-        return unmet(name, "host", reason, "nobody watches a UPS", _INSTALL)
-    return unknown(name, "host", reason, "have one monitor alone, that systemd can tell of")
+        return unmet(name, "host", reason, "nobody watches a UPS", cure)
+    return unknown(name, "host", reason, cure)

@@ -17,13 +17,16 @@ from .device import Ups
 #: Where systemd runs programs when nothing else runs any more: systemd-shutdown(8).
 SHUTDOWN_HOOKS = ("/usr/lib/systemd/system-shutdown", "/lib/systemd/system-shutdown")
 
+#: What to do where nobody can tell whether there is one.
+READABLE = f"make {SHUTDOWN_HOOKS[0]} and the programs in it readable for root"
+
 
 class Sight(NamedTuple):
     """All that was seen of one monitor, before it is judged.
 
     `detection` is from the failure to the monitor's word, `shutdown` from the low battery to the command
-    that stops the machine; `cut` is when the monitor has the UPS switch off, if before its battery is
-    empty. `conditions` are those of the configuration. `supplies` are the power values that this host
+    that stops the machine; `path` is its configuration; `cut` is when the monitor has the UPS switch off, if
+    before its battery is empty. `conditions` are those of the configuration. `supplies` are the power values that this host
     needs, None where unknown. `timing` is {name: seconds, None where unknown}.
     """
 
@@ -35,6 +38,7 @@ class Sight(NamedTuple):
     conditions: tuple[Condition, ...]
     detection: tuple[Term, ...]
     shutdown: tuple[Term, ...]
+    path: str
     cut: Available | None = None
     evidence: dict[str, Observation] = {}  # noqa: RUF012
 
@@ -43,7 +47,7 @@ def shutdown_command(host: Host, command: Observation, file: str) -> Condition:
     """Tell whether there is a command that shuts this host down at once. A rehearsal alone shows that it does."""
     name = "shutdown_command"
     why = "the monitor does not shut this host down when the battery is low"
-    remedy = f'in {file}: SHUTDOWNCMD "/sbin/shutdown -h now"'
+    remedy = "set shutdown_command: /sbin/shutdown -h now in durable_ups, then run harden-db"
     if command.reason:
         return unknown(name, file, command.reason, remedy)
     if not command.value.strip():

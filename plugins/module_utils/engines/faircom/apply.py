@@ -11,7 +11,7 @@ from ...enforce import originals
 from ...enforce.arguments import Arguments
 from ...enforce.change import Change, attempt, expect_some, verify
 from ...host import bounded_read, named_by, our_paths
-from ...host.seam import ChangeFailed, Host, Unobservable
+from ...host.seam import ChangeFailed, Host, Refused, Unobservable
 from ...host.textfile import MARK, Malformed, without_content
 from .. import restart as servers
 from ..restart import Target
@@ -201,7 +201,8 @@ def _write(host: Host, work: Work, name: str) -> None:
 
 def _read(host: Host, facts: dict[str, Any]) -> str:
     if not facts["config"]:
-        raise ChangeFailed(f"faircom {facts['name']}: {observe.NO_FILE}")
+        refusal = observe.no_file(facts["name"])
+        raise Refused(f"faircom {facts['name']}: {refusal.reason}", refusal.fix)
     try:
         with named_by.of_instance(host, facts["pids"]):
             text = _text(host, facts["config"])

@@ -21,7 +21,7 @@ from ...host.processes import Process, Processes, argv_of
 from ...host.seam import ChangeFailed, Host, Unobservable
 from ...host.textfile import Line, Malformed, line_ends, without_content
 from .. import start_files
-from ..instance import Instance, Observed, of_mains
+from ..instance import Instance, Observed, Refusal, of_mains
 from ..next_start import NextStart
 from ..open_files import Opened, write_through
 from ..start_files import Word
@@ -33,10 +33,6 @@ NAME = "faircom"
 PROGRAMS = ("faircom", "ctreesql", "ctsrvr", "ctreeace")
 UNITS = re.compile(r"(faircom|ctree|ctsrvr)[^/]*\.service")
 _CONFIG = "ctsrvr.cfg"
-NO_FILE = (
-    "seen no ctsrvr.cfg: it runs with its defaults; wanted a file to write them into; make one beside the server, then"
-    " run again"
-)
 #: The keyword on the command line, and the environment variable, that name another file.
 _KEYWORD, _VARIABLE = "CTSRVR_CFG", "FCSRVR_CFG"
 #: Environment variables that decide what it reads at its start.
@@ -195,14 +191,21 @@ def writer(host: Host, path: str, pids: Collection[int], restores: bool = False)
     return ownership.writer(host, path, user, [posixpath.dirname(path)], (_CONFIG,), restores)
 
 
-def _refused(host: Host, found: Instance) -> str | None:
+def no_file(home: str) -> Refusal:
+    """Return why nothing is written for an instance that has no configuration file; an empty one says what none says."""
+    why = f"seen no {_CONFIG}: it runs with its defaults; wanted a file to write them into"
+    fix = f"create an empty {home}/config/{_CONFIG}, owned by the server's user, then run again"
+    return Refusal(why, fix)
+
+
+def _refused(host: Host, found: Instance) -> Refusal | None:
     """Return why a run would write nothing, None where it would."""
     if not found.config:
-        return NO_FILE
+        return no_file(found.name)
     try:
         writer(host, found.config, [process.pid for process in found.processes])
     except ChangeFailed as error:
-        return str(error)
+        return Refusal.of(error)
     return None
 
 

@@ -62,19 +62,24 @@ _SINCE = Build(
     before="before it write-through does nothing on Linux",
     see="start it once with this configuration, or see CTSTATUS.FCS",
     opened="with LOG_WRITETHRU its logs have to be open with O_SYNC",
-    look="see grep -H flags /proc/PID/fdinfo/*",
+    look="run again while the server has a transaction log open",
 )
 NOT_SYNCHRONOUS = Kind(
     "risk.faircom.not_synchronous",
     "at_risk",
     "commits of {engine} can vanish: LOG_WRITETHRU is on, and {cause}, without O_SYNC",
-    f"take the option out, or update to {_FIRST} or later, and restart it",
+    "restart the server",
+)
+#: The same of a build that cannot open them so.
+NOT_SYNCHRONOUS_OLD = NOT_SYNCHRONOUS._replace(
+    id="risk.faircom.not_synchronous_old_build",
+    fix=f"remove COMPATIBILITY LOG_WRITETHRU from {{config}} and restart the server, or update it to {_FIRST} or later",
 )
 NO_EFFECT = Kind(
     "risk.faircom.no_effect",
     "at_risk",
     "commits of {engine} can vanish: {setting} is {value}, which version {version} asks of Linux in a way that does nothing",
-    f"update to {_FIRST} or later",
+    "{update}",
 )
 LOGS_UNKNOWN = Kind(
     "unknown.faircom.logs",
@@ -151,13 +156,35 @@ def _defects(subject: Subject) -> Iterator[Reason]:
     instance, label = subject.instance, subject.label
     seen = instance["evidence"].get("write_through", {})
     if _relies_on_flags(subject) and seen.get("value") == "no":
-        yield NOT_SYNCHRONOUS.found(label, engine=label, cause=str(seen["reason"]))
-    if writes_through(instance["version"]) != "no":
-        return
-    for name in _ASKS_FOR_SYNC:
-        word = subject.running(name)
-        if word == "on":
-            yield NO_EFFECT.found(label, engine=label, setting=name, value=word, version=instance["version"])
+        is_new = writes_through(instance["version"]) == "yes"
+        kind = NOT_SYNCHRONOUS if is_new else NOT_SYNCHRONOUS_OLD
+        yield kind.found(label, engine=label, cause=str(seen["reason"]), config=_config(subject))
+    for name in _without_effect(subject):
+        yield NO_EFFECT.found(
+            label,
+            engine=label,
+            setting=name,
+            value=subject.running(name),
+            version=instance["version"],
+            update=_update(subject),
+        )
+
+
+def _without_effect(subject: Subject) -> list[str]:
+    """Return the options that are on, and that its build asks of Linux in a way that does nothing."""
+    is_old = writes_through(subject.instance["version"]) == "no"
+    return [name for name in _ASKS_FOR_SYNC if is_old and subject.running(name) == "on"]
+
+
+def _update(subject: Subject) -> str:
+    """Return what to do about an old build: without these options it flushes."""
+    names = ", ".join(_without_effect(subject))
+    until = f", and until then remove COMPATIBILITY {names} from {_config(subject)} and restart it"
+    return f"{_SINCE.update}{until if names else ''}"
+
+
+def _config(subject: Subject) -> str:
+    return str(subject.instance["config"] or "its configuration")
 
 
 def _relies_on_flags(subject: Subject) -> bool:
@@ -168,7 +195,7 @@ def _relies_on_flags(subject: Subject) -> bool:
 def _unknowns(subject: Subject) -> Iterator[Reason]:
     """Yield what is not understood of an instance, and what to do."""
     yield from _SINCE.unknowns(
-        subject, writes_through(subject.instance["version"]), _relies_on_flags(subject)
+        subject, writes_through(subject.instance["version"]), _relies_on_flags(subject), _update(subject)
     )
     logs = subject.instance["evidence"].get("log_directories")
     if subject.profile.promises_durability and logs and logs["value"] == UNKNOWN:
@@ -215,6 +242,6 @@ JUDGE = Judge(
     defects=_defects,
     unknowns=_unknowns,
     warnings=_warnings,
-    kinds=(NOT_SYNCHRONOUS, NO_EFFECT, LOGS_UNKNOWN, LONG_DELAY, IN_FILE, ON_XFS),
+    kinds=(NOT_SYNCHRONOUS, NOT_SYNCHRONOUS_OLD, NO_EFFECT, LOGS_UNKNOWN, LONG_DELAY, IN_FILE, ON_XFS),
     lies_anywhere=True,
 )

@@ -61,23 +61,31 @@ def _is_ours_to_change(instance: dict[str, Any], database: dict[str, Any]) -> bo
 
 
 def _gfix(instance: dict[str, Any], database: dict[str, Any], verdict: str) -> str:
-    path, manager = database["path"], instance["managed_by"]
+    # As the server itself calls it: from outside a link in /proc may lead there.
+    path, root = database["path"], str(instance.get("root") or "")
+    inside = path[len(root) :] if root and path.startswith(f"{root}/") else path
+    pids, owner, sync = instance.get("pids"), str(database["owner"]), ("gfix", "-write", "sync")
     if verdict == UNKNOWN:
-        return MEND
-    if manager in OWNERS:
-        return OWNERS[manager]
-    if instance["namespace"] != "host":
-        return f"run {command('gfix', '-write', 'sync', path)} in the server's own mount namespace: nsenter"
+        return "run again after its backup (nbackup) has ended" if database["mode"] == "backup" else MEND
+    if instance["managed_by"] == "container":
+        return f"in the container, as the server's user, run {command(*sync, inside)}"
     if database["mode"] == "shutdown":
-        return f"it is shut down: bring it online ({command('gfix', '-online', path)}), and run again"
-    if database["owner"] == "0":
-        return "root owns it: give it to the server's user (chown), as whom gfix has to run"
+        return f"as the server's user run {command('gfix', '-online', path)}, then run again"
+    if owner == "0":
+        # As root, gfix leaves lock files that shut the server out.
+        user = f"$(ps -o euid= -p {pids[0]})" if isinstance(pids, list) and pids else "USER_OF_THE_SERVER"
+        return f"run chown {user} {command(path)}, then run again"
+    if instance["namespace"] != "host" and isinstance(pids, list) and pids:
+        enter = ("nsenter", "-t", str(pids[0]), "-m", "-S", owner, *sync, inside)
+        return f"when no client has it open, run {command(*enter)}"
     if database["in_use"] == "yes":
         mode = instance["settings"].get("ServerMode", {}).get("persisted", "")
         if mode.lower() in ("super", "threadeddedicated"):
-            by_server = command("gfix", "-write", "sync", f"localhost:{path}")
-            return f"somebody has it open: run again when nobody has, or {by_server} now"
-        return "somebody has it open: run again when nobody has; who has it open keeps his way of writing"
+            by_server = command(*sync, f"localhost:{path}")
+            return f"run {by_server}, or run again when no client has it open"
+        return "run again when no client has it open"
+    if instance["managed_by"] in OWNERS:
+        return f"as the server's user run {command(*sync, path)}"
     return MEND
 
 

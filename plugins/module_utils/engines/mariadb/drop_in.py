@@ -12,7 +12,7 @@ from ...enforce import ownership
 from ...host import bounded_read
 from ...host.paths import normal
 from ...host.process_context import link_target
-from ...host.seam import ChangeFailed, Host, Unobservable
+from ...host.seam import ChangeFailed, Host, Refused, Unobservable
 from ...host.textfile import Malformed
 from . import my_cnf, options, owners, versions
 from .snapshot import Sight
@@ -158,7 +158,7 @@ def beaten(seen: Sight, wanted: Mapping[str, str], planned: Mapping[str, str]) -
     )
     if not left:
         return ""
-    return f"{'; '.join(left)}; that beats what is written to {NAME}: {'; '.join(remedies)}"
+    return f"{'; '.join(left)}; that beats what is written to {NAME}. Fix: {', and '.join(remedies)}"
 
 
 def directories(seen: Sight) -> list[str]:
@@ -245,7 +245,7 @@ def _existing(seen: Sight, path: str, planned: Mapping[str, str]) -> Groups:
             raise ValueError("the server passes over it: it may not read it, or everyone may write to it")
         return found
     except (Unobservable, ValueError) as error:
-        raise ChangeFailed(f"{path}: {error}; move it away, then run again") from error
+        raise Refused(f"{path}: {error}", "move it away, then run again") from error
 
 
 def _expect_no_link(host: Host, path: str) -> None:
@@ -265,7 +265,7 @@ def _remedy(name: str, origin: str | None) -> str:
     if held:
         return held
     if origin is None:
-        return "mend that, then run again"
+        return "correct what the reason names, then run again"
     if origin.startswith("default of"):
         return "the file is not read"
-    return f"take it away at {origin}"
+    return f"remove {name} from {origin}"

@@ -17,6 +17,7 @@ _FILE = "init_file"
 #: Options whose statements a replica executes as it connects.
 _OF_REPLICAS = ("init_slave", "init_replica")
 _SCHEDULER = "event_scheduler"
+_EVENTS = "information_schema.EVENTS"
 
 
 def changes(host: Host, sight: Sight, names: Collection[str]) -> list[Change]:
@@ -26,7 +27,7 @@ def changes(host: Host, sight: Sight, names: Collection[str]) -> list[Change]:
 
 
 def _of_file(host: Host, sight: Sight) -> Iterator[Change]:
-    origin = _FILE
+    origin, do = _FILE, f"write {_FILE} in full and in small letters in the server's option files"
     try:
         last = options.said(_FILE, sight.reading())
         if not last or not last[0]:
@@ -34,13 +35,14 @@ def _of_file(host: Host, sight: Sight) -> Iterator[Change]:
         path, origin = last[0], last[1]
         if not path.startswith("/"):
             path = f"{sight.data.rstrip('/')}/{path}"
+        do = f"make {path} a file that root can read, or remove {_FILE} from {origin}"
         text = bounded_read.read(host, path, sight.files.root)
         if text is None:
             raise Unobservable(f"{path} is not there, and the server does not start without it")
         yield from statements.of_file(text, path, sight.version)
     except Unobservable as error:
         if sight.begun is not None and sight.version is not None:
-            yield from _unclear(origin, _FILE, f"what {_FILE} sets is unknown: {error}")
+            yield from _unclear(origin, _FILE, f"what {_FILE} sets is unknown: {error}", do)
 
 
 def _of_replica(sight: Sight) -> Iterator[Change]:
@@ -57,14 +59,16 @@ def _of_events(host: Host, sight: Sight) -> Iterator[Change]:
     """Yield what events may set. They are in tables: only a running server shows them."""
     if not sight.client or not _is_scheduled(sight):
         return
-    source = f"information_schema.EVENTS at {sight.socket}"
+    source = f"{_EVENTS} at {sight.socket}"
     try:
         count = client.events(host, sight.client, (versions.LOG, versions.BINLOG))
     except Unobservable as error:
-        yield from _unclear(source, "event", f"what its events set is unknown: {error}")
+        do = f"let root's login read {source}"
+        yield from _unclear(source, "event", f"what its events set is unknown: {error}", do)
         return
     if count:
-        yield from _unclear(source, "event", f"{count} of its events name such a setting ({source})")
+        do = f"drop or alter the events that set {{name}} (SELECT EVENT_SCHEMA, EVENT_NAME, EVENT_DEFINITION FROM {_EVENTS})"
+        yield from _unclear(source, "event", f"{count} of its events name such a setting ({source})", do)
 
 
 def _is_scheduled(sight: Sight) -> bool:
@@ -78,6 +82,6 @@ def _is_scheduled(sight: Sight) -> bool:
         return False
 
 
-def _unclear(source: str, by: str, why: str) -> Iterator[Change]:
+def _unclear(source: str, by: str, why: str, do: str) -> Iterator[Change]:
     for name in (versions.LOG, versions.BINLOG):
-        yield Change(name, None, source, by, why=why)
+        yield Change(name, None, source, by, why=why, do=do.replace("{name}", name))

@@ -18,7 +18,7 @@ from ...host.process_context import Place, Places, look
 from ...host.processes import Process, Processes
 from ...host.seam import ChangeFailed, Host, Unobservable
 from .. import others, temporary
-from ..instance import Instance, Observed, of_mains, override, setting
+from ..instance import Instance, Observed, Refusal, of_mains, override, setting
 from ..next_start import Wrapper
 from ..others import Change, Text
 from ..rules import Rule
@@ -140,10 +140,13 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
             running[name].source if found.processes else (kept[name].origin or "option files"),
             "; ".join(dict.fromkeys(filter(None, (running[name].reason, kept[name].reason)))) or None,
             kept[name].origin,
-            options.held(name, kept[name].origin)
-            or (None if is_far else _refused(seen, rules.get(name), name, kept[name].word)),
+            options.held(name, kept[name].origin),
         )
         for name in names
+    }
+    settings = {
+        name: row if is_far else _refused(seen, rules.get(name), name, kept[name].word, row)
+        for name, row in settings.items()
     }
     settings = others.apply(settings, init_sql.changes(host, seen, names))
     waiting = [
@@ -179,17 +182,19 @@ def _writes(seen: Sight) -> tuple[str, ...]:
         return ()  # Its options are not known, and none is written.
 
 
-def _refused(seen: Sight, rule: Rule | None, name: str, word: str) -> str | None:
-    """Return why a run would write nothing that sets what is wrong, None where it would, and where nothing is."""
-    if rule is None or name == versions.REDO or word == UNKNOWN or rule.allows(word):
-        return None
+def _refused(
+    seen: Sight, rule: Rule | None, name: str, word: str, row: dict[str, str | None]
+) -> dict[str, str | None]:
+    """Return a row with why a run would write nothing that sets what is wrong, where it would not and something is."""
+    if row["held"] or rule is None or name == versions.REDO or word == UNKNOWN or rule.allows(word):
+        return row
     try:
         drop_in.write(seen, {name: rule.value}, {})
     except ChangeFailed as error:
-        return str(error)
+        return Refusal.of(error).keeps(row)
     finally:
         seen.files.overlay = {}
-    return None
+    return row
 
 
 def _kept(seen: Sight, names: Sequence[str]) -> dict[str, options.Kept]:
@@ -366,7 +371,7 @@ def _overrides(seen: Sight) -> list[dict[str, str | None]]:
         return []  # The evidence lacks it then.
     if not last:
         return []
-    remedy = f"take it away where it was set: {last[1]}; then restart it"
+    remedy = f"remove {versions.NO_SYNC} from {last[1]}, then restart the server"
     return [override("as it is started", versions.NO_SYNC, "ON", last[1], remedy)]
 
 

@@ -266,9 +266,9 @@ def _in_order(reading: Reading) -> Iterator[tuple[str, str | None, str]]:
 def held(name: str, origin: str | None) -> str | None:
     """Return how to take a setting away where it beats every option file, None where it does not."""
     if origin == COMMAND_LINE:
-        return "take it out of the unit or script that starts the server, and restart it"
+        return f"remove --{name} from the unit or script that starts the server, then restart it"
     if origin and origin.endswith(_SET_PERSIST):
-        return f"RESET PERSIST {name} takes it away"
+        return f"run RESET PERSIST {name}"
     return None
 
 

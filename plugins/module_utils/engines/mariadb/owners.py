@@ -54,7 +54,8 @@ def advice(seen: Sight, wanted: Mapping[str, str], why: str, group: str) -> str:
     )
     held = (options.held(name, kept[name].origin) for name in wanted)
     fixes = [*dict.fromkeys(filter(None, held)), fix(seen, wanted, group)]
-    return f"{values}. Root's option files are left unchanged for this server: {why}. Fix: {'; '.join(fixes)}; then run again"
+    fixed = ", then ".join([*fixes, "run again"])
+    return f"{values}. Root's option files are left unchanged for this server: {why}. Fix: {fixed}"
 
 
 def fix(seen: Sight, wanted: Mapping[str, str], group: str) -> str:
@@ -66,15 +67,15 @@ def fix(seen: Sight, wanted: Mapping[str, str], group: str) -> str:
         return f"start it with {', '.join(f'`--{name}={word}`' for name, word in wanted.items())}"
     if suffix and not _HARMLESS.fullmatch(suffix):
         return (
-            "start it with a group suffix that begins with a dot, because with this suffix its group can be that of another"
-            f" program; then add the new group and {', '.join(lines)} at the end of {file}"
+            "start it with a group suffix that begins with a dot, because with this suffix its group can be that"
+            f" of another program, then add the new group and {', '.join(lines)} at the end of {file}"
         )
     return _added(f"{group}{suffix}", lines, file)
 
 
 def fix_without_directory(seen: Sight, wanted: Mapping[str, str], group: str) -> str:
     """Return what to add to the system's option file that includes no directory; a directory has files of others too."""
-    return f"{_added(group, _lines(wanted), _file(seen))}; then run again"
+    return f"{_added(group, _lines(wanted), _file(seen))}, then run again"
 
 
 def _lines(wanted: Mapping[str, str]) -> list[str]:

@@ -58,18 +58,20 @@ FLAVOUR = Kind(
     "unknown.mariadb.flavour",
     "unknown",
     "{engine}: whether it is MariaDB or MySQL is not known, and their settings differ",
-    "start it once, then run again",
+    "let root log in without a password (unix_socket, in MySQL auth_socket), then run again",
 )
+FLAVOUR_STOPPED = FLAVOUR._replace(id="unknown.mariadb.flavour_stopped", fix="start it once, then run again")
 
 
 def _unknowns(subject: Subject) -> Iterator[Reason]:
     if subject.instance.get("flavour") == UNKNOWN:
-        yield FLAVOUR.found(subject.label, engine=subject.label)
+        kind = FLAVOUR_STOPPED if subject.instance["state"] == "stopped" else FLAVOUR
+        yield kind.found(subject.label, engine=subject.label)
 
 
 JUDGE = Judge(
     full=FULL,
     relaxed={kind: relaxed(rules, _RELAXED, _WEAKER) for kind, rules in FULL.items()},
     unknowns=_unknowns,
-    kinds=(FLAVOUR,),
+    kinds=(FLAVOUR, FLAVOUR_STOPPED),
 )

@@ -41,7 +41,7 @@ VARIABLES = (*_DIRECTORIES, *_FILES, _ERROR_LOG_VARIABLE)
 
 #: Where a setting stands that is in no file.
 COMMAND_LINE = "command line"
-_HELD = "take it out of the command line in the server's unit, then restart it"
+_HELD = "remove -T{number} from ExecStart= (systemctl edit --full mssql-server), then restart it"
 #: Trace flags by the names of their settings, and what `control.NAME` is where it is absent.
 FLAGS = {"traceflag3979": 3979, "traceflag3982": 3982}
 SWITCHES = {"writethrough": "1", "alternatewritethrough": "1"}
@@ -114,7 +114,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     said, on_line, slips = _started_with(host, main, found.begins)
     slips = [*conf.slips(lines or []), *slips]
     for name in on_line & set(persisted):
-        persisted[name] = Word("on", COMMAND_LINE, held=_HELD)
+        persisted[name] = Word("on", COMMAND_LINE, held=_HELD.format(number=FLAGS[name]))
     log = read_log(host, root, _error_log(lines, said), main)
     seen = None
     if main:

@@ -25,24 +25,29 @@ from ..rules import Build, Honoured, Judge, Rule, Rules, Subject
 #: alternatewritethrough=1 has.
 _KNOWS_FUA, _FIRST = (14, 0, 3025, 34), "2017 CU6 (14.0.3025.34)"
 _RACES = ((16,), (16, 0, 4185, 3))
+#: The way that is right over any storage.
+_FORCE_FLUSH = (
+    "run mssql-conf set control.alternatewritethrough 1 and mssql-conf traceflag 3979 off, then restart it (through its"
+    " cluster, if any)"
+)
 _SINCE = Build(
     first=_FIRST,
     before="before it nothing is flushed, whatever is set",
     see="start it once, or make its log of errors readable",
     opened="with alternatewritethrough 0 its files have to be open with O_DSYNC",
-    look="set alternatewritethrough 1 and traceflag3979 off",
+    look=_FORCE_FLUSH,
 )
 NEVER_FLUSHES = Kind(
     "risk.mssql.never_flushes",
     "at_risk",
     "commits of {engine} can vanish: version {version} flushes nothing that it writes",
-    f"update it to {_FIRST} or later",
+    _SINCE.update,
 )
 NOT_SYNCHRONOUS = Kind(
     "risk.mssql.not_synchronous",
     "at_risk",
     "commits of {engine} can vanish: with alternatewritethrough 0 its files are to be open with O_DSYNC, and {cause}",
-    "set alternatewritethrough 1 and traceflag3979 off, and restart it",
+    _FORCE_FLUSH,
 )
 NOTHING_FLUSHES = Kind(
     "risk.mssql.nothing_flushes", "at_risk", "commits of {engine} can vanish: {seen}", MEND
@@ -57,11 +62,13 @@ BOTH_FLAGS = Kind(
     "note.mssql.both_flags",
     "note",
     "{engine}: trace flags 3979 and 3982 contradict each other: only one of them can be meant",
+    "run mssql-conf traceflag {flag} off, then restart it",
 )
 SLIP = Kind(
     "note.mssql.misspelt",
     "note",
-    "{engine}: {cause}; it counts nowhere: correct it, or take it out",
+    "{engine}: {cause}; it counts nowhere",
+    "correct or delete each line or option that is named",
 )
 DELAYED = Kind("note.mssql.delayed_durability", "note", "{engine}: DELAYED_DURABILITY is not known: {cause}")
 _FUA = {"traceflag3979": "on", "traceflag3982": "off", "writethrough": "1", "alternatewritethrough": "0"}
@@ -152,9 +159,10 @@ def against_fua(instance: dict[str, Any], storage: dict[str, Any], honoured: Hon
         ]
         claims = [name for name in mount["disks"] if not honoured(by_name[name])]
         said = platforms.statement(storage["platform"], platforms.FUA)
-        hint = f" (look at {said.look})" if said else ""
+        hint = f" (check {said.look})" if said else ""
         found += [
-            f"{name} ({mount['target']}) only claims to take FUA: attest host_honours_fua{hint}"
+            f"{name} ({mount['target']}) only claims to take FUA: attest host_honours_fua for"
+            f" {by_name[name]['id'] or 'host'}{hint}"
             for name in claims
         ]
     return found
@@ -220,7 +228,9 @@ def _warnings(subject: Subject) -> Iterator[Reason]:
         has = f"version {instance['version']} has" if version else "its version is not known, and 2022 has"
         yield RACE.found(label, engine=label, seen=has)
     if all("on" in seen for seen in flags):
-        yield BOTH_FLAGS.found(label, engine=label)
+        # Without 3979 it flushes, which is right everywhere.
+        is_fua = not against_fua(instance, subject.storage, subject.honoured)
+        yield BOTH_FLAGS.found(label, engine=label, flag="3982" if is_fua else "3979")
     slips = instance["evidence"].get("slips")
     if slips:
         yield SLIP.found(label, engine=label, cause=slips["reason"])

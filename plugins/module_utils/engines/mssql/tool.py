@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from ...host import confined, trusted_path
-from ...host.seam import ChangeFailed, Host, Unobservable
+from ...host.seam import ChangeFailed, Host, Refused, Unobservable
+from ..instance import Refusal
 
 PATH = "/opt/mssql/bin/mssql-conf"
 #: Configuration, system databases and logs of every instance; databases may lie elsewhere.
@@ -18,12 +19,12 @@ _MODULES = "/opt/mssql/lib/mssql-conf"
 _VARIABLES = {"PYTHONNOUSERSITE": "1"}
 
 
-def refusal(host: Host) -> str | None:
+def refusal(host: Host) -> Refusal | None:
     """Return why it would not be run, None where it would."""
     try:
         runner(host)
     except ChangeFailed as error:
-        return str(error)
+        return Refusal.of(error)
     return None
 
 
@@ -33,8 +34,9 @@ def _expect_file(host: Host) -> None:
         target = host.link(CONFIG)
     except Unobservable:
         return
-    raise ChangeFailed(
-        f"{CONFIG}: seen a link to {target}, wanted the file itself; put it there, then run again"
+    raise Refused(
+        f"{CONFIG}: seen a link to {target}, wanted the file itself",
+        f"put the file at {CONFIG}, then run again",
     )
 
 
@@ -65,9 +67,10 @@ def runner(host: Host) -> list[str]:
     except Unobservable as error:
         raise ChangeFailed(f"as whom {PATH} is to run cannot be told: {error}") from error
     if why:
-        raise ChangeFailed(
+        raise Refused(
             f"{HOME}: seen root's directory that others may change ({why}), in which {PATH} would write as root;"
-            " wanted one of the server's user (chown), then run again"
+            " wanted one of the server's user",
+            f"run chown mssql {HOME}, then run again",
         )
     return [PATH]
 
@@ -75,7 +78,8 @@ def runner(host: Host) -> list[str]:
 def _expect_owner(host: Host, user: int) -> None:
     status = host.locate(CONFIG).status
     if status and status.user != user:
-        raise ChangeFailed(
+        raise Refused(
             f"{CONFIG}: seen a file of user {status.user} in a directory of user {user}, as whom {PATH} runs;"
-            f" wanted that user as its owner (chown), then run again"
+            " wanted that user as its owner",
+            f"run chown {user} {CONFIG}, then run again",
         )

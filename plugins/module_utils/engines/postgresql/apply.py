@@ -24,6 +24,7 @@ from .. import restart as servers
 from ..collect import Engines
 from ..instance import Override
 from ..restart import Target, restart_limit
+from ..rules import where_to_set
 from . import alter, drop_in, putback, server
 from . import cluster as postgresql_cluster
 from .alter import Original
@@ -36,11 +37,11 @@ target_of = servers.target_of
 _WAITING = ("data_sync_retry",)
 #: Settings that, once they are on, protect only what is written from then on.
 _OWING = ("fsync", "full_page_writes")
-#: Who keeps the settings elsewhere, and what to do there.
+#: Who keeps the settings elsewhere.
 _OWNERS = {
-    "patroni": "Patroni writes its files; set it there: patronictl edit-config",
-    "container": "it lives in a container; set it in its image or its options, and make it anew",
-    UNKNOWN: "nobody can tell who manages it; find out, and set it there",
+    "patroni": "Patroni writes its files",
+    "container": "it runs in a container, or with another root directory",
+    UNKNOWN: "its manager is unknown",
 }
 #: Seconds until a server shows what it was told, and until statements that began before have ended.
 PATIENCE = 60.0
@@ -242,7 +243,7 @@ def _step(
 
     Raises ChangeFailed, ValueError.
     """
-    _refuse(facts)
+    _refuse(facts, sorted({*target.wanted, *(each.setting for each in target.overrides)}))
     rows, staying = alter.wanted_of(facts, target.overrides) if alter_system else ([], {})
     # What a role's setting hides is seen once that is gone.
     left = {**_unread(facts, target.wanted, {row["setting"] for row in rows}), **staying}
@@ -306,12 +307,15 @@ def _step(
     return step, changes, left
 
 
-def _refuse(facts: dict[str, Any]) -> None:
-    """Raise ChangeFailed where a cluster is not ours to write, or is not understood."""
+def _refuse(facts: dict[str, Any], names: Iterable[str]) -> None:
+    """Raise ChangeFailed where a cluster is not ours to write, or is not understood; `names`: the settings to write."""
     manager = facts["managed_by"]
     if manager in _OWNERS or facts["root"]:
         why = facts["evidence"].get("managed_by", {}).get("reason")
-        raise ChangeFailed(f"{_OWNERS.get(manager, _OWNERS['container'])}{f' ({why})' if why else ''}")
+        seen = f"{_OWNERS.get(manager, _OWNERS['container'])}{f' ({why})' if why else ''}"
+        what = ", ".join(names)
+        fix = where_to_set(facts, what) or f"set {what} in its configuration file below {facts['root']}"
+        raise ChangeFailed(f"{seen}. Fix: {fix}")
     if "observation" in facts["evidence"]:
         raise ChangeFailed(str(facts["evidence"]["observation"]["reason"]))
 

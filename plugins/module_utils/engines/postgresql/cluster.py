@@ -184,14 +184,14 @@ def are_same(words: Iterable[str], others: Iterable[str]) -> bool:
 def won(cluster: Cluster, name: str) -> Won:
     """Return what a setting will be at the next start. Raises ValueError for a word that is none."""
     if name in cluster.options:
-        held = f"take it out of {cluster.source}, then restart it"
+        held = f"remove {name} from {cluster.source}, then restart the server"
         return Won(word(name, cluster.options[name]), cluster.source, held)
     found = cluster.files.settings.get(name)
     if found is None:
         return Won(DEFAULTS[name], None)
     place = f"{found.file}:{found.line}"
     try:
-        held = f"ALTER SYSTEM has put it there: as the superuser run ALTER SYSTEM RESET {name}"
+        held = f"as a superuser run ALTER SYSTEM RESET {name}"
         is_auto = posixpath.basename(found.file) == AUTO
         return Won(word(name, found.value or ""), place, held if is_auto else None, is_auto)
     except ValueError as error:

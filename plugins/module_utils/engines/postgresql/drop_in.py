@@ -9,8 +9,9 @@ import posixpath
 
 from ...enforce import ownership
 from ...host.process_context import link_target
-from ...host.seam import ChangeFailed, Host
+from ...host.seam import ChangeFailed, Host, Refused
 from ...host.textfile import MARK, Line, insert, is_marked, remove
+from ..instance import Refusal
 from . import cluster as postgresql_cluster
 from . import conf
 from .cluster import WORDS, Cluster, Files, Won
@@ -60,8 +61,8 @@ def writes(
     left out.
 
     Our file goes into the last include directory, else beside postgresql.conf; where that is not read
-    last, a line at the end of postgresql.conf includes it. Raises ValueError when somebody else's file is
-    in its place; Malformed, Unobservable.
+    last, a line at the end of postgresql.conf includes it. Raises Refused when somebody else's file is
+    in its place; ValueError, Malformed, Unobservable.
     """
     existing = ours(files, cluster.config)
     path = place(files, cluster.config)[0]
@@ -82,7 +83,7 @@ def writer(host: Host, path: str, config: str, uid: int, restores: bool = False)
     return ownership.writer(host, path, uid, [posixpath.dirname(config)], names, restores)
 
 
-def refusal(files: Files, config: str, uid: int) -> str | None:
+def refusal(files: Files, config: str, uid: int) -> Refusal | None:
     """Return why our file, or the line that includes it, would not be written for a server of this user; None where it would.
 
     Raises Malformed, Unobservable.
@@ -93,7 +94,7 @@ def refusal(files: Files, config: str, uid: int) -> str | None:
                 _expect_free(files, path, ours(files, config))
             writer(files.host, path, config, uid)
     except (ChangeFailed, ValueError) as error:
-        return str(error)
+        return Refusal.of(error)
     return None
 
 
@@ -119,11 +120,14 @@ def _places(files: Files, config: str) -> list[str]:
 
 
 def _expect_free(files: Files, path: str, existing: dict[str, dict[str, str]]) -> None:
-    """Raise ValueError where something of somebody else's is at our place."""
+    """Raise Refused where something of somebody else's is at our place."""
     is_link = link_target(files.host, path) is not None
     if is_link or (path not in existing and files.read(path) is not None):
         what = "a link" if is_link else "a file that is not ours"
-        raise ValueError(f"{path}: seen {what}; wanted nothing, or the file that was written here; move it")
+        raise Refused(
+            f"{path}: seen {what}; wanted nothing, or the file that was written here",
+            f"move {path} away, then run again",
+        )
 
 
 def _render(settings: dict[str, str]) -> str:
@@ -167,5 +171,5 @@ def _overridden(name: str, word: str, won: Won) -> str:
     place = won.place or "default"
     return (
         f"{name}: seen {won.word} in {place}, which beats every file that is written here; wanted {word};"
-        f" {won.held or 'take it out there'}, then run again"
+        f" {won.held or f'remove {name} from {place}'}, then run again"
     )

@@ -18,7 +18,7 @@ from ...host.process_context import Place, look, resolve
 from ...host.processes import Process, Processes, argv_of
 from ...host.seam import Host, Unobservable
 from ...host.textfile import Malformed, without_content
-from ..instance import Instance, Observed, of_mains, override, setting
+from ..instance import Instance, Observed, Refusal, of_mains, override, setting
 from ..next_start import Wrapper
 from ..others import Change, Text
 from . import alter, drop_in, pg_ctl, scratch, server, statements
@@ -41,6 +41,8 @@ _TABLESPACES = "pg_tblspc"
 _SPACES = 64
 _ETC = "/etc/postgresql"
 _DEBIAN_TOOL = "/usr/bin/pg_ctlcluster"
+#: Why ALTER SYSTEM RESET is no way there.
+_OFF = "allow_alter_system is off"
 _NO_WORDS = {UNKNOWN, postgresql_cluster.UNFLUSHED}
 #: How a server says that its command line has fixed a setting: no file and no reload changes it.
 _COMMAND_LINE = "pg_settings: command line"
@@ -154,19 +156,27 @@ def _writes(files: Files, cluster: Cluster) -> tuple[str, ...]:
 
 def _refused(
     host: Host, files: Files, cluster: Cluster, main: Process | None, answer: dict[str, Any] | None
-) -> str | None:
+) -> Refusal | None:
     """Return why a run would set nothing of a cluster, None where it would, and where it is somebody else's to set."""
     if files.root:
         return None
     if answer and not answer["superuser"]:
-        return "its operating system user is no superuser in it, as which it is set: make it one (ALTER ROLE ... SUPERUSER)"
+        why = "its operating system user is no superuser in it, as which it is set"
+        return Refusal(why, f"as a superuser run {_as_superuser(host, main, cluster.data)}")
     try:
         user = ownership.user_of(host, [main.pid] if main else [], cluster.data)
         return drop_in.refusal(files, cluster.config, user)
-    except Malformed as error:
-        return without_content(error)
-    except Unobservable as error:
-        return str(error)
+    except (Malformed, Unobservable) as error:
+        return Refusal.of(error, without_content(error))
+
+
+def _as_superuser(host: Host, main: Process | None, data: str) -> str:
+    """Return what makes the operating system user of a server a superuser in it."""
+    try:
+        user = server.login(host, main.pid, data).user if main else ""
+    except Unobservable:
+        user = ""
+    return f'ALTER ROLE "{user}" SUPERUSER' if _PLAIN.fullmatch(user) else "ALTER ROLE ... SUPERUSER for it"
 
 
 def _cluster(
@@ -216,8 +226,7 @@ def _running(answer: dict[str, Any] | None, name: str, why: str | None) -> Obser
     if said["source"] in server.SESSION:
         return unknown(
             source,
-            f"{name} is set for the role or database of the login that asks, and so hides the server's own:"
-            " take that away (ALTER ROLE or DATABASE ... RESET)",
+            f"{name} is set for the role or database of the login that asks, and so hides the server's own",
         )
     return Observation(str(said["value"]), source)
 
@@ -252,7 +261,13 @@ def _setting(
         reasons["what was written while it was off has not been brought to the disk: run again"] = None
     origin = won.place if won else None
     held, permission = _held(name, running, won, answer)
-    return setting(word, kept, running.source, "; ".join(reasons) or None, origin, held, permission)
+    row = setting(word, kept, running.source, "; ".join(reasons) or None, origin, held, permission)
+    return {**row, "refused": _OFF} if _is_off(won, answer) and running.value != UNKNOWN else row
+
+
+def _is_off(won: Won | None, answer: dict[str, Any] | None) -> bool:
+    """Tell whether ALTER SYSTEM has set what wins, and a server does not let it be taken back."""
+    return bool(won and won.altered and answer and answer["alter_system"] != "on")
 
 
 def _held(
@@ -266,14 +281,36 @@ def _held(
         # Nobody would see whether the server follows. An override that hides its word is taken away before.
         said = answer["settings"].get(name, {}) if answer else {}
         may = may and said.get("value") == "off" and _may_alter_roles(answer)
-        held = f"{name} cannot be read, so it is not set: {running.reason}"
-    elif won.altered and answer and answer["alter_system"] != "on":
-        return f"allow_alter_system is off: whoever keeps its files takes {name} out of {won.place}", None
+        held = _cure(name, running, answer)
+    elif _is_off(won, answer):
+        return f"remove {name} from {won.place}, then run again", None
     elif won.held is None:
         return None, None
     else:
         held, may = won.held, may and won.altered
     return held, alter.PERMISSION if may and (won.altered or won.held is None) else None
+
+
+def _cure(name: str, running: Observation, answer: dict[str, Any] | None) -> str:
+    """Return what to do where a running server does not tell its own word of a setting."""
+    if answer is None:
+        fix = (running.reason or "").partition(". Fix: ")[2]
+        return (
+            fix
+            or "let its operating system user log in over its unix socket (peer in pg_hba.conf), then run again"
+        )
+    if answer["settings"].get(name) is None:
+        return f"update PostgreSQL to a version that has {name}"
+    hiding = [
+        _reset(name, row["role"], row["database"])
+        for row in answer["overrides"]
+        if any(entry.partition("=")[0] == name for entry in row["config"])
+    ]
+    return (
+        f"run {' and '.join(hiding)}"
+        if hiding
+        else f"run ALTER ROLE or ALTER DATABASE ... RESET {name} for the login that asks"
+    )
 
 
 def _may_alter_roles(answer: dict[str, Any] | None) -> bool:
@@ -384,13 +421,13 @@ def _overrides(answer: dict[str, Any]) -> Iterator[dict[str, str | None]]:
                 value = postgresql_cluster.word(name, value)
             except ValueError:
                 permission = None  # As it stands: what it means is for its reader to say.
-            where = "take it away where it was set" + (", on its primary" if answer["replica"] else "")
+            where = "on its primary run" if answer["replica"] else "run"
             yield override(
                 alter.scope(row["role"], row["database"]),
                 name,
                 value,
                 alter.SOURCE,
-                f"{where}: {_reset(name, row['role'], row['database'])}",
+                f"{where} {_reset(name, row['role'], row['database'])}",
                 row["role"],
                 row["database"],
                 permission,
@@ -400,7 +437,7 @@ def _overrides(answer: dict[str, Any]) -> Iterator[dict[str, str | None]]:
 def _reset(name: str, role: str | None, database: str | None) -> str:
     """Return what takes a setting away. The server names roles and databases: no statement repeats more than a word."""
     if not all(_PLAIN.fullmatch(said) for said in (role, database) if said is not None):
-        return f"ALTER ROLE or ALTER DATABASE ... RESET {name}; its name is to be quoted with care"
+        return f"ALTER ROLE or ALTER DATABASE ... RESET {name}, with the name quoted"
     if role is None and database is not None:
         return f'ALTER DATABASE "{database}" RESET {name}'
     who = "ALL" if role is None else f'"{role}"'

@@ -55,11 +55,12 @@ ENGINES = {
 }
 
 
-def held(host: Any, engine: str) -> set[str | None]:
-    """Return what the facts say that keeps a run from setting what it has to."""
+def held(host: Any, engine: str) -> set[tuple[str | None, str | None]]:
+    """Return what the facts say that keeps a run from setting what it has to, and what to do about it."""
     (facts,) = Engines(host, (engine,)).instances()
     assert host.mutations == []
-    return {facts["settings"][name]["held"] for name in ENGINES[engine].target.wanted}
+    rows = [facts["settings"][name] for name in ENGINES[engine].target.wanted]
+    return {(row.get("refused"), row["held"]) for row in rows}
 
 
 def linked(path: str) -> Callable[[Any], None]:
@@ -74,29 +75,60 @@ def owned(path: str) -> Callable[[Any], None]:
     return lambda host: host.uids.update({path: 1000})
 
 
-REFUSED: dict[str, tuple[str, Callable[[Any], None], str]] = {
+LATER = "/etc/mysql/mariadb.conf.d/zzz.cnf"
+REFUSED: dict[str, tuple[str, Callable[[Any], None], str, str]] = {
     "PostgreSQL: a file of somebody else's": (
         "postgresql",
         lambda host: host.files.update({OURS: "fsync = off\n"}),
         "seen a file that is not ours",
+        f"move {OURS} away",
     ),
-    "PostgreSQL: a link": ("postgresql", linked(OURS), "seen a link"),
-    "PostgreSQL: a directory of somebody's": ("postgresql", owned(f"{ETC}/conf.d"), "belongs to user 1000"),
-    "MariaDB: a link": ("mariadb", linked(DROP_IN), "seen a link"),
-    "MariaDB: a directory of somebody's": ("mariadb", owned("/etc/mysql/mariadb.conf.d"), "user 1000"),
-    "FairCom: a link": ("faircom", linked(vendor_host.CFG), "seen a link"),
-    "FairCom: a directory of somebody's": ("faircom", owned("/opt/faircom/config"), "user 1000"),
-    "SQL Server: a link": ("mssql", linked(vendor_host.CONF), "seen a link"),
-    "SQL Server: a program of somebody's": ("mssql", owned(vendor_host.TOOL), "user 1000"),
+    "PostgreSQL: a link": ("postgresql", linked(OURS), "seen a link", f"move {OURS} away"),
+    "PostgreSQL: a directory of somebody's": (
+        "postgresql",
+        owned(f"{ETC}/conf.d"),
+        "belongs to user 1000",
+        "let only root or user",
+    ),
+    "MariaDB: a link": ("mariadb", linked(DROP_IN), "seen a link", "move it away"),
+    "MariaDB: a directory of somebody's": (
+        "mariadb",
+        owned("/etc/mysql/mariadb.conf.d"),
+        "user 1000",
+        "let only root",
+    ),
+    "MariaDB: a later file": (
+        "mariadb",
+        lambda host: host.files.update({LATER: "[mysqld]\ninnodb_flush_log_at_trx_commit = 2\n"}),
+        f"seen 2 from {LATER} line 2; wanted 1",
+        f"remove innodb_flush_log_at_trx_commit from {LATER} line 2",
+    ),
+    "FairCom: a link": ("faircom", linked(vendor_host.CFG), "seen a link", "put the file itself at"),
+    "FairCom: a directory of somebody's": (
+        "faircom",
+        owned("/opt/faircom/config"),
+        "user 1000",
+        "let only root",
+    ),
+    "SQL Server: a link": ("mssql", linked(vendor_host.CONF), "seen a link", "put the file at"),
+    "SQL Server: a program of somebody's": (
+        "mssql",
+        owned(vendor_host.TOOL),
+        "user 1000",
+        "chown that to root",
+    ),
 }
 
 
-@pytest.mark.parametrize(("engine", "arrange", "why"), REFUSED.values(), ids=REFUSED)
-def test_what_would_be_refused_is_told(engine: str, arrange: Callable[[Any], None], why: str) -> None:
+@pytest.mark.parametrize(("engine", "arrange", "why", "fix"), REFUSED.values(), ids=REFUSED)
+def test_what_would_be_refused_is_told(
+    engine: str, arrange: Callable[[Any], None], why: str, fix: str
+) -> None:
     host, layer, target = ENGINES[engine].host(), ENGINES[engine].layer, ENGINES[engine].target
     arrange(host)
-    (said,) = held(host, engine)
+    ((said, do),) = held(host, engine)
     assert why in str(said)
+    assert str(do).startswith(fix) and ";" not in str(do)
     with pytest.raises(ChangeFailed, match=why):
         layer.plan(host, [target])
 
@@ -104,7 +136,7 @@ def test_what_would_be_refused_is_told(engine: str, arrange: Callable[[Any], Non
 @pytest.mark.parametrize("engine", ENGINES)
 def test_what_would_not_be_refused_is_held_by_nothing(engine: str) -> None:
     host = ENGINES[engine].host()
-    assert held(host, engine) == {None}
+    assert held(host, engine) == {(None, None)}
     assert ENGINES[engine].layer.plan(host, [ENGINES[engine].target]).changes
 
 
@@ -112,15 +144,18 @@ def test_what_would_not_be_refused_is_held_by_nothing(engine: str) -> None:
 def test_a_login_without_rights_sets_nothing(says: dict[str, Any]) -> None:
     host = postgresql_host()
     host.says = says
-    (said,) = held(host, "postgresql")
+    ((said, do),) = held(host, "postgresql")
     assert ("is no superuser" in str(said)) == bool(says)
+    assert do == ('as a superuser run ALTER ROLE "postgres" SUPERUSER' if says else None)
 
 
 def test_faircom_without_a_file_has_none_to_be_written() -> None:
     host = vendor_host.with_faircom()
     del host.files[vendor_host.CFG]
-    (said,) = held(host, "faircom")
+    ((said, do),) = held(host, "faircom")
     assert "seen no ctsrvr.cfg" in str(said)
+    fix = "create an empty /opt/faircom/config/ctsrvr.cfg, owned by the server's user, then run again"
+    assert do == fix
 
 
 def test_mariadb_s_file_is_not_asked_for_where_nothing_is_wrong() -> None:

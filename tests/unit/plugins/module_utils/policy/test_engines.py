@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import managers
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.contract import ENGINES
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.placement import place
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
@@ -243,13 +244,67 @@ def test_of_a_stopped_server_only_the_next_start_counts() -> None:
 
 @pytest.mark.parametrize(
     ("manager", "word"),
-    [("patroni", "patronictl"), ("container", "container"), ("unknown", "who manages")],
+    [
+        ("patroni", "set fsync with patronictl edit-config, below postgresql.parameters"),
+        ("container", "its data on the same volumes"),
+        ("unknown", "set fsync in the component that starts process 1"),
+    ],
 )
 def test_settings_that_another_keeps_are_not_changed(manager: str, word: str) -> None:
     found = judged(instance(managed_by=manager, running={"fsync": "off"}))
     assert "postgresql" not in found["plan"]["tighten"]
     assert word in row(found, "fsync")["remedy"]
     assert found["verdict"] == "at_risk"
+
+
+@pytest.mark.parametrize(
+    ("reason", "state", "fix"),
+    [
+        (
+            managers.MAYBE_PACEMAKER,
+            "running",
+            "run crm_mon -1r to see whether it is a resource of Pacemaker's",
+        ),
+        (managers.NOT_ASKED, "stopped", "make systemctl show postgresql@15-main.service work as root"),
+        ("a user's own systemd runs it", "running", "set fsync in the component that starts process 1"),
+    ],
+)
+def test_each_cause_of_an_unknown_manager_has_its_own_fix(reason: str, state: str, fix: str) -> None:
+    evidence = {"managed_by": {"value": "unknown", "source": "none", "reason": reason}}
+    pids = [1] if state == "running" else []
+    off = {"fsync": "off"}
+    given = instance(managed_by="unknown", state=state, pids=pids, persisted=off, evidence=evidence)
+    assert row(judged(given), "fsync")["remedy"].startswith(fix)
+
+
+@pytest.mark.parametrize(
+    ("manager", "remedy"),
+    [
+        (
+            "container",
+            "read fsync in the container and correct it there, or add postgresql main to durable_ignore",
+        ),
+        ("patroni", "let its user log in"),
+        ("unknown", "let its user log in"),
+    ],
+)
+def test_what_is_unknown_is_read_before_anybody_sets_it(manager: str, remedy: str) -> None:
+    given = instance(managed_by=manager, running={"fsync": "unknown"}, persisted={"fsync": "unknown"})
+    given["settings"]["fsync"]["held"] = None if manager == "container" else "let its user log in"
+    assert row(judged(given), "fsync")["remedy"] == remedy
+    if manager != "container":
+        del given["settings"]["fsync"]["held"]
+        assert row(judged(given), "fsync")["remedy"] == MEND
+
+
+def test_a_refusal_is_part_of_the_reason_and_its_fix_is_the_fix() -> None:
+    given = instance(persisted={"fsync": "off"})
+    given["settings"]["fsync"].update({"held": "move it away", "refused": "a.conf: seen a link"})
+    seen = row(judged(given), "fsync")
+    assert (seen["phase"], seen["remedy"]) == (None, "move it away")
+    assert seen["why"].endswith(", and no run sets it: a.conf: seen a link")
+    given["settings"]["fsync"].update({"persisted": "on"})
+    assert "seen a link" not in row(judged(given), "fsync")["why"]
 
 
 @pytest.mark.parametrize("manager", ["galera", "group_replication"])
@@ -267,9 +322,12 @@ def test_a_node_of_a_cluster_is_set_like_any_other(manager: str) -> None:
         ("systemd", [], False, "restart_engines"),
         ("systemd", ["restart_engines"], True, "run harden-db"),
         ("pacemaker", ["restart_engines"], False, "pcs resource restart"),
-        ("none", ["restart_engines"], False, "no unit of its own"),
-        ("galera", ["restart_engines"], False, "rolling restart, one node at a time"),
-        ("group_replication", ["restart_engines"], False, "rolling restart, one node at a time"),
+        ("none", ["restart_engines"], False, "stop and start the server as it was started"),
+        ("container", ["restart_engines"], False, "restart its container"),
+        ("patroni", ["restart_engines"], False, "run patronictl restart CLUSTER MEMBER"),
+        ("unknown", ["restart_engines"], False, "through Pacemaker if crm_mon -1r lists it"),
+        ("galera", ["restart_engines"], False, "restart the nodes one at a time"),
+        ("group_replication", ["restart_engines"], False, "restart the nodes one at a time"),
     ],
 )
 def test_a_setting_that_waits_for_a_restart_waits_for_permission(
@@ -314,7 +372,7 @@ OF_BOB = {
     "setting": "synchronous_commit",
     "value": "off",
     "source": "pg_db_role_setting",
-    "remedy": "take it away where it was set: ALTER ROLE bob RESET synchronous_commit",
+    "remedy": "run ALTER ROLE bob RESET synchronous_commit",
     "role": "bob",
     "database": None,
     "permission": "alter_system",
@@ -405,7 +463,7 @@ def test_a_library_that_the_next_start_loads_is_a_red_row_with_its_file_and_line
     assert (row["persisted"], row["verdict"], row["class"]) == (COMING["value"], "drift_persisted", "safety")
     assert row["running"] == ("none" if state == "running" else "stopped")
     assert "/etc/ld.so.preload line 1" in row["why"]
-    assert row["remedy"] == "remove it from /etc/ld.so.preload line 1"
+    assert row["remedy"] == "remove /usr/lib/libeatmydata.so from /etc/ld.so.preload line 1"
     assert found["verdict"] not in ("durable", "attested")
     assert not [row for row in judged(instance())["settings"] if row["setting"] == "preloads"]
 
@@ -447,7 +505,16 @@ def test_a_profile_that_promises_durability_cannot_relax_its_engines() -> None:
 def test_a_process_that_belongs_to_nothing_makes_the_host_unknown() -> None:
     found = judged(unattributed=[{"pid": 7, "name": "postgres", "why": "it calls itself postgres"}])
     assert found["verdict"] == "unknown"
-    assert any("process 7 (postgres)" in why for why in found["why"])
+    (why,) = [why for why in found["why"] if "process 7 (postgres)" in why]
+    assert why.endswith("; stop process 7 (postgres), or start the server by its own unit, then run again")
+
+
+@pytest.mark.parametrize("name", ["any database server", "firebird"])
+def test_an_engine_that_could_not_be_looked_for_is_no_process_to_stop(name: str) -> None:
+    found = judged(unattributed=[{"pid": None, "name": name, "why": "Permission denied"}])
+    (reason,) = [each for each in found["reasons"] if each["id"] == "unknown.engines"]
+    assert reason["reason"] == f"whether {name} runs here is not known: Permission denied"
+    assert reason["fix"] == "correct what the reason names, then run again"
 
 
 def test_an_engine_that_could_not_be_looked_at_makes_the_host_unknown() -> None:
@@ -492,7 +559,11 @@ UNKNOWNS: dict[str, tuple[dict[str, Any], str, str]] = {
         )
         for field, what in (("files", "which files it has open"), ("directories", "where it keeps its files"))
     },
-    "nothing": ({"settings": {}}, "postgresql main: nothing is known of its settings", MEND),
+    "nothing": (
+        {"settings": {}},
+        "postgresql main: nothing is known of its settings",
+        "make its configuration readable for root, or add postgresql main to durable_ignore",
+    ),
     "an observer's words": (
         {"evidence": silent("observation")},
         "postgresql main: no answer; look at its log",
@@ -503,7 +574,11 @@ UNKNOWNS: dict[str, tuple[dict[str, Any], str, str]] = {
         "postgresql main: whether it runs is not known",
         "see systemctl status postgresql@15-main.service",
     ),
-    "a place": ({"directories": []}, "postgresql main: where it keeps its files is not known", MEND),
+    "a place": (
+        {"directories": []},
+        "postgresql main: where it keeps its files is not known",
+        "start it, or name its data directory in its configuration, then run again",
+    ),
     "firebird's places": (
         {"engine": "firebird", "databases": [], "settings": {}},
         "firebird main: none of its databases was found",
@@ -511,6 +586,11 @@ UNKNOWNS: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "its flavour": (
         {"engine": "mariadb", "flavour": "unknown"},
+        "mariadb main: whether it is MariaDB or MySQL is not known, and their settings differ",
+        "let root log in without a password (unix_socket, in MySQL auth_socket), then run again",
+    ),
+    "its flavour, stopped": (
+        {"engine": "mariadb", "flavour": "unknown", "state": "stopped", "pids": []},
         "mariadb main: whether it is MariaDB or MySQL is not known, and their settings differ",
         "start it once, then run again",
     ),
@@ -522,7 +602,18 @@ UNKNOWNS: dict[str, tuple[dict[str, Any], str, str]] = {
     "an old version": (
         {"engine": "mssql", "version": "14.0.1000.1"},
         "mssql main: seen version 14.0.1000.1, wanted ",
-        "update it, then run again",
+        "update it to 2017 CU6 (14.0.3025.34) or later",
+    ),
+    "an old version of FairCom's": (
+        {
+            "engine": "faircom",
+            "version": "10.3.0.1",
+            "config": "/opt/x/ctsrvr.cfg",
+            "running": {"SYNC_LOG": "on"},
+        },
+        "faircom main: seen version 10.3.0.1, wanted ",
+        "update it to V10.3.1.21834 (build 140307) or later, and until then remove COMPATIBILITY LOG_WRITETHRU, "
+        "TDATA_WRITETHRU, TINDEX_WRITETHRU, SYNC_LOG from /opt/x/ctsrvr.cfg and restart it",
     ),
     "open flags": (
         {
@@ -535,12 +626,13 @@ UNKNOWNS: dict[str, tuple[dict[str, Any], str, str]] = {
             "evidence": silent("write_through"),
         },
         "mssql main: with alternatewritethrough 0 its files have to be open with O_DSYNC",
-        "set alternatewritethrough 1 and traceflag3979 off",
+        "run mssql-conf set control.alternatewritethrough 1 and mssql-conf traceflag 3979 off, then restart it (through its"
+        " cluster, if any)",
     ),
     "open logs": (
         {"engine": "faircom", "running": {"LOG_WRITETHRU": "on"}, "evidence": silent("write_through")},
         "faircom main: with LOG_WRITETHRU its logs have to be open with O_SYNC",
-        "see grep -H flags /proc/PID/fdinfo/*",
+        "run again while the server has a transaction log open",
     ),
 }
 
@@ -1260,4 +1352,6 @@ def test_what_another_component_sets_is_red_with_its_file_and_line_and_not_ours_
 def test_a_library_that_takes_fsync_away_is_told_once_with_its_remedy() -> None:
     why = [line for line in judged(instance(preloads=["/usr/lib/libeatmydata.so"]))["why"] if "fsync" in line]
     assert len(why) == 1
-    assert "take it out of LD_PRELOAD and /etc/ld.so.preload, and restart it" in why[0]
+    assert why[0].endswith(
+        "; remove /usr/lib/libeatmydata.so from LD_PRELOAD of its unit and from /etc/ld.so.preload, then restart it"
+    )

@@ -50,9 +50,18 @@ def test_builds(version: str, word: str) -> None:
 @pytest.mark.parametrize("name", [*WRITE_THROUGH, "SYNC_LOG"])
 def test_an_old_build_that_is_told_to_write_through_loses_commits(name: str) -> None:
     on = {**dict.fromkeys((*WRITE_THROUGH, "SYNC_LOG"), "off"), name: "on"}
-    found = judged(instance("faircom", version="10.3.1.20000", running=on, persisted=on))
+    found = judged(
+        instance("faircom", version="10.3.1.20000", running=on, persisted=on, config="/opt/x/ctsrvr.cfg")
+    )
     assert found["verdict"] == "at_risk"
     assert any(f"{name} is on" in why and "V10.3.1.21834" in why for why in found["why"])
+    # The risk and its cause are one fact, and have one fix.
+    fix = (
+        "update it to V10.3.1.21834 (build 140307) or later, and until then remove"
+        f" COMPATIBILITY {name} from /opt/x/ctsrvr.cfg and restart it"
+    )
+    ids = ("risk.faircom.no_effect", "unknown.old_build")
+    assert [each["fix"] for each in found["reasons"] if each["id"] in ids] == [fix, fix]
     assert any("ctvfyfil" in check for check in found["exposed"])
 
 
@@ -136,6 +145,32 @@ def test_logs_that_are_to_be_written_through_are_open_so(
     if verdict == "at_risk":
         assert "LOG_WRITETHRU is on, and /data/L0000001.FCS is open buffered" in lines[0]
         assert any("ctvfyfil" in check for check in found["exposed"])
+
+
+@pytest.mark.fact(32)
+@pytest.mark.parametrize(
+    ("version", "kind", "fix"),
+    [
+        ("12.0.1.214", "risk.faircom.not_synchronous", "restart the server"),
+        (
+            "10.3.1.20000",
+            "risk.faircom.not_synchronous_old_build",
+            "remove COMPATIBILITY LOG_WRITETHRU from /opt/x/ctsrvr.cfg and restart the server, or update it to"
+            " V10.3.1.21834 (build 140307) or later",
+        ),
+    ],
+)
+def test_logs_that_are_not_open_so_have_a_fix_for_each_build(version: str, kind: str, fix: str) -> None:
+    """A later build is to write through, and a run turns it on again."""
+    given = instance(
+        "faircom",
+        version=version,
+        config="/opt/x/ctsrvr.cfg",
+        running={"LOG_WRITETHRU": "on"},
+        evidence={"write_through": LATE},
+    )
+    (reason,) = [each for each in judged(given)["reasons"] if "is open buffered" in each["reason"]]
+    assert (reason["id"], reason["fix"]) == (kind, fix)
 
 
 @pytest.mark.fact(63)

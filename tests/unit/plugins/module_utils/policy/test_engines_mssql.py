@@ -348,8 +348,8 @@ def test_a_disk_that_only_claims_to_take_fua_has_to_be_attested() -> None:
     host = machine(fua=True)
     storage = collect(host, NOW)
     (why,) = mssql.against_fua(server(), storage, lambda disk: False)
-    assert "attest host_honours_fua" in why
-    assert "look at" not in why
+    assert "attest host_honours_fua for " in why
+    assert "(check" not in why
     storage["platform"] = "hyperv"
     (why,) = mssql.against_fua(server(), storage, lambda disk: False)
     assert "WriteCacheAndFUAEnabled" in why
@@ -438,18 +438,29 @@ def test_a_contradiction_does_not_keep_write_through_away(fua: bool) -> None:
 def test_a_flag_on_the_command_line_does_not_keep_write_through_away(fua: bool, flag: str) -> None:
     """mssql-conf does not reach it, and the layer would refuse the whole step."""
     given = server(words("on", "on", "0", "0"))
-    given["settings"][flag]["held"] = "take it out of the command line in the server's unit"
+    given["settings"][flag]["held"] = "remove -T from ExecStart="
     found = judged(given, machine(fua), attestations=[FUA_OF_HOST])
     wanted = planned(found)["tighten"]
     assert wanted["writethrough"] == "1"
     assert flag not in wanted
-    assert "out of the command line" in row(found, flag)["remedy"]
+    assert "remove -T from ExecStart=" in row(found, flag)["remedy"]
 
 
 @pytest.mark.fact(26)
 def test_two_flags_that_contradict_each_other() -> None:
     found = judged(server(words("on", "on", "1", "0")), machine(fua=True), attestations=[FUA_OF_HOST])
     assert any("contradict" in warning for warning in found["warnings"])
+    assert any(
+        warning.endswith("; run mssql-conf traceflag 3982 off, then restart it")
+        for warning in found["warnings"]
+    )
+    # Without FUA only flushes keep commits: the flag that takes them away has to go.
+    found = judged(server(words("on", "on", "1", "0")), machine(fua=False))
+    assert any(
+        warning.endswith("; run mssql-conf traceflag 3979 off, then restart it")
+        for warning in found["warnings"]
+    )
+    found = judged(server(words("on", "on", "1", "0")), machine(fua=True), attestations=[FUA_OF_HOST])
     assert row(found, "traceflag3982")["verdict"] == "drift_persisted"
     assert not any("contradict" in warning for warning in judged(server())["warnings"])
 

@@ -149,6 +149,8 @@ def test_barriers_off_without_a_guard_that_holds_them_lose_commits_and_are_put_b
 def test_a_guard_that_failed_is_a_risk_with_barriers_on_too() -> None:
     """It could count no flush: what was committed before may still be in a cache."""
     found = judged(host(), power(guard=leased("failed", "no flush counted on sda")))
+    fix = "run harden-db, which turns barriers on and flushes, then read journalctl -u durable-dbhost-guard"
+    assert [each["fix"] for each in found["reasons"] if each["id"] == "risk.guard_failed"] == [fix]
     assert found["verdict"] == "at_risk"
     assert "no flush counted on sda" in found["why"][0]
     assert (row(found, "lease")["running"], row(found, "lease")["phase"]) == ("differs", "loosen")
@@ -198,16 +200,20 @@ def test_a_condition_that_the_facts_do_not_tell_is_unmet(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "why"),
+    ("told", "why", "fix"),
     [
-        (None, "nobody asked for the UPS"),
-        ({**nothing_known(NOW, "no such module"), "boot_id": BOOT_ID}, "no such module"),
+        (None, "nobody asked for the UPS", "collect them with durable.dbhost.power_facts"),
+        (
+            {**nothing_known(NOW, "no such module"), "boot_id": BOOT_ID},
+            "no such module",
+            "correct what the reason names, then run again",
+        ),
     ],
 )
-def test_without_facts_of_the_ups_nothing_is_leased(told: Any, why: str) -> None:
+def test_without_facts_of_the_ups_nothing_is_leased(told: Any, why: str, fix: str) -> None:
     found = judged(host(lease=False), told)
     assert (found["verdict"], states(found)["power_known"], found["lease"]) == ("blocked", "unmet", None)
-    assert why in "\n".join(found["why"])
+    assert f"{why}; {fix}" in "\n".join(found["why"])
     assert found["plan"] == NO_PLAN
     # What is there already is taken back all the same.
     assert judged(host(), told)["plan"]["tighten"] == {"power_guard": []}
@@ -624,7 +630,7 @@ def test_of_apcupsd_only_its_events_are_set() -> None:
     found = judged(host(lease=False), told, ups={"final_delay": 9})
     assert found["plan"]["tighten"] == {"power": [{"notify_command": HOOK}, {"notify_flags": "EXEC"}]}
     delay = row(found, "final_delay", "power")
-    assert (delay["phase"], "take it out of durable_ups" in delay["remedy"]) == (None, True)
+    assert (delay["phase"], "remove final_delay from durable_ups" in delay["remedy"]) == (None, True)
 
 
 @pytest.mark.parametrize("monitor", ["none", "unknown"])

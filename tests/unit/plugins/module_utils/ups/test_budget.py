@@ -147,6 +147,46 @@ def test_a_unit_counts_once_and_an_engine_without_one_by_itself() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("stop", "fix"),
+    [
+        (
+            {**POSTGRESQL, "seconds": "infinity"},
+            "set TimeoutStopSec= of postgresql@15-main.service to a number of seconds in which it stops (systemctl edit"
+            " postgresql@15-main.service)",
+        ),
+        (
+            {**POSTGRESQL, "seconds": "unknown"},
+            "run postgresql by postgresql@15-main.service alone, with TimeoutStopSec= set to a number",
+        ),
+        (
+            {"engine": "mariadb", "unit": None, "seconds": "unknown"},
+            "run mariadb by a systemd unit alone, with TimeoutStopSec= set to a number",
+        ),
+    ],
+)
+def test_each_cause_of_an_unknown_or_endless_stop_has_its_own_fix(stop: dict[str, Any], fix: str) -> None:
+    assert clean_stop(stop).condition().remedy == fix
+
+
+def test_a_battery_that_ends_too_soon_is_told_with_the_seconds_that_are_needed() -> None:
+    found = clean_stop({**MSSQL, "seconds": "1799.5"})
+    assert found.needed is not None and found.needed > 1799.5
+    seconds, minutes = math.ceil(found.needed), math.ceil(found.needed / 60)
+    assert found.condition().remedy == (
+        f"raise override.battery.runtime.low (with ignorelb) to {seconds} in ups.conf, or MINUTES to {minutes} in"
+        " /etc/apcupsd/apcupsd.conf, or lower TimeoutStopSec= of the servers, or use a larger battery"
+    )
+    host = nut_28()
+    host.upsd.variables["rack"]["driver.flag.ignorelb"] = ""
+    silent = look(host, [MSSQL]).budgets["clean_stop"]
+    assert silent.needed is not None
+    assert silent.condition().remedy.startswith(
+        f"set ignorelb and override.battery.runtime.low = {math.ceil(silent.needed)} in ups.conf and restart the driver"
+    )
+    assert "the seconds that are needed" in silent.held_against(None).remedy
+
+
 @pytest.mark.parametrize("stops", [["postgresql"], [{"unit": "x.service"}], [{"engine": 1}]])
 def test_what_is_no_list_of_stops_is_refused(stops: list[Any]) -> None:
     with pytest.raises(ValueError, match="wanted engine, unit and seconds"):

@@ -55,6 +55,9 @@ def test_two_monitors_leave_every_condition_unknown_with_both_names() -> None:
     found = look(host)
     assert {condition.state for condition in found.conditions} == {"unknown"}
     assert found.reason == "nut-monitor.service and apcupsd.service are both there"
+    assert {condition.remedy for condition in found.conditions} == {
+        "disable one of nut-monitor.service and apcupsd.service (systemctl disable --now)"
+    }
     assert [condition.name for condition in found.conditions] == list(conditions.NAMES)
 
 
@@ -71,7 +74,10 @@ def test_no_monitor_at_all_meets_nothing_and_says_what_to_install() -> None:
 def test_without_systemd_nothing_is_known() -> None:
     host = nut_28()
     host.units = {}
-    assert {condition.state for condition in look(host).conditions} == {"unknown"}
+    found = look(host)
+    assert {condition.state for condition in found.conditions} == {"unknown"}
+    cure = "make systemctl show work as root, then run again"
+    assert {condition.remedy for condition in found.conditions} == {cure}
 
 
 @pytest.mark.parametrize("make", [nut_28, with_apcupsd])

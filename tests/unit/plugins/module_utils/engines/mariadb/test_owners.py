@@ -104,7 +104,7 @@ def test_the_owner_of_a_server_with_a_harmless_suffix_gets_the_exact_lines(suffi
     assert str(failed.value) == (
         f"mariadb: {LOG} is 2 (from {SERVER_CNF} line 4), must be 1. Root's option files are left unchanged for this"
         f" server: its group suffix `{suffix}` gives it separate groups. Fix: add `[mariadb{suffix}]`, `{LOG}=1`, one line"
-        " each, at the end of /etc/mysql/my.cnf; then run again"
+        " each, at the end of /etc/mysql/my.cnf, then run again"
     )
     host.files[MAIN] += f"[mariadb{suffix}]\n{LOG}=1\n"
     assert fact(host)["settings"][LOG]["persisted"] == "1"
@@ -116,7 +116,8 @@ def test_facts_report_that_and_name_no_file_of_root_s_to_write() -> None:
     host = exposed(argv=("--defaults-group-suffix=-dump",))
     found = fact(host)
     assert found["writes"] == []
-    assert "Root's option files are left unchanged" in found["settings"][LOG]["held"]
+    assert "Root's option files are left unchanged" in found["settings"][LOG]["refused"]
+    assert found["settings"][LOG]["held"].startswith("start it with a group suffix that begins with a dot")
     assert fact(exposed())["writes"] == [DROP_IN]
 
 
@@ -140,7 +141,7 @@ def test_a_server_that_is_no_service_of_the_system_gets_nothing_in_root_s_files(
     host.units["cron.service"] = {"MainPID": "7"}
     start_other(host, **given)
     host.files["/proc/81/status"] = f"Uid:\t0\t{uid}\t0\t0\nGid:\t0\t27\t0\t0\nGroups:\t27 \n"
-    with pytest.raises(ChangeFailed, match=f"{why}. Fix: start it with `--{LOG}=1`; then run again"):
+    with pytest.raises(ChangeFailed, match=f"{why}. Fix: start it with `--{LOG}=1`, then run again"):
         layer.plan(host, targets(OTHER))
     work = layer.plan(host, [*targets(OTHER), *targets(**{BINLOG: "1"})])
     assert why in work.failures[OTHER]
@@ -175,7 +176,7 @@ def test_a_server_with_its_own_option_files_is_reported_with_the_file_to_change(
 
 def test_a_server_without_option_files_is_reported_with_the_words_of_its_command_line() -> None:
     host = exposed(argv=("--no-defaults", f"--{LOG}=2"))
-    with pytest.raises(ChangeFailed, match=f"take it out of the unit.*start it with `--{LOG}=1`"):
+    with pytest.raises(ChangeFailed, match=f"remove --{LOG} from the unit.*start it with `--{LOG}=1`"):
         layer.plan(host, targets())
 
 

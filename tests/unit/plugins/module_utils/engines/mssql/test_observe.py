@@ -271,6 +271,8 @@ def test_a_flag_on_the_command_line_stays(argv: tuple[str, ...]) -> None:
     facts = seen(with_mssql(argv=argv))
     row = facts["settings"]["traceflag3979"]
     assert (row["running"], row["persisted"], row["from"]) == ("on", "on", "command line")
+    fix = "remove -T3979 from ExecStart= (systemctl edit --full mssql-server), then restart it"
+    assert row["held"] == fix
     assert words(seen(with_mssql(argv=("-T39791",)))) == DEFAULTS
 
 

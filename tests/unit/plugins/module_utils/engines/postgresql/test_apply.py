@@ -200,9 +200,21 @@ def test_an_unknown_cluster_is_refused() -> None:
 @pytest.mark.parametrize(
     ("cgroup", "beside", "message"),
     [
-        ("0::/system.slice/patroni.service\n", None, "15/main: Patroni writes its files; .*patronictl"),
-        ("", FakeProcess(9, "/usr/sbin/pacemakerd", uid=0), "15/main: nobody can tell .*Pacemaker runs"),
-        ("0::/user.slice/user@5.service/x.service\n", None, "15/main: nobody can tell .*user's own"),
+        (
+            "0::/system.slice/patroni.service\n",
+            None,
+            "15/main: Patroni writes its files. Fix: set fsync with patronictl",
+        ),
+        (
+            "",
+            FakeProcess(9, "/usr/sbin/pacemakerd", uid=0),
+            "15/main: its manager is unknown .*Pacemaker runs.*run crm_mon -1r",
+        ),
+        (
+            "0::/user.slice/user@5.service/x.service\n",
+            None,
+            "15/main: its manager is unknown .*user's own.*set fsync in the component that starts process 50",
+        ),
     ],
 )
 def test_whom_it_belongs_to_is_asked_first(cgroup: str, beside: FakeProcess | None, message: str) -> None:
@@ -526,7 +538,10 @@ def test_a_cluster_with_a_root_directory_of_its_own_is_not_written() -> None:
     )
     for path in (CONF, AUTO):
         host.files[f"/proc/50/root{path}"] = host.files[path]
-    with pytest.raises(ChangeFailed, match="it lives in a container"):
+    with pytest.raises(
+        ChangeFailed,
+        match=r"it runs in a container.* Fix: set fsync in its configuration file below /proc/50/root",
+    ):
         run(host, {"fsync": "on"}, "chroot:/jail 15/main")
     assert host.mutations == []
 

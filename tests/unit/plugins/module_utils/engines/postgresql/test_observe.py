@@ -26,7 +26,7 @@ from ...fakes.fake_proc import OTHER, RDWR, FakeProcess
 FIXTURES = Path(__file__).resolve().parents[5] / "fixtures"
 SHOW = ("systemctl", "show", "--property=Environment,EnvironmentFiles,ExecStart", "--")
 
-AWAY = "take it away where it was set: "
+AWAY = "run "
 
 
 def told(host: FakePostgresql) -> dict[str, Any]:
@@ -194,7 +194,8 @@ def test_the_answers_of_servers_of_today(release: str, version: str) -> None:
     assert facts["pending_restart"] == ["data_sync_retry"]
     fsync = facts["settings"]["fsync"]
     assert (fsync["running"], fsync["persisted"], fsync["permission"]) == ("off", "off", None)
-    assert "allow_alter_system is off" in fsync["held"]
+    assert fsync["held"] == f"remove fsync from {AUTO}:1, then run again"
+    assert fsync["refused"] == "allow_alter_system is off"
     assert [(row["value"], row["permission"]) for row in facts["overrides"]] == [
         ("off", "alter_system"),
         ("local", "alter_system"),
@@ -540,9 +541,7 @@ def test_no_remedy_repeats_what_a_server_names_but_a_plain_word(name: str) -> No
     ]
     host.says = {**answer, "config": CONF, "overrides": overrides}
     remedies = {row["remedy"] for row in told(host)["overrides"]}
-    assert remedies == {
-        f"{AWAY}ALTER ROLE or ALTER DATABASE ... RESET fsync; its name is to be quoted with care"
-    }
+    assert remedies == {f"{AWAY}ALTER ROLE or ALTER DATABASE ... RESET fsync, with the name quoted"}
 
 
 def of_bob(host: FakePostgresql, value: str = "off") -> dict[str, Any]:
@@ -570,7 +569,12 @@ def test_what_a_server_would_take_back_is_told_with_its_permission(
     host.says = says
     row = told(host)["settings"]["fsync"]
     assert (row["permission"], of_bob(host)["permission"]) == (of_file, of_role)
-    assert ("allow_alter_system is off" in row["held"]) == (says.get("alter_system") == "off")
+    is_off = says.get("alter_system") == "off"
+    assert (
+        row.get("refused") == "allow_alter_system is off",
+        f"remove fsync from {AUTO}" in row["held"],
+    ) == (is_off, is_off)
+    assert ("ALTER SYSTEM RESET fsync" in row["held"]) != is_off
     assert ("on its primary" in of_bob(host)["remedy"]) == ("replica" in says)
 
 
@@ -591,8 +595,29 @@ def test_a_value_that_nobody_would_see_change_is_not_promised(value: str, permis
     host = FakePostgresql()
     host.source, host.state["synchronous_commit"] = "user", value
     row = told(host)["settings"]["synchronous_commit"]
-    assert "cannot be read, so it is not set" in row["held"]
+    assert row["held"].startswith("run ALTER ROLE or ALTER DATABASE ... RESET synchronous_commit")
     assert row["permission"] == permission
+
+
+@pytest.mark.parametrize(
+    ("arrange", "fix"),
+    [
+        (of_bob, 'run ALTER ROLE "bob" RESET synchronous_commit'),
+        (
+            lambda host: vars(host).update(source="configuration file", refused=REFUSED),
+            "let its operating system user log in over its unix socket",
+        ),
+        (
+            lambda host: host.says.update(settings={}),
+            "update PostgreSQL to a version that has synchronous_commit",
+        ),
+    ],
+)
+def test_each_cause_of_an_unread_value_has_its_own_fix(arrange: Any, fix: str) -> None:
+    host = FakePostgresql()
+    host.source = "user"
+    arrange(host)
+    assert told(host)["settings"]["synchronous_commit"]["held"].startswith(fix)
 
 
 def test_a_value_that_is_none_is_for_its_reader() -> None:
