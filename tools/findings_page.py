@@ -31,8 +31,8 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 # Findings
 
-Each reason and each note of a report has the id of a finding. This page has a section for each id: the sentence, with the names of
-observed values in capitals, why it matters and how it is detected, the fix, and how it can be accepted. `report.txt`,
+Each reason and each note of a report has the id of a finding. This page has a section for each id: the sentence, with the
+names of observed values in capitals, why it matters and how it is detected, the fix, and how it can be accepted. `report.txt`,
 `report.html`, JUnit, SARIF and the metrics show the id.
 """
 #: Beginning of an id -> the heading of its part, and what its findings have in common.

@@ -100,9 +100,11 @@ def _known_anyway(
     What is refused is left out: a profile changes no risk, and without mounts those of the engines count.
     """
     given = inputs._replace(profile=None, own={}, overrides=None, layers=None)
-    given = given._replace(**dict.fromkeys(itertools.chain(*_LEFT_OUT)))
+    left_out: dict[str, Any] = dict.fromkeys(itertools.chain(*_LEFT_OUT))
+    given = given._replace(**left_out)
     for names in _LEFT_OUT:
-        tried = given._replace(**{name: getattr(inputs, name) for name in names})
+        as_given: dict[str, Any] = {name: getattr(inputs, name) for name in names}
+        tried = given._replace(**as_given)
         with contextlib.suppress(BadInput):
             _case(tried, storage, found_engines, power, today)
             given = tried

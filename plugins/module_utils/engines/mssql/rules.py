@@ -67,7 +67,7 @@ BOTH_FLAGS = Kind(
 SLIP = Kind(
     "note.mssql.misspelt",
     "note",
-    "{engine}: {cause}; it counts nowhere",
+    "{engine}: {cause}: SQL Server ignores it",
     "correct or delete each line or option that is named",
 )
 DELAYED = Kind("note.mssql.delayed_durability", "note", "{engine}: DELAYED_DURABILITY is not known: {cause}")
