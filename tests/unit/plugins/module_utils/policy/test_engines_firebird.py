@@ -56,9 +56,21 @@ def settings(**words: str) -> dict[str, Any]:
         ({"forced_writes": "off", "mode": "shutdown"}, "off", "drift_running", False, "gfix -online"),
         ({"forced_writes": "off", "mode": "read_only"}, "off", "ok", False, ""),
         ({"forced_writes": "off", "owner": "0"}, "off", "drift_running", False, "chown"),
-        ({"forced_writes": "off", "in_use": "unknown"}, "off", "drift_running", False, "could not be read"),
+        (
+            {"forced_writes": "off", "in_use": "unknown"},
+            "off",
+            "drift_running",
+            False,
+            "correct the error that the reason names",
+        ),
         ({"forced_writes": "unknown", "mode": "backup"}, "unknown", "unknown", False, "after its backup"),
-        ({"running": "unknown", "in_use": "yes"}, "unknown", "unknown", False, "could not be read"),
+        (
+            {"running": "unknown", "in_use": "yes"},
+            "unknown",
+            "unknown",
+            False,
+            "correct the error that the reason names",
+        ),
     ],
 )
 def test_each_database_is_its_own(

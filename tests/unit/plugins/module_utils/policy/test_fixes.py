@@ -351,14 +351,20 @@ def test_a_layer_that_breaks_a_promise(state: str, detail: str, kind: str, cure:
             "dm",
             "move the data to a mirror (LVM: --type raid1 or raid10), or to an md array with a journal (mdadm --add-journal)",
         ),
-        ("btrfs", "convert it to a mirror: btrfs balance start -dconvert=raid1 -mconvert=raid1 '/srv/a b'"),
+        (
+            "file_system",
+            "convert it to a mirror: btrfs balance start -dconvert=raid1 -mconvert=raid1 '/srv/a b'",
+        ),
     ],
 )
 def test_a_write_hole(maker: str, cure: str) -> None:
     need = requirements._write_hole(
         {"target": "/srv/a b"}, {"name": "md127", "maker": maker, "level": "raid5"}
     )
-    assert (need.id, need.remedy) == (f"requirement.no_write_hole.{maker}", cure)
+    assert (need.id, need.remedy) == (
+        f"requirement.no_write_hole.{maker.replace('file_system', 'btrfs')}",
+        cure,
+    )
 
 
 def mount(target: str, **changes: Any) -> dict[str, Any]:

@@ -35,7 +35,9 @@ def test_a_host_that_loses_commits_is_at_risk_though_nobody_has_pinned_it() -> N
         "commits since the last flush on sda can vanish: /srv/pgdata is mounted without barriers;"
         " pin a profile, then run harden-db"
     )
-    assert found["why"][-1].startswith("no durable_profile is pinned: nothing is changed; pin one")
+    assert found["why"][-1].startswith(
+        "no durable_profile is pinned: nothing is changed; set durable_profile"
+    )
     assert "at_risk        1  db1\n" in render([report("db1", found)])
 
 
