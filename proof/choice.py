@@ -131,6 +131,7 @@ def _storage(seen: dict[str, str], file_system: str) -> dict[str, Any]:
     efficient = _fua_efficient(device, Observation(seen["write_cache"], source), takes)
     disk = {
         "name": "disk",
+        "id": None,
         "fua": takes.value,
         "fua_efficient": efficient.value,
         "write_cache": {"device": device.value, "kernel": seen["write_cache"]},

@@ -317,7 +317,7 @@ def expect_known_words(volumes: list[volume.Volume]) -> None:
         assert found.backup in volume.BACKUPS
         assert found.drive_caches in volume.DRIVE_CACHES
         assert found.id == volume.normal_id(found.id)
-        volume.fault(found._asdict())
+        volume.fault({"volume": found.id, **found._asdict()})
 
 
 @of_text(

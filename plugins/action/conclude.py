@@ -57,7 +57,7 @@ class ActionModule(ActionBase):
 
 def _without_facts(why: str) -> dict[str, Any]:
     """Return a result, as that of assess, of a host of which no facts were collected."""
-    return {"assessment": unobserved(Inputs(), kinds.NO_FACTS.found(cause=why, cure=""))}
+    return {"assessment": unobserved(Inputs(), kinds.NO_FACTS.found(cause=why, detail="", cure=""))}
 
 
 def _concluded(registered: Mapping[str, Any], since: int, looked_only: bool) -> dict[str, Any]:

@@ -66,7 +66,8 @@ class Kind(NamedTuple):
         texts = {key: name(str(value)) if key in _NAMES else str(value) for key, value in values.items()}
         do = self.fix.format(**texts) if fix is None else fix
         told = tuple(sorted((key, str(value)) for key, value in values.items()))
-        return Reason(self.id, self.verdict, self.says.format(**texts), do, targets, told)
+        # What comes last may be empty.
+        return Reason(self.id, self.verdict, self.says.format(**texts).rstrip(), do, targets, told)
 
 
 class Setting(NamedTuple):

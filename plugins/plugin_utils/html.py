@@ -125,7 +125,7 @@ def _host(report: dict[str, Any]) -> dict[str, Any]:
 
 def _link(finding: str) -> str:
     """Return where a finding is explained; an anchor of a heading has no dots."""
-    return f"{_FINDINGS}#{finding.replace('.', '').lower()}"
+    return f"{_FINDINGS}#{''.join(finding.lower().split('.'))}"
 
 
 def _tones(report: dict[str, Any], by_target: dict[str, list[dict[str, Any]]]) -> dict[str, str]:

@@ -41,9 +41,10 @@ WITHHELD_REQUIREMENT = Kind(
 
 INPUT = Kind("host.input", "blocked", "{cause}")
 FACTS = Kind("host.facts", "unknown", "{cause}")
-NO_FACTS = Kind("host.no_facts", "unknown", "no facts: {cause}", "{cure}")
+#: `detail`: the words of Ansible, ssh or a module, in brackets; '' without any. The page leaves them out: they name the host.
+NO_FACTS = Kind("host.no_facts", "unknown", "no facts: {cause} {detail}", "{cure}")
 NOT_MERGED = Kind("host.no_report", "unknown", "{cause}")
-UNREACHABLE = Kind("host.unreachable", "unreachable", "unreachable: {cause}", "{cure}")
+UNREACHABLE = Kind("host.unreachable", "unreachable", "unreachable: {cause} {detail}", "{cure}")
 UNPINNED = Kind(
     "host.unpinned",
     "not_managed",

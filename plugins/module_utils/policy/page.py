@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..attestations import HOST
-from ..host.printable import Lines, line, lines
-from ..rows import NO_ANSWER
+from ..host.printable import Lines, line, lines, message
 from .report import takes_place, worst_first
 from .verdicts import VERDICTS
 
@@ -38,12 +37,6 @@ _WHOLE = 4
 _NAMED = 4
 _INDENT = " " * 4
 _DO = re.compile(r"\s*do\s*:", re.I)
-#: What ssh and the kernel report of a connection that is not made, without names and addresses.
-_NO_CONNECTION = re.compile(
-    r"Permission denied|Connection (?:refused|reset|closed|timed out)|(?<!Connection )timed out|No route to host"
-    r"|Network is unreachable|Could not resolve hostname|Name or service not known|Host key verification failed",
-    re.I,
-)
 
 
 class Group(NamedTuple):
@@ -95,7 +88,7 @@ def groups(ordered: Iterable[dict[str, Any]]) -> list[Group]:
 def reasons(report: dict[str, Any]) -> list[tuple[str, str]]:
     """Return (why, what to do) of a host, worst first, without the names that no other host has for the same."""
     told = [(report["error"], "")] if report["error"] else []
-    told += [(each["reason"], each["fix"]) for each in report["reasons"]]
+    told += [(_without_detail(each), each["fix"]) for each in report["reasons"]]
     return list(dict.fromkeys((_unnamed(each[0], report), _unnamed(each[1], report)) for each in told))
 
 
@@ -112,11 +105,12 @@ def _unnamed(text: str, report: dict[str, Any]) -> str:
     for disk in report["stack"]["disks"]:
         if disk["id"]:
             text = text.replace(disk["id"], disk["name"])
-    # A host's own name and address, and what ssh or Python say besides.
-    if text.startswith("unreachable: ") and NO_ANSWER not in text:
-        found = _NO_CONNECTION.search(text)
-        return f"unreachable: no connection{f' ({found[0]})' if found else ''}"
-    return re.sub(r"^(no facts: [^(]*) \(.*\)$", r"\1", text)
+    return text
+
+
+def _without_detail(each: dict[str, Any]) -> str:
+    """Return a reason without the words at its end that name one host: ssh's, or those of a module."""
+    return str(each["reason"]).removesuffix(message(each["values"].get("detail", ""))).rstrip()
 
 
 def _totals(ordered: list[dict[str, Any]]) -> str:

@@ -10,11 +10,11 @@ import os
 import re
 import textwrap
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..host.printable import line
 from ..profiles import BadInput, choose
-from ..rows import HANGS, MEND
+from ..rows import HANGS, MEND, Reason
 from ..undo.installed import WAITS
 from . import engines, kinds, promises, ups
 from .assessment import assess, noted, unobserved
@@ -39,18 +39,18 @@ _PYTHON = "install Python 3.9 or later there, or name one in ansible_python_inte
 _CAUSES = (
     (
         re.compile(r"interpreter .* was not found|python[\d.]*: (command )?not found", re.I),
-        "no Python where Ansible looks for it ({said})",
+        "no Python where Ansible looks for it",
         _PYTHON,
     ),
     (
         # 3.6 knows no annotations, 3.7 no :=, and 3.8 no dict[...].
         re.compile(r"SyntaxError|object is not subscriptable|requires a minimum of Python", re.I),
-        "its Python is too old ({said})",
+        "its Python is too old",
         _PYTHON,
     ),
     (
         re.compile(r"password is required|missing \w+ password|incorrect \w+ password", re.I),
-        "a password is wanted for root's rights ({said})",
+        "a password is wanted for root's rights",
         "give it with -K, or log in as root",
     ),
     (
@@ -60,7 +60,7 @@ _CAUSES = (
             r"|no usable temporary directory|no space left on device(?![:;]))",
             re.I | re.S,
         ),
-        "Ansible cannot write its own files there{error} ({said})",
+        "Ansible cannot write its own files there{error}",
         "free space or make the file system writable, or name another directory in ansible_remote_tmp",
     ),
     (
@@ -68,9 +68,50 @@ _CAUSES = (
             r"\(become\)|for become success|become password|\b(sudo|su|doas): |(sudo|su|doas) password|privilege escalation",
             re.I,
         ),
-        "root's rights were not given ({said})",
+        "root's rights were not given",
         "log in as root, or add -b (become: true), with its password (-K)",
     ),
+)
+#: What ssh, Python and the kernel say of a connection that is not made, what it means, and what to do.
+_UNREACHED = tuple(
+    (re.compile(pattern, re.I), meaning, cure)
+    for pattern, meaning, cure in (
+        (
+            r"permission denied|authentication failed|too many authentication failures",
+            "the login was refused",
+            "check ansible_user, and its key or password (-k), then run again",
+        ),
+        (
+            r"could not resolve hostname|name or service not known|temporary failure in name resolution",
+            "its name could not be resolved",
+            "correct the host's name or ansible_host, or check the name service, then run again",
+        ),
+        (
+            r"host key verification failed|remote host identification has changed",
+            "its host key is unknown or has changed",
+            "check the key on the host, then correct known_hosts of the controller",
+        ),
+        (
+            r"connection refused",
+            "nothing accepts the connection",
+            "start sshd on the host, or correct ansible_port, then run again",
+        ),
+        (
+            r"no route to host|network is unreachable",
+            "no route leads to it",
+            "start the host, or check the network and its firewalls, then run again",
+        ),
+        (
+            r"timed? ?out",
+            "the connection timed out",
+            "start the host, or check the network and its firewalls, then run again",
+        ),
+        (
+            r"connection (reset|closed)",
+            "the connection was closed",
+            "check the log of sshd on the host, then run again",
+        ),
+    )
 )
 #: Errors of a file system, which the page shows of a longer text.
 _FILE_ERROR = re.compile(
@@ -85,24 +126,33 @@ def cause(result: dict[str, Any]) -> str:
 
     `result` is the task's, as registered or as `ansible_failed_result`.
     """
-    return "; ".join(filter(None, explained(result)))
+    found = explained(result)
+    return "; ".join(filter(None, (f"{found.meaning} {_in_brackets(found.said)}".strip(), found.fix)))
 
 
-def explained(result: dict[str, Any]) -> tuple[str, str]:
-    """Return why a task has failed, and what to do: as `cause`, '' if it is unknown."""
+class Explained(NamedTuple):
+    """Why a task has failed: what it means, the words of Ansible or the host that say so, and what to do; '' if unknown."""
+
+    meaning: str = ""
+    said: str = ""
+    fix: str = ""
+
+
+def explained(result: dict[str, Any]) -> Explained:
+    """Return why a task has failed, and what to do: as `cause`."""
     said = str(result.get("msg") or "")
     if _SYMPTOMS.search(said) or not said:
         said = str(result.get("module_stderr") or result.get("module_stdout") or said)
     lines = [line.strip() for line in said.split("\n") if line.strip() and not line.startswith(">>>")]
     if not lines:
-        return "", ""
+        return Explained()
     # Of a traceback, and of what sudo adds, the end is the cause; else the sentence that the module chose.
     last = lines[-1] if len(lines) > 1 else lines[0]
     for pattern, meaning, fix in _CAUSES:
         if pattern.search(said):
             error = _FILE_ERROR.search(said)
-            return meaning.format(said=last, error=f": {error[0]}" if error else ""), fix
-    return last if _SYMPTOMS.search(str(result.get("msg") or "")) else " ".join(lines), ""
+            return Explained(meaning.format(error=f": {error[0]}" if error else ""), last, fix)
+    return Explained(last if _SYMPTOMS.search(str(result.get("msg") or "")) else " ".join(lines))
 
 
 def why_missing(answer: dict[str, Any], name: str) -> str:
@@ -164,17 +214,14 @@ def assess_answer(inputs: Inputs, now: str, answer: dict[str, Any]) -> dict[str,
     mounts are made safer all the same.
     """
     if answer.get("unreachable"):
-        said = " ".join(str(answer.get("msg", "")).split())
-        hangs = said.endswith(f"; {HANGS}")
-        said = said.removesuffix(f"; {HANGS}")
-        cure = HANGS if hangs else _UNREACHABLE
-        return unobserved(inputs, kinds.UNREACHABLE.found(cause=said, cure=cure))
+        return unobserved(inputs, _unreached(" ".join(str(answer.get("msg", "")).split())))
     storage = facts_of(answer, "durable_storage")
     if storage is None:
-        why, fix = explained(_failure_of(answer, "durable_storage") or answer)
+        why = explained(_failure_of(answer, "durable_storage") or answer)
         # A message of ours ends with what to do.
-        fix = fix or ("" if why.endswith("run again") else MEND)
-        return unobserved(inputs, kinds.NO_FACTS.found(cause=why or "none collected", cure=fix))
+        fix = why.fix or ("" if why.meaning.endswith("run again") else MEND)
+        cause = why.meaning or "none collected"
+        return unobserved(inputs, kinds.NO_FACTS.found(cause=cause, detail=_in_brackets(why.said), cure=fix))
     power = _or_nothing(answer, "durable_power", ups.nothing_known, storage)
     return assess(
         inputs,
@@ -183,6 +230,20 @@ def assess_answer(inputs: Inputs, now: str, answer: dict[str, Any]) -> dict[str,
         _or_nothing(answer, "durable_engines", engines.nothing_known, storage),
         power if _was_asked(answer, "durable_power") else None,
     )
+
+
+def _unreached(said: str) -> Reason:
+    """Return why a host is unreachable, of what Ansible says of it."""
+    if said.endswith(f"; {HANGS}"):
+        return kinds.UNREACHABLE.found(cause=said.removesuffix(f"; {HANGS}"), detail="", cure=HANGS)
+    for pattern, meaning, cure in _UNREACHED:
+        if pattern.search(said):
+            return kinds.UNREACHABLE.found(cause=meaning, detail=_in_brackets(said), cure=cure)
+    return kinds.UNREACHABLE.found(cause="no connection", detail=_in_brackets(said), cure=_UNREACHABLE)
+
+
+def _in_brackets(said: str) -> str:
+    return f"({said})" if said else ""
 
 
 def wants_reboot(

@@ -624,9 +624,11 @@ def _rootflags_remedy(mount: dict[str, Any], setting: str, wanted: str, source: 
         if (mount_settings.meaning(option) or ("",))[0] == setting
     ]
     word = mount_settings.spell(setting, wanted, mount["fstype"])
+    # What the running kernel was given is in no file.
+    place = source.replace("rootflags of this boot", "rootflags= of the boot loader's entry of this boot")
     if setting == "barrier" and said and wanted == "on":
-        return f"remove {', '.join(said)} from {source}"
-    return f"set {word}{f' in place of {chr(44).join(said)}' if said else ''} in {source}"
+        return f"remove {', '.join(said)} from {place}"
+    return f"set {word}{f' in place of {chr(44).join(said)}' if said else ''} in {place}"
 
 
 def _is_of_ostree(mount: dict[str, Any]) -> bool:

@@ -137,7 +137,7 @@ def pulled(before: bool) -> UndoHost:
 
 def lost(state: str, seconds: int, last: dict[str, str] | None = None) -> str:
     """Return what is said of a host that was not seen again after its steps, or only once it had gone back."""
-    looked = {"verdict": "unreachable", "warnings": [], "why": [], "reasons": [], "fails": True}
+    looked = {"verdict": "unreachable", "warnings": [], "notes": [], "why": [], "reasons": [], "fails": True}
     found = {**looked, **{key: [] for key in ("plan", "changes", "files", "exposed")}}
     looks = [{"assessment": found}, {"assessment": found, "switch": last}]
     error = "lost the host: No route to host" if state == "unknown" else None

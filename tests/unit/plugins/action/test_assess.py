@@ -144,7 +144,11 @@ def test_the_margin_of_the_ups_reaches_the_host(margin: int) -> None:
 @pytest.mark.parametrize(
     ("answer", "verdict", "why"),
     [
-        (AnsibleConnectionFailure("no route to host"), "unreachable", "unreachable: no route to host"),
+        (
+            AnsibleConnectionFailure("no route to host"),
+            "unreachable",
+            "unreachable: no route leads to it (no route to host)",
+        ),
         (
             {"failed": True, "msg": "This machine cannot be observed"},
             "unknown",
@@ -166,7 +170,7 @@ def test_a_host_without_facts_is_not_lost(answer: Any, verdict: str, why: str) -
     fix = (
         "correct the error that the reason names, then run again"
         if why.startswith("no facts")
-        else "start the host and check ssh, then run again"
+        else "start the host, or check the network and its firewalls, then run again"
     )
     assert (found["verdict"], found["why"], found["changes"]) == (verdict, [f"{why}; {fix}"], [])
     assert [(each["reason"], each["fix"]) for each in found["reasons"]] == [(why, fix)]

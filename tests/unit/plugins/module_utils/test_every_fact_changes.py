@@ -509,7 +509,7 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
                 "fault": "options",
                 "state": "refused",
                 "why": "ext4 does not know noatmie, which /etc/fstab line 1 names for /",
-                "remedy": "correct or take out noatmie in /etc/fstab line 1 (did you mean noatime?)",
+                "remedy": "correct or remove noatmie in /etc/fstab line 1 (did you mean noatime?)",
                 "options": ["noatmie"],
             }
         ],

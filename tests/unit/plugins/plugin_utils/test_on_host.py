@@ -46,7 +46,7 @@ def test_a_host_that_hangs_is_unreachable_and_what_waits_for_it_ends(monkeypatch
     action = Hanging()
     found = execute(action, "durable.dbhost.host_facts", {}, {}, 1)
     assert found["unreachable"] is True
-    assert found["msg"].startswith("no answer within 1 seconds; look there for processes that wait")
+    assert found["msg"].startswith("no answer within 1 seconds; find the processes there that wait")
     assert action.started[0].wait(timeout=5) == -signal.SIGTERM
     action._connection.reset.assert_called_once_with()
     removed = MagicMock()

@@ -812,4 +812,5 @@ def test_a_root_without_a_line_does_not_keep_the_others_from_being_persisted(mod
         if (row["target"], row["setting"]) == ("/", "atime")
     ]
     assert (row["verdict"], row["phase"]) == ("drift_persisted", None)
-    assert "add a line for / to /etc/fstab" in row["remedy"]
+    # A line of fstab would not undo what the initramfs did.
+    assert row["remedy"] == "set noatime in rootflags= of the boot loader's entry of this boot"

@@ -59,7 +59,7 @@ def test_a_host_whose_next_boot_stops_at_noacl_is_not_green() -> None:
         row for row in look(host, "strict", mounts=["/srv/pgdata"])["settings"] if row["setting"] == "options"
     ]
     assert (row["verdict"], "the next boot stops" in row["why"]) == ("drift_persisted", True)
-    assert "correct or take out noacl in /etc/fstab line 3" in row["remedy"]
+    assert "correct or remove noacl in /etc/fstab line 3" in row["remedy"]
 
 
 def test_the_kernels_response_overrides_the_table() -> None:
