@@ -112,7 +112,14 @@ def test_what_is_drawn_has_the_tone_of_the_worst_that_was_found_of_it(
 ) -> None:
     (found,) = (each for each in fleet[:6] if each["verdict"] == "attested")
     rows = [{**row, "verdict": "ok"} for row in found["settings"]]
-    said = {"id": "unknown.stack", "verdict": verdict, "reason": "x", "fix": "", "targets": [target], "values": {}}
+    said = {
+        "id": "unknown.stack",
+        "verdict": verdict,
+        "reason": "x",
+        "fix": "",
+        "targets": [target],
+        "values": {},
+    }
     (lane, *_others) = _host({**found, "settings": rows, "reasons": [said]})["lanes"]
     assert max((box["tone"] for box in lane), key=("", "good", "fair", "warn", "poor", "bad").index) == tone
     (lane, *_others) = _host({**found, "settings": [], "reasons": [said]})["lanes"]

@@ -625,7 +625,7 @@ def test_all_errors_of_the_input_are_reported_at_once_each_with_what_is_accepted
             "durable_overrides: seen 'barier'",
             "Did you mean barrier?",
         ),
-        "layers": (["storge"], "durable_layers: seen ['storge']", "storage"),
+        "layers": (["disks"], "durable_layers: seen ['disks']", "storage"),
         "undo_after": (7, "durable_undo_after: seen 7", "60 to 86400"),
         "databases": ([{"engine": "postgres"}], "durable_databases[0]: seen", "Did you mean postgresql?"),
         "ignore": ([{}], "durable_ignore[0]: seen {}", "engine, by, reason, expires"),
