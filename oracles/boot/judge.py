@@ -21,6 +21,9 @@ SAFE_SIDE, SPEED, FALSE_ALARM = "safe side", "speed", "false alarm"
 #: A saboteur that changed nothing, which is no fault of a prediction; a harmless item that did harm, which is one of the data.
 NO_EFFECT, HARMFUL = "no effect", "harmful"
 #: What is said of a value that cannot be predicted.
+#: What is said of a unit that systemd has to read again; and the engine of each program.
+_STALE = "has changed since systemd read it"
+_ENGINE_OF = {"postgres": "postgresql"}
 _DECLINES = ("unknown", "unset", "refused", "missing")
 #: (layer, setting) -> the safe values, from the manuals of kernel and servers. A setting that is not here is one of speed.
 _SAFE: dict[tuple[str, str], tuple[str, ...]] = {
@@ -146,9 +149,8 @@ def _changes(truth: Mapping[str, Any], normal: Mapping[str, Any]) -> dict[str, l
         found[engine] = [f"{name} is {now.get(name)}" for name in names if now.get(name) != was[name]]
         roles = [words for words in now.get("roles", ()) if words.partition("=")[0] in names]
         found[engine] += roles if engine == "postgresql" else []
-    program = {"postgres": "postgresql"}
     for each in truth["preloads"]:
-        found[program.get(each, "mariadb")].append(f"{each} has a preloaded library")
+        found[_ENGINE_OF.get(each, "mariadb")].append(f"{each} has a preloaded library")
     return {area: texts for area, texts in found.items() if texts}
 
 
@@ -200,7 +202,12 @@ def _losses(
         yield _loss(f"{engine} does not run", new, [engine, "next boot", *paths])
     for program in truth["preloads"]:
         if program not in normal.truth["preloads"]:
-            yield _loss(f"{program} has libeatmydata loaded", new, ["preload", "eatmydata", *paths])
+            found = _loss(f"{program} has libeatmydata loaded", new, ["preload", "eatmydata", *paths])
+            # Until systemd has read the unit again the report says that nothing of the server's next start is known.
+            stale = [
+                text for text in new if _STALE in text and text.startswith(_ENGINE_OF.get(program, "mariadb"))
+            ]
+            yield found._replace(kind=DECLINED) if found.kind == DISAGREED and stale else found
 
 
 def _lost_mounts(truth: Mapping[str, Any], normal: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -316,6 +316,21 @@ def test_a_loss_must_have_been_named(path: tuple[str, ...], value: Any) -> None:
     assert [each.kind for each in lost] == [AGREED]
 
 
+@pytest.mark.parametrize(
+    ("said_of", "kind"),
+    [("mariadb", DECLINED), ("postgresql", DISAGREED)],
+)
+def test_a_library_is_declined_while_nothing_is_known_of_that_server_s_next_start(
+    said_of: str, kind: str
+) -> None:
+    truth = truth_with("preloads", value=["mariadbd"])
+    said = copy.deepcopy(SAID)
+    why = f"{said_of}.service: its file has changed since systemd read it: systemctl daemon-reload, then run again"
+    said["settings"].append(row(said_of, "other", "x", "unknown", verdict="unknown", why=why))
+    findings = judge.compare(said, judge.Boot(truth), (), NORMAL)
+    assert [each.kind for each in findings if "libeatmydata" in each.text] == [kind]
+
+
 def test_what_is_always_said_names_nothing() -> None:
     truth = truth_with("engines", "mariadb", value={})
     always = {**SAID, "why": ["mariadb: the next boot"], "settings": [*SAID["settings"]]}
