@@ -28,7 +28,7 @@ class Reason(NamedTuple):
 
     `id`: the stable name of its kind, as `risk.barrier_off`; `verdict`: what it makes of the host, `note` for nothing; `reason`:
     what is wrong, with the observed values; `fix`: what to do, '' where `reason` states it; `targets`: what it concerns;
-    `values`: (name, observed value) pairs that `reason` and `fix` contain.
+    `observed`: (name, value) pairs that `reason` and `fix` contain.
     """
 
     id: str
@@ -36,7 +36,7 @@ class Reason(NamedTuple):
     reason: str
     fix: str = ""
     targets: tuple[str, ...] = ()
-    values: tuple[tuple[str, str], ...] = ()
+    observed: tuple[tuple[str, str], ...] = ()
 
     def text(self) -> str:
         """Return it in one line."""
@@ -44,9 +44,9 @@ class Reason(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as the report's JSON has it."""
-        values = {key: line(value) for key, value in self.values}
+        observed = {key: line(value) for key, value in self.observed}
         texts = {"reason": message(self.reason), "fix": message(self.fix)}
-        return {**self._asdict(), **texts, "targets": list(map(line, self.targets)), "values": values}
+        return {**self._asdict(), **texts, "targets": list(map(line, self.targets)), "observed": observed}
 
 
 class Kind(NamedTuple):

@@ -139,8 +139,8 @@ assessment:
           type: list
           elements: str
           returned: always
-        values:
-          description: The observed values that RV(assessment.reasons[].reason) and RV(assessment.reasons[].fix) contain, by name.
+        observed:
+          description: The values that RV(assessment.reasons[].reason) and RV(assessment.reasons[].fix) contain, by name.
           type: dict
           returned: always
     accepted:

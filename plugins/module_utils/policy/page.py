@@ -110,7 +110,7 @@ def _unnamed(text: str, report: dict[str, Any]) -> str:
 
 def _without_detail(each: dict[str, Any]) -> str:
     """Return a reason without the words at its end that name one host: ssh's, or those of a module."""
-    return str(each["reason"]).removesuffix(message(each["values"].get("detail", ""))).rstrip()
+    return str(each["reason"]).removesuffix(message(each["observed"].get("detail", ""))).rstrip()
 
 
 def _totals(ordered: list[dict[str, Any]]) -> str:

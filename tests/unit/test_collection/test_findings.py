@@ -76,7 +76,7 @@ def test_its_sentence_and_fix_take_the_values_that_they_name(kind: str) -> None:
     }
     found = entry.found(**{name: f"<{name}>" for name in names})
     assert "{" not in found.reason + found.fix
-    assert dict(found.values) == {name: f"<{name}>" for name in names}
+    assert dict(found.observed) == {name: f"<{name}>" for name in names}
 
 
 @pytest.mark.parametrize("kind", sorted(catalogue.KINDS))

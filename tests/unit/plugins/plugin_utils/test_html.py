@@ -118,7 +118,7 @@ def test_what_is_drawn_has_the_tone_of_the_worst_that_was_found_of_it(
         "reason": "x",
         "fix": "",
         "targets": [target],
-        "values": {},
+        "observed": {},
     }
     (lane, *_others) = _host({**found, "settings": rows, "reasons": [said]})["lanes"]
     assert max((box["tone"] for box in lane), key=("", "good", "fair", "warn", "poor", "bad").index) == tone

@@ -40,7 +40,7 @@ def simple(host: str, verdict: str, *why: str, **given: Any) -> dict[str, Any]:
 def of_reasons(host: str, verdict: str, *reasons: tuple[str, str], **given: Any) -> dict[str, Any]:
     """Return a report of which nothing is known but these reasons, each with what to do."""
     found = [
-        {"id": "unknown", "verdict": verdict, "reason": reason, "fix": fix, "targets": [], "values": {}}
+        {"id": "unknown", "verdict": verdict, "reason": reason, "fix": fix, "targets": [], "observed": {}}
         for reason, fix in reasons
     ]
     why = ["; ".join(filter(None, each)) for each in reasons]
