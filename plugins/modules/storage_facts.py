@@ -554,7 +554,7 @@ ansible_facts:
                 cache_mode:
                   description:
                     - The kernel cache mode of this layer; empty for partitions and disks. A device-mapper
-                      device keeps the cache mode with which it was made. V(write through) passes no flush on.
+                      device keeps the cache mode with which it was made. V(write through) drops flushes.
                   type: str
                   returned: always
                 reason:

@@ -18,7 +18,7 @@ description:
     a cache is switched. It writes C(queue/write_cache) only to raise a cache mode that nothing else raises.
   - The kernel cache mode of a SATA, SCSI or NVMe disk stays at write back even with the cache off, because a disk may
     forget that setting at a reset. A virtio disk has one switch for its cache and its kernel cache mode.
-  - A cache is not turned on live below a device-mapper device that passes no flush on. Its rule is written, and it comes
+  - A cache is not turned on live below a device-mapper device that drops flushes. Its rule is written, and it comes
     on at the next boot.
   - A udev rule by WWN or serial number keeps the state at each boot, reset and hotplug; a systemd unit makes udev apply it
     after sleep.

@@ -10,11 +10,11 @@ from ..rows import MEND, Kind
 PRELOAD = Kind(
     "risk.preload",
     "at_risk",
-    "commits of {engine} can vanish: {library} is loaded into it, and makes fsync do nothing",
+    "commits of {engine} can be lost: {library} is loaded into it, and makes fsync do nothing",
     "remove {library} from LD_PRELOAD of its unit and from /etc/ld.so.preload, then restart it",
 )
 SETTING = Kind(
-    "risk.engine_setting", "at_risk", "commits of {engine} can vanish: {setting} is {value} ({target})", MEND
+    "risk.engine_setting", "at_risk", "commits of {engine} can be lost: {setting} is {value} ({target})", MEND
 )
 
 UNATTRIBUTED = Kind(

@@ -45,7 +45,7 @@ class Rule(NamedTuple):
     `accepts`: the words that will do, () for all. `value`: what a run sets.
     `means`: what any other word means, in plain words; `meanings`: of single ones, (word, what it means).
     `weaker`: words that keep less than `value` does: to leave them is no loosening. `loses`: with another word, commits that were
-    acknowledged can vanish. `live`: a running server takes a change of it. `phase`: loosen, where setting it
+    acknowledged can be lost. `live`: a running server takes a change of it. `phase`: loosen, where setting it
     waits until all that it rests on is true. `unless`: another setting
     and the words of it with which this one means nothing.
     """

@@ -216,7 +216,7 @@ def _of_neither(leaves: Sequence[dict[str, Any]]) -> tuple[str, str]:
         return "at_risk", why
     cached = [name for name, cache in told.items() if cache["device"] == "enabled"]
     if cached:
-        why = f"{', '.join(cached)} caches, and its kernel cache mode is write through: commits can vanish"
+        why = f"{', '.join(cached)} caches, and its kernel cache mode is write through: commits can be lost"
         return "at_risk", why
     unsure = [name for name, cache in told.items() if cache["device"] not in ("disabled", "none")]
     if unsure:

@@ -139,7 +139,7 @@ def _expect_back(host: Host, leaves: Sequence[dict[str, Any]]) -> None:
         raise Refused(f"write_caches: {error}") from error
     for leaf in _to_switch(leaves):
         above, comes = leaf["flush_blocked_by"], leaf["write_cache"].get("power_on", ENABLED)
-        why = f"{', '.join(above)} above it passes no flush on" if above else None
+        why = f"{', '.join(above)} above it drops flushes" if above else None
         if comes != ENABLED:
             why = f"after a reset it is {comes}, and a switch may be saved"
         if rules.get(leaf["id"], ("", ENABLED))[1] != ENABLED:
@@ -185,7 +185,7 @@ def _switch(host: Host, targets: list[write_cache.Target]) -> None:
     write_cache.apply(host, work, targets, lasting=False)
     waiting = [target.disk for target in targets if work.states[target.disk] != target.state]
     if waiting:
-        raise ChangeFailed(f"{', '.join(waiting)}: a layer that passes no flush on has come above it")
+        raise ChangeFailed(f"{', '.join(waiting)}: a layer that drops flushes has come above it")
 
 
 @contextmanager

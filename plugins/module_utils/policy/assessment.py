@@ -95,7 +95,7 @@ def _known_anyway(
     power: dict[str, Any] | None,
     today: str,
 ) -> list[Reason]:
-    """Return how commits can vanish now on a host whose inputs are refused, and which of its paths are on no mount.
+    """Return how commits can be lost now on a host whose inputs are refused, and which of its paths are on no mount.
 
     What is refused is left out: a profile changes no risk, and without mounts those of the engines count.
     """

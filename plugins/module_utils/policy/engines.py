@@ -48,7 +48,7 @@ _NOT_TOLD = {"running": UNKNOWN, "persisted": UNKNOWN, "source": "none", "from":
 class Engines(NamedTuple):
     """What the policy finds of a host's engines.
 
-    `risks`: ways in which acknowledged commits can vanish now; `unknowns`: what is not understood;
+    `risks`: ways in which acknowledged commits can be lost now; `unknowns`: what is not understood;
     `warnings`: what is right as far as settings go, and should be known; `lasting`: the servers that
     will still lose commits, or may, when this run has set all that it may; `exposed`: the engines' own
     checks for damage, of those that ran over or with something that loses commits, or tell of damage already.

@@ -61,7 +61,7 @@ def why_kept(mount: dict[str, Any]) -> str:
     if mount["disks"] == UNKNOWN:
         return "what lies below it is not known"
     if any(flush_passthrough.layers(mount)):
-        return "a layer below it passes no flush on"
+        return "a layer below it drops flushes"
     if any(layer["reason"] for layer in mount["stack"]):
         return "a layer below it is known by an attestation alone"
     if any(layer["held_on"] for layer in mount["stack"]):
@@ -81,7 +81,7 @@ def held(power: dict[str, Any] | None, mounts: Iterable[dict[str, Any]], today: 
 
 
 def risks(power: dict[str, Any] | None) -> list[Reason]:
-    """Return, in plain words, how acknowledged commits can vanish because of the guard."""
+    """Return, in plain words, how acknowledged commits can be lost because of the guard."""
     guard = _guard(power)
     if guard["state"] != "failed":
         return []

@@ -19,7 +19,7 @@ from .case import Case
 
 
 class Risk(NamedTuple):
-    """A way in which acknowledged commits can vanish now, and the `target` and `setting` of the row that corrects it."""
+    """A way in which acknowledged commits can be lost now, and the `target` and `setting` of the row that corrects it."""
 
     reason: Reason
     target: str
@@ -94,7 +94,7 @@ def _correctable(layer: dict[str, Any]) -> Kind | None:
 def of(
     mounts: list[dict[str, Any]], disks: list[dict[str, Any]], words: list[Attestation], held: frozenset[str]
 ) -> list[Risk]:
-    """Return the ways in which acknowledged commits can vanish right now.
+    """Return the ways in which acknowledged commits can be lost right now.
 
     `held`: mount points whose barriers the guard has off, and puts back in time.
     """

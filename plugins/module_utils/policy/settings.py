@@ -308,7 +308,7 @@ def _layer_cache_mode(
         if layer.cache_mode == UNKNOWN
         else f"{layer.label} is made before any rule of ours, and how the cache of {names} powers on could not be"
         f" read: {below[0]['evidence'].get('write_cache.power_on', {}).get('reason')}",
-    }.get(verdict, f"{layer.label} passes no flush on to {names}: it was made when nothing below cached")
+    }.get(verdict, f"{layer.label} drops flushes to {names}: it was made when nothing below cached")
     return Setting(
         layer="write_cache",
         target=layer.label,
@@ -359,7 +359,7 @@ def _barrier(mount: dict[str, Any], profile: Profile, boot: Boot) -> Setting:
     can_be_off = "barrier" in mount_settings.SETTINGS_OF.get(mount["fstype"], ()) or mount["barrier"] == "off"
     wanted = profile.wanted("barrier") if can_be_off else "on"
     why = {
-        "off": f"{mount['target']} does not flush the disk: acknowledged commits can vanish",
+        "off": f"{mount['target']} does not flush the disk: acknowledged commits can be lost",
         "on": f"{mount['target']} flushes the disk at each commit",
         "refused": f"the next boot cannot mount {mount['target']}: its options are not known to XFS",
     }
@@ -661,7 +661,7 @@ def _write_cache(disk: dict[str, Any], profile: Profile) -> Setting:
     cache = disk["write_cache"]
     wanted = "none" if cache["device"] == "none" else profile.wanted("write_cache")
     running, persisted = cache["device"], cache["persisted"]
-    # Below a layer that passes no flush on it comes on at the next boot, when that is made anew.
+    # Below a layer that drops flushes it comes on at the next boot, when that is made anew.
     live = not (disk["flush_blocked_by"] and (running, wanted) == ("disabled", "enabled"))
     verdict = judge("write_cache", running, persisted, wanted, live)
     if verdict == "drift_persisted" and _powers_on_as_it_is(disk, wanted):

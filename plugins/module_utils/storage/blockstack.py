@@ -37,7 +37,7 @@ class Layer(NamedTuple):
     `label` is the name that an administrator gave it, where it has one;
     `cache_mode` is the kernel cache mode of the layer ('' for partitions and disks): a
     device-mapper device takes it from below when its table is loaded, and keeps it. A layer with
-    "write through" passes no flush on, whatever the cache mode of its disks is since.
+    "write through" drops flushes, whatever the cache mode of its disks is since.
     `reason` says why what it promises is not known, '' where it is; `id` is the name that stays of a
     device-mapper device (`dm:...` its uuid, `dm-name:...` of one without) whose table was read; `held_on` the device number of
     the file system that holds a loop device's file.

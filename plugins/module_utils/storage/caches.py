@@ -25,7 +25,7 @@ _SDPARM_ARGUMENTS = ("--quiet", "--readonly", "--get", "WCE=1", "-H")
 _SDPARM_UNSAVED = 5
 _SDPARM_ALL = ("--quiet", "--readonly", "--get", "WCE", "-H")
 #: Turning a cache on below a device-mapper device that was made when it was off would lose commits:
-#: that device passes no flush on. So no rule does it where one lies above, or where that cannot be
+#: that device drops flushes. So no rule does it where one lies above, or where that cannot be
 #: told: whatever made it, its kernel name begins with dm-.
 _LOOK_ABOVE = [
     'PROGRAM=="{lsblk} --noheadings --raw --output KNAME $devnode"',

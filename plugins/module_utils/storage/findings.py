@@ -12,27 +12,27 @@ from .boot_faults import FAULTS
 BARRIER_OFF = Kind(
     "risk.barrier_off",
     "at_risk",
-    "commits since the last flush on {disk} can vanish: {mount} is mounted without barriers",
+    "commits since the last flush on {disk} can be lost: {mount} is mounted without barriers",
     "remove nobarrier and barrier=0 from the options of {mount}, then unmount and mount it with its databases down, or"
     " reboot",
 )
 FLUSH_PENDING = Kind(
     "risk.flush_pending",
     "at_risk",
-    "commits since the last flush on {disk} can vanish: a run ended before it flushed that disk",
+    "commits since the last flush on {disk} can be lost: a run ended before it flushed that disk",
     "run harden-db",
 )
-RAID_CACHE = Kind("risk.raid_cache", "at_risk", "commits on {disk} can vanish: {cause}", "{cure}")
+RAID_CACHE = Kind("risk.raid_cache", "at_risk", "commits on {disk} can be lost: {cause}", "{cure}")
 WRITE_THROUGH = Kind(
     "risk.write_through",
     "at_risk",
-    "commits since the last flush on {disk} can vanish: its kernel cache mode is write through, so the kernel never flushes it",
+    "commits since the last flush on {disk} can be lost: its kernel cache mode is write through, so the kernel never flushes it",
     "run harden-db",
 )
 FLUSH_BLOCKED = Kind(
     "risk.flush_blocked",
     "at_risk",
-    "commits since the last flush on {disk} can vanish: {layer} passes no flush on",
+    "commits since the last flush on {disk} can be lost: {layer} drops flushes",
     "reboot",
 )
 #: Of a layer that the initramfs makes: a reboot makes it over the same cache that is off.
@@ -45,7 +45,7 @@ FLUSH_BLOCKED_EARLY = Kind(
 DRBD = Kind(
     "risk.drbd",
     "at_risk",
-    "commits since the last flush on {disk} can vanish: {layer} (DRBD) is set to {setting}",
+    "commits since the last flush on {disk} can be lost: {layer} (DRBD) is set to {setting}",
     "remove disk-flushes no and md-flushes no from the resource and from common in /etc/drbd.d and run drbdadm adjust"
     " RESOURCE, or run harden-db with durable_profile: strict",
 )
@@ -65,14 +65,14 @@ PARTIAL_PARITY_LOG = Kind(
 DATA_IN_MEMORY = Kind(
     "risk.data_in_memory",
     "at_risk",
-    "all commits of {engine} vanish at a power cut or a reboot: {place}, which is in memory",
+    "all commits of {engine} are lost at a power cut or a reboot: {place}, which is in memory",
     "move the data to a file system on a disk",
 )
 
 FLUSH_NOT_SHOWN = Kind(
     "requirement.device_obeys",
     "unverified",
-    "nothing on this host shows that it keeps what it was told to keep",
+    "this host cannot verify that the disk keeps acknowledged writes at a power cut",
     "{where}, then attest {claims}",
 )
 TOOL_MISSING = Kind(

@@ -142,7 +142,7 @@ def takes_flushes(host: Host, name: str) -> bool:
 
 
 def unflushed(host: Host, name: str) -> list[str]:
-    """Return those of the queues of a disk that the kernel passes no flush on to."""
+    """Return those of the queues of a disk that the kernel drops flushes to."""
     return [queue for queue in queues(host, name) if not _is_flushed(host, queue)]
 
 

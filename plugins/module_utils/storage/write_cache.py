@@ -152,7 +152,7 @@ def _check(target: Target, facts: dict[str, Any]) -> None:
 def _waits(target: Target, facts: dict[str, Any]) -> bool:
     """Tell whether a cache is to come on at the next boot only.
 
-    A layer above it that passes no flush on was made when nothing below cached. At the boot our
+    A layer above it that drops flushes was made when nothing below cached. At the boot our
     rule turns the cache on before such a layer is made, and never over one that is there.
     """
     comes_on = (facts["write_cache"]["device"], target.state) == (DISABLED, ENABLED)

@@ -11,7 +11,7 @@ from .conditions import NAMES
 GUARD_FAILED = Kind(
     "risk.guard_failed",
     "at_risk",
-    "commits can vanish: the guard could not put all barriers back and flush: {cause}",
+    "commits can be lost: the guard could not put all barriers back and flush: {cause}",
     "run harden-db, which turns barriers on and flushes, then read journalctl -u durable-dbhost-guard",
 )
 
@@ -30,13 +30,13 @@ NOT_ATTESTED = {
     "ups_rehearsed": Kind(
         "requirement.ups_rehearsed",
         "blocked",
-        "nobody vouches that the UPS brings this host down cleanly before its battery is empty",
+        "no attestation confirms that the UPS brings this host down cleanly before its battery is empty",
         "rehearse it with durable.dbhost.test_shutdown, which writes the attestation ups_rehearsed",
     ),
     "plug_pulled": Kind(
         "requirement.plug_pulled",
         "blocked",
-        "nobody vouches that this host kept its commits when its plug was pulled",
+        "no attestation confirms that this host kept its commits when its plug was pulled",
         "pull it with durable.dbhost.pull_the_plug, which writes the attestation plug_pulled",
     ),
     "virtual_host_power": Kind(

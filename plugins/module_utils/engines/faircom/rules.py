@@ -67,7 +67,7 @@ _SINCE = Build(
 NOT_SYNCHRONOUS = Kind(
     "risk.faircom.not_synchronous",
     "at_risk",
-    "commits of {engine} can vanish: LOG_WRITETHRU is on, and {cause}, without O_SYNC",
+    "commits of {engine} can be lost: LOG_WRITETHRU is on, and {cause}, without O_SYNC",
     "restart the server",
 )
 #: The same of a build that cannot open them so.
@@ -78,7 +78,7 @@ NOT_SYNCHRONOUS_OLD = NOT_SYNCHRONOUS._replace(
 NO_EFFECT = Kind(
     "risk.faircom.no_effect",
     "at_risk",
-    "commits of {engine} can vanish: {setting} is {value}, which version {version} asks of Linux in a way that does nothing",
+    "commits of {engine} can be lost: {setting} is {value}, which version {version} asks of Linux in a way that does nothing",
     "{update}",
 )
 LOGS_UNKNOWN = Kind(

@@ -40,17 +40,17 @@ _SINCE = Build(
 NEVER_FLUSHES = Kind(
     "risk.mssql.never_flushes",
     "at_risk",
-    "commits of {engine} can vanish: version {version} flushes nothing that it writes",
+    "commits of {engine} can be lost: version {version} flushes nothing that it writes",
     _SINCE.update,
 )
 NOT_SYNCHRONOUS = Kind(
     "risk.mssql.not_synchronous",
     "at_risk",
-    "commits of {engine} can vanish: with alternatewritethrough 0 its files are to be open with O_DSYNC, and {cause}",
+    "commits of {engine} can be lost: with alternatewritethrough 0 its files are to be open with O_DSYNC, and {cause}",
     _FORCE_FLUSH,
 )
 NOTHING_FLUSHES = Kind(
-    "risk.mssql.nothing_flushes", "at_risk", "commits of {engine} can vanish: {seen}", MEND
+    "risk.mssql.nothing_flushes", "at_risk", "commits of {engine} can be lost: {seen}", MEND
 )
 RACE = Kind(
     "note.mssql.race",

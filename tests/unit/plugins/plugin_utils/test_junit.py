@@ -38,7 +38,7 @@ def test_a_failure_says_why_and_what_to_do() -> None:
     suite = suites([found])[found["host"]]
     (case,) = (each for each in suite if each.get("name") == "/srv/pgdata barrier")
     (failure,) = case
-    assert "acknowledged commits can vanish; run harden-db" in str(failure.get("message"))
+    assert "acknowledged commits can be lost; run harden-db" in str(failure.get("message"))
     (verdict,) = (each for each in suite if each.get("name") == "verdict at_risk")
     assert "mounted without barriers" in str(verdict[0].get("message"))
     (risk,) = (each for each in suite if str(each.get("name")).startswith("risk.barrier_off "))

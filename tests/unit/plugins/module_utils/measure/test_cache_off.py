@@ -93,7 +93,7 @@ def test_a_cache_below_a_layer_that_passes_no_flush_on_is_refused() -> None:
     host = SmallHost()
     places = find(host, ["/srv/pgdata"])
     places[0]["leaves"][0]["flush_blocked_by"] = ["dm-3"]
-    with pytest.raises(Refused, match="dm-3 above it passes no flush on"):
+    with pytest.raises(Refused, match="dm-3 above it drops flushes"):
         variants.plan(host, places, caches=["disabled"])
 
 

@@ -115,19 +115,23 @@ def test_each_profile_in_each_state(profile: str, arrange: Arrange, verdicts: li
         (
             BARE,
             "at_risk",
-            "commits since the last flush on sda can vanish: /srv/pgdata is mounted without barriers",
+            "commits since the last flush on sda can be lost: /srv/pgdata is mounted without barriers",
         ),
         (
             LIE,
             "at_risk",
-            "commits since the last flush on sda can vanish: its kernel cache mode is write through",
+            "commits since the last flush on sda can be lost: its kernel cache mode is write through",
         ),
         (
             lambda h: [BARE(h), change("disks", "sda", cache="disabled")(h)],
             "drifted",
             "/srv/pgdata barrier drift_running: /srv/pgdata does not flush",
         ),
-        (lambda h: [BARE(h), without_hdparm(h)], "at_risk", "commits since the last flush on sda can vanish"),
+        (
+            lambda h: [BARE(h), without_hdparm(h)],
+            "at_risk",
+            "commits since the last flush on sda can be lost",
+        ),
         (
             change("mounts", "/srv/pgdata", data="writeback"),
             "drifted",
@@ -199,7 +203,7 @@ def test_what_a_run_that_was_killed_has_not_flushed_is_at_risk() -> None:
     found = look(host, "flush", mounts=PG)
     assert (found["verdict"], found["why"][0]) == (
         "at_risk",
-        "commits since the last flush on sda can vanish: a run ended before it flushed that disk; run harden-db",
+        "commits since the last flush on sda can be lost: a run ended before it flushed that disk; run harden-db",
     )
     (row,) = [row for row in found["settings"] if row["verdict"] != "ok"]
     assert (row["setting"], row["verdict"], row["phase"]) == ("flush", "drift_running", "raise")
@@ -223,7 +227,7 @@ def test_without_barriers_over_disks_that_are_not_known_it_is_at_risk() -> None:
     mount["evidence"]["disks"].update(value="unknown", reason="a layer that is not understood")
     found = assess(inputs("strict", mounts=PG), storage, NOW)
     assert found["verdict"] == "at_risk"
-    assert "on disks that are unknown can vanish: /srv/pgdata is mounted without barriers" in found["why"][0]
+    assert "on disks that are unknown can be lost: /srv/pgdata is mounted without barriers" in found["why"][0]
 
 
 def test_what_waits_for_the_next_mount_is_pending() -> None:
@@ -286,7 +290,7 @@ def test_the_first_reason_is_the_verdicts_and_each_has_its_remedy(profile: str, 
     arrange(host)
     found = look(host, profile, mounts=PG, accept_data_loss=True)
     words = {
-        "at_risk": " can vanish",
+        "at_risk": " can be lost",
         "blocked": "; | is withheld until ",
         "unknown": " unknown: |not known|nothing is known|could not be read|no rule here says|no answer",
         "drifted": " drift_",

@@ -172,7 +172,7 @@ def test_what_runs_wrongly_is_drift_and_mended(engine: str, setting: str, word: 
     (target,) = found["plan"]["tighten"][engine]
     assert target == {"instance": "main", "settings": {setting: GOOD[engine][setting]}}
     assert (found["verdict"] == "at_risk") == risky
-    assert any("main can vanish" in why and setting in why for why in found["why"]) == risky
+    assert any("main can be lost" in why and setting in why for why in found["why"]) == risky
 
 
 @pytest.mark.parametrize(
@@ -449,7 +449,7 @@ def test_a_library_that_takes_fsync_away_puts_the_host_at_risk() -> None:
     found = judged(instance(preloads=["libeatmydata.so"]))
     assert found["verdict"] == "at_risk"
     (why,) = [why for why in found["why"] if "libeatmydata.so" in why]
-    assert why.startswith("commits of postgresql main can vanish")
+    assert why.startswith("commits of postgresql main can be lost")
 
 
 COMING = {"value": "/usr/lib/libeatmydata.so", "source": "/etc/ld.so.preload line 1", "reason": None}
@@ -794,7 +794,7 @@ def test_a_binary_log_that_is_off_for_good(running: str, persisted: str, verdict
     found = judged(given)
     rows = [row["verdict"] for row in found["settings"] if row["setting"] == "sync_binlog"]
     assert rows == ([verdict] if verdict else [])
-    # Nothing that is acknowledged now can vanish from a log that is not written.
+    # Nothing that is acknowledged now can be lost from a log that is not written.
     assert (found["verdict"] == "at_risk") == (running == "ON")
 
 
@@ -856,7 +856,7 @@ def test_each_word_that_loses_commits_is_a_risk(engine: str, setting: str, word:
     given["settings"][setting] = {"running": word, "persisted": word, **right}
     found = judged(given)
     assert found["verdict"] == "at_risk"
-    assert any(f"main can vanish: {setting} is {word}" in why for why in found["why"])
+    assert any(f"main can be lost: {setting} is {word}" in why for why in found["why"])
 
 
 def test_what_a_relaxed_profile_does_not_ask_for_is_a_matter_of_speed() -> None:
@@ -1256,7 +1256,7 @@ class TestMounts:
         }
         found = assess(inputs("strict", mounts=["/srv/pgdata"]), storage, NOW, engines)
         assert found["verdict"] == verdict
-        said = f"all commits of postgresql main vanish at a power cut or a reboot: {path} lies on {kind}, which is in memory"
+        said = f"all commits of postgresql main are lost at a power cut or a reboot: {path} lies on {kind}, which is in memory"
         assert any(said in why for why in found["why"]) == (verdict == "at_risk")
         lost = assess(inputs("disposable", mounts=["/srv/pgdata"]), storage, NOW, engines)
         assert lost["verdict"] != "at_risk"

@@ -99,7 +99,7 @@ def test_a_name_that_looks_like_advice_is_in_quotes_and_a_word_of_the_command() 
 
 def test_a_read_only_database_puts_nothing_at_risk() -> None:
     facts = found(database(forced_writes="off", mode="read_only"))
-    assert not any("can vanish" in why for why in facts["why"])
+    assert not any("can be lost" in why for why in facts["why"])
 
 
 @pytest.mark.parametrize(

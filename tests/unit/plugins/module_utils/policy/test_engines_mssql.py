@@ -142,7 +142,7 @@ def test_the_articles_installations(
     """A run that is allowed to restart ends in one of the two ways, and only what loses is a risk."""
     found = judged(server(words(*seen)), machine(fua), attestations=[FUA_OF_HOST])
     assert (found["verdict"] != "at_risk") == safe, found["why"]
-    assert any("mssql main can vanish" in why for why in found["why"]) == (not safe)
+    assert any("mssql main can be lost" in why for why in found["why"]) == (not safe)
     assert planned(found) == wanted
 
 

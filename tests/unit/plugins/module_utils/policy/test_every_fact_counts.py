@@ -101,7 +101,7 @@ HARMLESS = {
     (
         "mounts.*.stack.*.below.*",
         ABSENT,
-    ): "counts below a layer that passes no flush on: then it was not well",
+    ): "counts below a layer that drops flushes: then it was not well",
 }
 
 

@@ -66,7 +66,7 @@ def test_a_volatile_cache_below_that_nothing_flushes_is_at_risk(name: str) -> No
     vars(host.disk("nvme0n1")).update(cache_mode="write through", forced=True)
     found = look(host, "flush", mounts=[SRV])
     assert found["verdict"] == "at_risk"
-    assert any("on nvme0n1 can vanish" in why for why in found["why"])
+    assert any("on nvme0n1 can be lost" in why for why in found["why"])
 
 
 def test_a_writecache_on_memory_that_may_be_plain_is_not_green() -> None:

@@ -77,7 +77,7 @@ def test_hosts_of_one_reason_are_one_line_though_each_has_disks_of_its_own() -> 
     text = render(found)
     assert "at_risk       50  db6, db12, ... (48 more)  (strict)" in text
     why = text.index(
-        "commits since the last flush on sda can vanish: /srv/pgdata is mounted without barriers"
+        "commits since the last flush on sda can be lost: /srv/pgdata is mounted without barriers"
     )
     assert why < text.index("do: run harden-db")
     assert "QEMU_HARDDISK" not in text
@@ -85,15 +85,15 @@ def test_hosts_of_one_reason_are_one_line_though_each_has_disks_of_its_own() -> 
 
 def test_what_to_do_stands_below_what_it_is_for() -> None:
     found = [
-        simple("db10", "at_risk", "a can vanish; mend a", "c is off; mend c"),
-        simple("db2", "at_risk", "a can vanish; mend a", "b is off; mend a"),
+        simple("db10", "at_risk", "a can be lost; mend a", "c is off; mend c"),
+        simple("db2", "at_risk", "a can be lost; mend a", "b is off; mend a"),
         simple("db3", "durable"),
     ]
     assert render(found).splitlines() == [
         "3 hosts: 2 at_risk, 1 durable",
         "",
         "at_risk        2  db2, db10  (strict)",
-        "    a can vanish",
+        "    a can be lost",
         "    b is off (1 host)",
         "        do: mend a",
         "    c is off (1 host)",

@@ -74,7 +74,7 @@ def hosts(draw: st.DrawFn) -> SmallHost:
     for disk in host.disks.values():
         draw_disk(draw, host, disk)
     for layer in host.layers.values():
-        # Made when nothing below cached, it passes no flush on.
+        # Made when nothing below cached, it drops flushes.
         if layer.kind == "dm":
             layer.cache_mode = draw(st.sampled_from(["write back", "write back", "write through"]))
     # Some initramfs makes all that it finds, before any rule.
@@ -210,7 +210,7 @@ def test_killed_anywhere_a_host_is_no_less_safe_and_knows_what_it_lacks(
     dirty -= {way.partition(":")[0] for way in elsewhere(host, profile)}
     bare = look(host, "strict", mounts=given_to(host, profile)["mounts"])
     for name in dirty:
-        assert f"commits since the last flush on {name} can vanish" in "\n".join(bare["why"])
+        assert f"commits since the last flush on {name} can be lost" in "\n".join(bare["why"])
     enforce(host, look(host, profile, **given_to(host, profile)))
     assert look(host, profile, **given_to(host, profile))["changes"] == []
 

@@ -85,7 +85,7 @@ def test_what_a_disposable_mount_lacks_is_no_risk_of_the_others() -> None:
     brought(host, **BOTH)
     host.disk("vdb").cache_mode = "write through"
     found = look(host, "strict", **BOTH)
-    assert not any("can vanish" in why for why in found["why"])
+    assert not any("can be lost" in why for why in found["why"])
 
 
 def test_a_shared_disk_stays_strict_and_the_report_says_whose_it_is() -> None:
@@ -250,7 +250,7 @@ class TestEngines:
         assert rows["main", "sync_binlog"] == ("0", "disposable")
         assert found["plan"]["loosen"]["mariadb"]
         assert found["verdict"] == "at_risk"
-        assert not any("mariadb" in why for why in found["why"] if "can vanish" in why)
+        assert not any("mariadb" in why for why in found["why"] if "can be lost" in why)
 
     def test_one_on_both_is_judged_by_the_strictest_and_said_so(self) -> None:
         found = self.of(instance(directories=[PG, MARIA], **UNSAFE))
@@ -264,10 +264,10 @@ class TestEngines:
         host = SmallHost()
         host.mounts[MARIA].barrier = "off"
         calm = judged(instance(directories=[PG]), host=host, **BOTH)
-        assert not any("can vanish" in why for why in calm["why"])
+        assert not any("can be lost" in why for why in calm["why"])
         found = judged(instance(directories=[PG, MARIA]), host=host, **BOTH)
         assert found["verdict"] == "at_risk"
-        assert "vdb can vanish: /srv/maria is mounted without barriers" in found["why"][0]
+        assert "vdb can be lost: /srv/maria is mounted without barriers" in found["why"][0]
 
     def test_its_temporary_files_may_lie_where_they_can_go(self) -> None:
         found = self.of(instance(directories=[PG], temporary=[f"{MARIA}/tempdb"]))

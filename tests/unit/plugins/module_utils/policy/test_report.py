@@ -76,7 +76,7 @@ def test_each_host_has_its_reasons_and_changes() -> None:
                 reasons=[
                     {
                         "id": "risk.drbd",
-                        "reason": "commits can vanish",
+                        "reason": "commits can be lost",
                         "fix": "run it",
                         "targets": ["a", "b"],
                     },
@@ -94,7 +94,7 @@ def test_each_host_has_its_reasons_and_changes() -> None:
         "  would change:",
         line,
         "  why:",
-        "  - commits can vanish",
+        "  - commits can be lost",
         "    do: run it",
         "    id: risk.drbd, of a, b",
         "  - second",

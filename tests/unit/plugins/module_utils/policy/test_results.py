@@ -98,7 +98,7 @@ def test_without_a_change_the_first_assessment_is_the_last() -> None:
         None,
     )
     assert failure(found) == "at_risk: a (what to do, with 1 more, is in the report)"
-    long = failure({**found, "reasons": [{"reason": "commits can vanish " * 40}]})
+    long = failure({**found, "reasons": [{"reason": "commits can be lost " * 40}]})
     assert long is not None
     assert len(long) < 250
 

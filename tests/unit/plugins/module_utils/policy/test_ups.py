@@ -585,7 +585,7 @@ def test_what_may_lose_its_barriers(changes: dict[str, Any], why: str) -> None:
     assert bool(why_kept({**mount, **changes})) is bool(why)
 
 
-@pytest.mark.parametrize(("cache_mode", "why"), [("write back", ""), ("write through", "passes no flush on")])
+@pytest.mark.parametrize(("cache_mode", "why"), [("write back", ""), ("write through", "drops flushes")])
 def test_a_layer_that_passes_no_flush_on_keeps_barriers(cache_mode: str, why: str) -> None:
     machine = BigHost()
     machine.layers["dm-0"].cache_mode = cache_mode

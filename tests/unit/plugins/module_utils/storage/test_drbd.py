@@ -141,7 +141,7 @@ def test_without_flushes_a_disk_that_caches_is_at_risk(
         )
     )
     (told,) = (each for each in found["reasons"] if each["id"].startswith("risk."))
-    assert told["reason"].endswith(f"sdg can vanish: drbd5 (DRBD) is set to {said}")
+    assert told["reason"].endswith(f"sdg can be lost: drbd5 (DRBD) is set to {said}")
     assert (told["id"], told["fix"]) == (risk, cure)
     (need,) = (need for need in found["requirements"] if need["name"] == "flush_awaited")
     assert (need["id"], need["remedy"]) == (requirement, cure)

@@ -92,7 +92,7 @@ def test_flushes_that_are_off_put_a_disk_that_caches_at_risk() -> None:
     found = look(host, "flush", mounts=[DATA])
     assert found["verdict"] == "at_risk"
     said = "write-ordering drain, disk-flushes no, md-flushes no"
-    assert f"sdg can vanish: drbd5 (DRBD) is set to {said}; remove" in found["why"][0]
+    assert f"sdg can be lost: drbd5 (DRBD) is set to {said}; remove" in found["why"][0]
 
 
 def test_a_peer_that_is_behind_is_a_note() -> None:

@@ -58,7 +58,7 @@ def test_a_caching_disk_below_is_at_risk_and_a_reboot_ends_it() -> None:
     host = deaf()
     found = look(host, "flush", mounts=[FAIRCOM])
     assert found["verdict"] == "at_risk"
-    lost = "commits since the last flush on sdc can vanish: lvm-dm-0 passes no flush on; reboot"
+    lost = "commits since the last flush on sdc can be lost: lvm-dm-0 drops flushes; reboot"
     assert any(line.startswith(lost) for line in found["why"])
     (row,) = [row for row in found["settings"] if row["setting"] == "layer_cache_mode"]
     assert (row["verdict"], row["phase"]) == ("pending", None)
@@ -231,7 +231,7 @@ def test_a_layer_that_takes_each_flush_itself_does_not_go_by_its_disks(table: st
 @pytest.mark.fact(67)
 @pytest.mark.parametrize("saves", [True, False])
 def test_below_the_root_a_disk_that_saves_its_page_is_as_durable_after_the_boot(saves: bool) -> None:
-    """Saved as off, no reset turns it on: a layer that passes no flush on costs nothing then."""
+    """Saved as off, no reset turns it on: a layer that drops flushes costs nothing then."""
     host = with_root("scsi", saves=saves)
     enforce(host, look(host, "strict", mounts=["/"]))
     before = look(host, "strict", mounts=["/"])
