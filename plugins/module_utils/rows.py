@@ -16,7 +16,7 @@ NO_ANSWER = "no answer within"
 #: What to do about it.
 HANGS = "find the processes there that wait for a disk or a network file system (ps, dmesg), or raise durable_time_limit"
 #: What to do about a file system of which nothing here can be known: one in memory, or of another machine.
-MOVE = "move the data to ext4 or XFS on a block device of its own: no rule here vouches for this"
+MOVE = "move the data to ext4 or XFS on a block device of its own: no rule covers this"
 
 
 #: Values that are names of something on the host, whoever chose them.

@@ -75,7 +75,7 @@ def _file(host: str) -> str:
 
 
 def _stale(host: str) -> str:
-    """Return the name of an earlier report of a host that the last run did not reach: it counts for nothing."""
+    """Return the name of an earlier report of a host that the last run did not reach: it has no effect."""
     return f"{quote(host, safe='')}.stale"
 
 

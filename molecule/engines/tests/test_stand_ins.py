@@ -62,7 +62,7 @@ def installed(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Mac
         "chown -R mssql:mssql /srv/mssql/home; chown faircom:faircom /srv/faircom/data;"
         "sed -i 's|^LOCAL_DIRECTORY.*|LOCAL_DIRECTORY /srv/faircom/data|' /opt/faircom/config/ctsrvr.cfg;"
         "cp /opt/faircom/config/ctsrvr.cfg /root/ctsrvr.cfg;"
-        # A disk that goes at each boot, without a cache to flush and without FUA; no file system survives on it.
+        # A disk that is lost at each boot, without a cache to flush and without FUA; no file system survives on it.
         f"modprobe brd rd_nr=1 rd_size=32768; mkfs.ext4 -q -O ^has_journal /dev/ram0; install -d {TEMPDB};"
         f"mount -o nobarrier /dev/ram0 {TEMPDB}; chown mssql:mssql {TEMPDB};"
         f"install -d {DROP_IN.rpartition('/')[0]};"

@@ -20,52 +20,52 @@ SETTING = Kind(
 UNATTRIBUTED = Kind(
     "unknown.process",
     "unknown",
-    "{process} may be a database server, and belongs to none that is understood: {cause}",
+    "{process} may be a database server, and belongs to no known server: {cause}",
     "stop {process}, or start the server by its own unit, then run again",
 )
 ENGINES = Kind(
     "unknown.engines",
     "unknown",
-    "whether {engine} runs here is not known: {cause}",
+    "whether {engine} runs here is unknown: {cause}",
     "correct what the reason names, then run again",
 )
 OBSERVATION = Kind("unknown.engine", "unknown", "{engine}: {cause}", MEND)
 NO_SETTINGS = Kind(
     "unknown.engine_settings",
     "unknown",
-    "{engine}: nothing is known of its settings",
+    "{engine}: its settings are unknown",
     "make its configuration readable for root, or add {engine} to durable_ignore",
 )
-STATE = Kind("unknown.engine_state", "unknown", "{engine}: whether it runs is not known", "see {command}")
+STATE = Kind("unknown.engine_state", "unknown", "{engine}: whether it runs is unknown", "see {command}")
 #: Field of an instance -> the finding where it is unknown.
 FIELDS = {
-    field: Kind(f"unknown.{field}", "unknown", f"{{engine}}: {what} is not known: {{cause}}", MEND)
+    field: Kind(f"unknown.{field}", "unknown", f"{{engine}}: {what} is unknown: {{cause}}", MEND)
     for field, what in {
-        "directories": "where it keeps its files",
-        "files": "which files it has open",
-        "namespace": "in which mount namespace it runs",
-        "preloads": "whether a library takes its flushes away",
+        "directories": "the location of its files",
+        "files": "the list of its open files",
+        "namespace": "its mount namespace",
+        "preloads": "whether a library disables its flushes",
     }.items()
 }
 OLD_BUILD = Kind(
     "unknown.old_build",
     "unknown",
-    "{engine}: seen version {version}, wanted {first} or later: {before}",
+    "{engine}: observed version {version}, expected {first} or later: {before}",
     "{update}",
 )
 BUILD = Kind(
     "unknown.build",
     "unknown",
-    "{engine}: its version is not known ({cause}), wanted {first} or later: {before}",
+    "{engine}: its version is unknown ({cause}), expected {first} or later: {before}",
     "{see}",
 )
 OPEN_FLAGS = Kind(
     "unknown.open_flags",
     "unknown",
-    "{engine}: {opened}, and whether they are is not known: {cause}",
+    "{engine}: {opened}, and whether they are is unknown: {cause}",
     "{look}",
 )
-PLACE = Kind("unknown.place", "unknown", "{engine}: where it keeps its files is not known", "{cure}")
+PLACE = Kind("unknown.place", "unknown", "{engine}: the location of its files is unknown", "{cure}")
 PLACE_UNREAD = Kind("unknown.place_unread", "unknown", "{engine}: {cause}", MEND)
 NOT_MANAGED = Kind(
     "unknown.not_managed",
@@ -76,13 +76,13 @@ NOT_MANAGED = Kind(
 NOT_FOUND = Kind(
     "unknown.not_found",
     "unknown",
-    "durable_databases names {name}, and none was found: nothing is known of how it commits",
+    "durable_databases names {name}, and none was found: it is unknown how it commits",
     "start {name}, or delete the entry from durable_databases",
 )
 NOT_THERE = Kind(
     "unknown.not_there",
     "unknown",
-    "durable_databases names {name} on {paths}, and no {engine} that was found has anything there: nothing is known of how it"
+    "durable_databases names {name} on {paths}, and no {engine} that was found has anything there: it is unknown how it"
     " commits",
     "start it, correct the paths, or list what holds no server in durable_mounts",
 )
@@ -90,7 +90,7 @@ NOT_THERE = Kind(
 NOT_ASKED = Kind(
     "note.engines_not_asked",
     "note",
-    "nobody looked for database engines: how they commit is not part of this verdict",
+    "no database engines were looked for: this verdict does not cover them",
 )
 NO_UNIT = Kind(
     "note.no_unit",

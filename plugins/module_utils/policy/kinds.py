@@ -10,7 +10,7 @@ from ..rows import Kind
 ATTESTATION_EXPIRED = Kind(
     "requirement.attestation_in_force",
     "blocked",
-    "{where}: {claim} by {author} expired on {date}: it counts as none",
+    "{where}: {claim} by {author} expired on {date}: it has no effect",
     "check the claim, then set a later expires in {where}, or delete it",
 )
 LOSS_NOT_ACCEPTED = Kind(
@@ -29,7 +29,7 @@ WITHHELD_LAYER = Kind(
 WITHHELD_ENGINE = Kind(
     "withheld.engine",
     "blocked",
-    "{setting}: {wanted} is withheld until {engines} is known to keep commits",
+    "{setting}: {wanted} is withheld until it is verified that {engines} keeps commits",
     "correct the settings of {engines} first",
 )
 WITHHELD_REQUIREMENT = Kind(
@@ -79,7 +79,7 @@ UNMATCHED_ATTESTATION = Kind(
     "note.attestation_unmatched",
     "note",
     "an attestation of {claim} by {author} is about {target}, and no disk here has that id, nor a layer that is not understood:"
-    " it counts for nothing",
+    " it has no effect",
     "wanted {expected}",
 )
 ROLLBACK_TIMER = Kind("note.rollback_timer", "note", "{cause}")

@@ -498,7 +498,7 @@ def _override(disk: dict[str, Any], words: list[Attestation]) -> Requirement:
     return Requirement.failed(findings.OVERRIDE, disk["name"], "no attestation", claims=asked)
 
 
-_NOT_LASTING = {"ephemeral": "goes when the machine is stopped or moved", "memory": "goes at each boot"}
+_NOT_LASTING = {"ephemeral": "is lost when the machine is stopped or moved", "memory": "is lost at each boot"}
 
 
 def _lasting(disk: dict[str, Any]) -> Requirement:

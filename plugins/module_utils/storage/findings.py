@@ -85,7 +85,7 @@ NOT_KEPT = Kind(
     "requirement.device_obeys.memory",
     "unverified",
     FLUSH_NOT_SHOWN.says,
-    "move the data to a disk that keeps it without power",
+    "move the data to a persistent disk",
 )
 VOLUME_LOSES = Kind(
     "requirement.raid_volume",
@@ -98,11 +98,11 @@ VOLUME_EXPOSED = Kind("requirement.raid_volume.exposed", "unverified", "{cause}"
 OVERRIDE = Kind(
     "requirement.override_attested",
     "blocked",
-    "overrides make this host weaker than its profile promises",
+    "overrides make this host less safe than its profile",
     "remove the override from durable_overrides or durable_mount_profiles, or attest {claims}",
 )
 DISK_LASTS = Kind(
-    "requirement.disk_lasts", "blocked", "what lies on {disk} {when}", "move the data to a disk that stays"
+    "requirement.disk_lasts", "blocked", "data on {disk} {when}", "move the data to a persistent disk"
 )
 _HOLE = "a crash between the writes of data and of parity can cost older data when a disk fails later"
 WRITE_HOLE = {
@@ -129,7 +129,7 @@ WRITE_HOLE = {
 SNAPSHOT_IN_MEMORY = Kind(
     "requirement.layer_lasts",
     "blocked",
-    "a snapshot that keeps its exceptions in memory: what was written to it goes with the power",
+    "the snapshot keeps its changes in memory: they are lost at a power cut",
     "move the data of {mount} to a volume that is not such a snapshot",
 )
 TAGS_APART = Kind(
@@ -152,7 +152,7 @@ NO_COPY_LATER = Kind(
     NO_COPY.fix,
 )
 DRBD_UNFLUSHED = Kind(
-    "requirement.flush_awaited.drbd", "blocked", "DRBD is set not to flush what it writes", DRBD.fix
+    "requirement.flush_awaited.drbd", "blocked", "DRBD is configured not to flush", DRBD.fix
 )
 DRBD_ORDERING_UNFLUSHED = Kind(
     "requirement.flush_awaited.drbd.write_ordering", "blocked", DRBD_UNFLUSHED.says, DRBD_ORDERING.fix
@@ -160,25 +160,25 @@ DRBD_ORDERING_UNFLUSHED = Kind(
 EARLY_ACKNOWLEDGED = Kind(
     "requirement.flush_awaited.parity_log",
     "blocked",
-    "the kernel acknowledges a flush of such an array before its disks have done it",
+    "the kernel acknowledges a flush of an array with a partial parity log before its disks have done it",
     PARTIAL_PARITY_LOG.fix,
 )
 NEIGHBOUR = Kind(
     "requirement.neighbours_flush",
     "blocked",
-    "{mount} has no barriers, and would lie over a cache",
+    "{mount} has no barriers, and its disk would have a volatile cache",
     "list {mount} in durable_mounts, or remove nobarrier and barrier=0 from its options, then unmount and mount it, or reboot",
 )
 NEIGHBOUR_UNKNOWN = Kind(
     "requirement.neighbours_flush.unknown",
     "blocked",
-    "{mount} is not known to have barriers, and would lie over a cache",
+    "{mount} may have no barriers, and its disk would have a volatile cache",
     "list {mount} in durable_mounts",
 )
 BARRIERS_STAY_OFF = Kind(
     "requirement.barriers_on",
     "blocked",
-    "without barriers a flush is not passed on, and no run turns them on here",
+    "barriers are off, so no flush reaches the disk, and a run cannot enable them here",
     "{cure}",
 )
 NOT_LISTED = Kind(
@@ -202,7 +202,7 @@ ON_BTRFS = Kind(
 ONE_PROMISE = Kind(
     "requirement.one_promise",
     "blocked",
-    "{engine} is judged by the strictest profile of its mounts, and {mount} may lose its files",
+    "{engine} is assessed by the strictest profile of its mounts, and files on {mount} may be lost",
     "set a profile for {mount} in durable_mount_profiles that promises durability, or move those files",
 )
 
@@ -235,7 +235,7 @@ STACK_PATHS = Kind(
 NO_DISKS = Kind(
     "unknown.disks",
     "unknown",
-    "{mount}: nothing is known of {what}",
+    "{mount}: no facts about {what}",
     "make udevadm info list {what}, then run again",
 )
 PATH_NOT_MOUNTED = Kind("unknown.path", "unknown", "{variable}: observed {path}: {cause}", "{cure}")
@@ -249,7 +249,7 @@ READ_ONLY = Kind(
 REPLICA_BEHIND = Kind(
     "note.replica_behind",
     "note",
-    "{seen}: one that is not, and takes over, has not all commits",
+    "{seen}: a peer that is not up to date lacks commits if it takes over",
     "see drbdadm status",
 )
 PATHS_LIMITED = Kind(
@@ -257,15 +257,17 @@ PATHS_LIMITED = Kind(
     "note",
     "{layer}: when no path has come back within its no_path_retry, writes end in errors, and the servers on it have to stop",
 )
-SUBSTITUTE_NAME = Kind("note.substitute_name", "note", "{disk} goes by {id}: {risk}", "{cure}")
+SUBSTITUTE_NAME = Kind("note.substitute_name", "note", "{disk} is identified by {id}: {risk}", "{cure}")
 WRITERS = Kind(
     "note.writers",
     "note",
-    "{mount}: {processes} writes there ({example}), and is no database engine that is understood: nothing is known of how it"
+    "{mount}: {processes} writes there ({example}) and is not a supported database engine: it is unknown how it"
     " commits",
 )
 SHARED_DISK = Kind(
-    "note.shared_disk", "note", "{disk} is held to {profile}, for {mounts}: it is shared with {others}"
+    "note.shared_disk",
+    "note",
+    "{disk} is assessed by {profile} because of {mounts}, and shared with {others}",
 )
 LOSS_AS_ASKED = Kind("note.loss_as_asked", "note", "{mount}: {what}")
 TEMPORARY = Kind("note.temporary", "note", "{mount}: {what}")

@@ -18,7 +18,7 @@ GUARD_FAILED = Kind(
 #: Condition of the power facts -> its finding.
 CONDITIONS = {name: Kind(f"requirement.{name}", "blocked", "{cause}", "{cure}") for name in NAMES}
 #: One whose state is unknown.
-CONDITION_UNKNOWN = Kind("requirement.power_condition_unknown", "blocked", "not known: {cause}", "{cure}")
+CONDITION_UNKNOWN = Kind("requirement.power_condition_unknown", "blocked", "unknown: {cause}", "{cure}")
 POWER_UNKNOWN = Kind(
     "requirement.power_known", "blocked", "{cause}", "correct what the reason names, then run again"
 )
@@ -51,7 +51,7 @@ NOT_ATTESTED = {
 NOTHING_FREE = Kind(
     "note.no_barriers_to_take",
     "note",
-    "no managed mount may lose its barriers: profile flush does the same without a UPS",
+    "no managed mount can run without barriers: profile flush gives the same result without a UPS",
 )
 
 #: Layer -> the settings of its rows: the finding of one that is not as wanted is setting.LAYER.SETTING.

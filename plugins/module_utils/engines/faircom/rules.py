@@ -84,7 +84,7 @@ NO_EFFECT = Kind(
 LOGS_UNKNOWN = Kind(
     "unknown.faircom.logs",
     "unknown",
-    "{engine}: where its transaction logs lie is not known: {cause}",
+    "{engine}: the location of its transaction logs is unknown: {cause}",
     MEND,
 )
 LONG_DELAY = Kind(

@@ -57,7 +57,7 @@ def of_flavour(flavour: str | None) -> Rules:
 FLAVOUR = Kind(
     "unknown.mariadb.flavour",
     "unknown",
-    "{engine}: whether it is MariaDB or MySQL is not known, and their settings differ",
+    "{engine}: whether it is MariaDB or MySQL is unknown, and their settings differ",
     "let root log in without a password (unix_socket, in MySQL auth_socket), then run again",
 )
 FLAVOUR_STOPPED = FLAVOUR._replace(id="unknown.mariadb.flavour_stopped", fix="start it once, then run again")

@@ -70,7 +70,7 @@ SLIP = Kind(
     "{engine}: {cause}: SQL Server ignores it",
     "correct or delete each line or option that is named",
 )
-DELAYED = Kind("note.mssql.delayed_durability", "note", "{engine}: DELAYED_DURABILITY is not known: {cause}")
+DELAYED = Kind("note.mssql.delayed_durability", "note", "{engine}: DELAYED_DURABILITY is unknown: {cause}")
 _FUA = {"traceflag3979": "on", "traceflag3982": "off", "writethrough": "1", "alternatewritethrough": "0"}
 _FLAGS = ("traceflag3979", "traceflag3982")
 _FLUSH = {"traceflag3979": "off", "writethrough": "1", "alternatewritethrough": "1"}
@@ -141,7 +141,7 @@ def against_fua(instance: dict[str, Any], storage: dict[str, Any], honoured: Hon
         seen = instance["evidence"].get(field)
         if seen and seen["value"] != "complete":
             found.append(f"not all of its files are known: {seen['reason']}")
-    found += [] if where.mounts else ["where it keeps its files is not known"]
+    found += [] if where.mounts else ["the location of its files is unknown"]
     by_name = {disk["name"]: disk for disk in storage["disks"]}
     for mount in where.mounts:
         if mount["disks"] == UNKNOWN:

@@ -615,9 +615,7 @@ def test_a_file_system_over_no_disk_at_all_is_unknown(field: str) -> None:
     next(mount for mount in storage["mounts"] if mount["target"] == "/srv/pgdata")[field] = []
     found = assess(inputs(mounts=PG), storage, NOW)
     assert found["verdict"] == "unknown"
-    assert any(
-        line.startswith("/srv/pgdata: nothing is known of the disks below it") for line in found["why"]
-    )
+    assert any(line.startswith("/srv/pgdata: no facts about the disks below it") for line in found["why"])
 
 
 def test_all_errors_of_the_input_are_reported_at_once_each_with_what_is_accepted() -> None:

@@ -513,7 +513,7 @@ def test_a_process_that_belongs_to_nothing_makes_the_host_unknown() -> None:
 def test_an_engine_that_could_not_be_looked_for_is_no_process_to_stop(name: str) -> None:
     found = judged(unattributed=[{"pid": None, "name": name, "why": "Permission denied"}])
     (reason,) = [each for each in found["reasons"] if each["id"] == "unknown.engines"]
-    assert reason["reason"] == f"whether {name} runs here is not known: Permission denied"
+    assert reason["reason"] == f"whether {name} runs here is unknown: Permission denied"
     assert reason["fix"] == "correct what the reason names, then run again"
 
 
@@ -526,7 +526,7 @@ def test_an_engine_that_could_not_be_looked_at_makes_the_host_unknown() -> None:
 def test_an_engine_that_says_nothing_makes_the_host_unknown() -> None:
     found = judged(instance(settings={}))
     assert found["verdict"] == "unknown"
-    assert any("nothing is known of its settings" in why for why in found["why"])
+    assert any("its settings are unknown" in why for why in found["why"])
 
 
 FIELDS = ("directories", "files", "namespace", "preloads")
@@ -541,7 +541,7 @@ def unread(field: str, value: str = "unknown") -> dict[str, Any]:
 def test_what_could_not_be_looked_at_makes_the_host_unknown(field: str) -> None:
     found = judged(instance(evidence=unread(field)))
     assert found["verdict"] == "unknown"
-    assert any("is not known: Permission denied" in why for why in found["why"])
+    assert any("is unknown: Permission denied" in why for why in found["why"])
 
 
 def silent(field: str) -> dict[str, Any]:
@@ -554,14 +554,17 @@ UNKNOWNS: dict[str, tuple[dict[str, Any], str, str]] = {
     **{
         f"its {field}": (
             {"evidence": unread(field)},
-            f"postgresql main: {what} is not known: Permission denied",
+            f"postgresql main: {what} is unknown: Permission denied",
             MEND,
         )
-        for field, what in (("files", "which files it has open"), ("directories", "where it keeps its files"))
+        for field, what in (
+            ("files", "the list of its open files"),
+            ("directories", "the location of its files"),
+        )
     },
     "nothing": (
         {"settings": {}},
-        "postgresql main: nothing is known of its settings",
+        "postgresql main: its settings are unknown",
         "make its configuration readable for root, or add postgresql main to durable_ignore",
     ),
     "an observer's words": (
@@ -571,12 +574,12 @@ UNKNOWNS: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "whether it runs": (
         {"state": "unknown"},
-        "postgresql main: whether it runs is not known",
+        "postgresql main: whether it runs is unknown",
         "see systemctl status postgresql@15-main.service",
     ),
     "a place": (
         {"directories": []},
-        "postgresql main: where it keeps its files is not known",
+        "postgresql main: the location of its files is unknown",
         "start it, or name its data directory in its configuration, then run again",
     ),
     "firebird's places": (
@@ -586,12 +589,12 @@ UNKNOWNS: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "its flavour": (
         {"engine": "mariadb", "flavour": "unknown"},
-        "mariadb main: whether it is MariaDB or MySQL is not known, and their settings differ",
+        "mariadb main: whether it is MariaDB or MySQL is unknown, and their settings differ",
         "let root log in without a password (unix_socket, in MySQL auth_socket), then run again",
     ),
     "its flavour, stopped": (
         {"engine": "mariadb", "flavour": "unknown", "state": "stopped", "pids": []},
-        "mariadb main: whether it is MariaDB or MySQL is not known, and their settings differ",
+        "mariadb main: whether it is MariaDB or MySQL is unknown, and their settings differ",
         "start it once, then run again",
     ),
     "an unmanaged mount": (
@@ -601,7 +604,7 @@ UNKNOWNS: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "an old version": (
         {"engine": "mssql", "version": "14.0.1000.1"},
-        "mssql main: seen version 14.0.1000.1, wanted ",
+        "mssql main: observed version 14.0.1000.1, expected ",
         "update it to 2017 CU6 (14.0.3025.34) or later",
     ),
     "an old version of FairCom's": (
@@ -611,7 +614,7 @@ UNKNOWNS: dict[str, tuple[dict[str, Any], str, str]] = {
             "config": "/opt/x/ctsrvr.cfg",
             "running": {"SYNC_LOG": "on"},
         },
-        "faircom main: seen version 10.3.0.1, wanted ",
+        "faircom main: observed version 10.3.0.1, expected ",
         "update it to V10.3.1.21834 (build 140307) or later, and until then remove COMPATIBILITY LOG_WRITETHRU, "
         "TDATA_WRITETHRU, TINDEX_WRITETHRU, SYNC_LOG from /opt/x/ctsrvr.cfg and restart it",
     ),
@@ -662,7 +665,7 @@ def test_open_files_are_all_needed_where_nothing_else_tells_the_places() -> None
         {"evidence": {**some, **unread("directories")}},
     ):
         found = judged(instance(**given))
-        assert any("which files it has open is not known" in why for why in found["why"])
+        assert any("the list of its open files is unknown" in why for why in found["why"])
 
 
 @pytest.mark.fact(46)
@@ -671,7 +674,7 @@ def test_open_files_are_all_needed_where_nothing_else_tells_the_places() -> None
 )
 def test_open_files_are_all_needed_where_databases_may_lie_anywhere(engine: str, needed: bool) -> None:
     found = judged(instance(engine, evidence=unread("files", "partial"), databases=[]))
-    assert any("which files it has open is not known" in why for why in found["why"]) == needed
+    assert any("the list of its open files is unknown" in why for why in found["why"]) == needed
 
 
 @pytest.mark.parametrize(
@@ -877,7 +880,7 @@ def test_what_is_not_told_at_all_is_not_known(field: str) -> None:
 
 @pytest.mark.parametrize("state", ["unknown", "running"])
 def test_it_is_unknown_whether_it_runs(state: str) -> None:
-    told = "whether it runs is not known" in "\n".join(judged(instance(state=state))["why"])
+    told = "whether it runs is unknown" in "\n".join(judged(instance(state=state))["why"])
     assert told == (state == "unknown")
 
 
@@ -1031,7 +1034,7 @@ class TestLoosening:
         allow = ["restart_engines"] if restart else []
         found = self.found(instance(engine, **given), allow=allow)
         assert ("write_cache" in found["plan"]["loosen"]) == loosened
-        said = f"is withheld until {engine} main is known to keep commits"
+        said = f"is withheld until it is verified that {engine} main keeps commits"
         assert any(said in why for why in found["why"]) != loosened
 
     def test_a_stopped_server_that_another_will_start_wrongly_writes_nothing_either(self) -> None:
@@ -1176,7 +1179,7 @@ class TestMounts:
         lost = instance(engine, state=state, directories=[], databases=[])
         found = judged(lost, mounts=mounts)
         assert found["verdict"] == "unknown"
-        assert any("main: where it keeps its files is not known" in why for why in found["why"])
+        assert any("main: the location of its files is unknown" in why for why in found["why"])
 
     @pytest.mark.fact(46)
     @pytest.mark.parametrize("state", ["running", "stopped"])
@@ -1314,7 +1317,7 @@ class TestMounts:
 
     def test_where_nobody_looked_for_engines_the_verdict_is_not_about_them(self) -> None:
         found = assess(inputs(mounts=["/srv/pgdata"]), collect(SmallHost(), NOW), NOW)
-        assert any("nobody looked for database engines" in warning for warning in found["warnings"])
+        assert any("no database engines were looked for" in warning for warning in found["warnings"])
 
     def test_a_host_without_engine_and_mount_is_not_applicable(self) -> None:
         found = judged(mounts=None)

@@ -20,7 +20,7 @@ from ..fakes.runs import NOW, shipped
 from ..fakes.small_host import BigHost, SmallHost
 
 SATA = "serial:QEMU_HARDDISK_SATA0001"
-NOT_KEPT = "move the data to a disk that keeps it without power"
+NOT_KEPT = "move the data to a persistent disk"
 NO_FILE = {"value": "unknown", "source": "hdparm -W /dev/sda", "reason": "hdparm: No such file or directory"}
 
 

@@ -95,7 +95,7 @@ def test_a_shared_disk_stays_strict_and_the_report_says_whose_it_is() -> None:
     assert (found["verdict"], found["changes"]) == ("durable", [])
     assert wanted(found)[SDA, "write_cache"] == ("disabled", "strict")
     assert (host.disk("sda").cache, host.mounts[SCRATCH].barrier) == ("disabled", "off")
-    note = f"sda is held to strict, for {PG}: it is shared with {SCRATCH} (disposable)"
+    note = f"sda is assessed by strict because of {PG}, and shared with {SCRATCH} (disposable)"
     assert note in found["warnings"]
 
 

@@ -178,7 +178,7 @@ def test_each_condition_alone_blocks_with_its_own_words_and_takes_the_lease_back
         assert (found["verdict"], list(found["plan"]["tighten"])) == ("drifted", ["power"])
         return
     assert found["verdict"] == "blocked"
-    why = f"why {name}" if state == "unmet" else f"not known: saw {name}"
+    why = f"why {name}" if state == "unmet" else f"unknown: saw {name}"
     assert f"{name} (host): {why}; remedy of {name}" in found["why"]
     assert list(found["plan"]["tighten"]) == ["power_guard", "mount_options"]
     assert found["plan"]["tighten"]["power_guard"] == []
@@ -551,7 +551,7 @@ def test_conditions_that_cannot_be_told_for_one_reason_are_one_line() -> None:
         *(condition(name, "unknown", evidence="two monitors", remedy="stop one") for name in CONDITIONS)
     )
     why = judged(host(lease=False), told)["why"]
-    assert why[0] == f"{', '.join(CONDITIONS)} (host): not known: two monitors; stop one"
+    assert why[0] == f"{', '.join(CONDITIONS)} (host): unknown: two monitors; stop one"
 
 
 def test_what_the_whole_host_has_is_named_by_its_layer() -> None:
