@@ -161,7 +161,7 @@ def test_the_articles_installations(
             "sda",
         ),
         (lambda host: None, {"files": [{"directory": "/x", "device": "99:1", "count": 1}]}, "99:1"),
-        (lambda host: None, {"directories": []}, "not known"),
+        (lambda host: None, {"directories": []}, "location of its files is unknown"),
         (
             lambda host: None,
             {"evidence": {"files": {"value": "partial", "source": "x", "reason": "64 of 70 processes"}}},
