@@ -120,16 +120,26 @@ def _entries(name: str, entries: Any) -> dict[str, Any]:
 
 
 def _read(where: str, entry: Any, today: str) -> Attestation:
-    expect_texts(where, entry, _FIELDS)
+    expect_fields(where, entry, _FIELDS)
     found = Attestation(**{field: str(entry[field]) for field in _FIELDS})
+    longest = CLAIMS.get(found.claim, max(CLAIMS.values()))
+    gathered(
+        (
+            functools.partial(expect_filled, where, entry),
+            functools.partial(_expect_claim, where, found),
+            functools.partial(expect_soon, where, found.claim, found.expires, longest, today),
+        )
+    )
+    return found
+
+
+def _expect_claim(where: str, found: Attestation) -> None:
     if found.claim not in CLAIMS:
         raise BadInput(
             f"{where}: claim: seen {found.claim!r}; wanted one of {', '.join(CLAIMS)}.{near(found.claim, CLAIMS)}"
         )
     if found.claim in _OF_ONE and found.target == HOST:
         raise BadInput(f"{where}: {found.claim}: seen target {HOST!r}; wanted {_OF_ONE[found.claim]}")
-    expect_soon(where, found.claim, found.expires, CLAIMS[found.claim], today)
-    return found
 
 
 #: What people fill in, once they have checked.
@@ -139,8 +149,8 @@ _WANTED = {
 }
 
 
-def expect_texts(where: str, entry: Any, fields: Collection[str], optional: Collection[str] = ()) -> None:
-    """Raise BadInput unless an entry that somebody answers for has these fields and no others, each of them text."""
+def expect_fields(where: str, entry: Any, fields: Collection[str], optional: Collection[str] = ()) -> None:
+    """Raise BadInput unless an entry that somebody answers for has these fields and no others."""
     needed, allowed = set(fields), {*fields, *optional}
     if not isinstance(entry, dict) or not needed <= set(entry) <= allowed:
         more = f", and if you like {', '.join(optional)}" if optional else ""
@@ -150,6 +160,10 @@ def expect_texts(where: str, entry: Any, fields: Collection[str], optional: Coll
             f"{where}: expires: seen an unquoted date ({entry['expires']});"
             f' wanted text; write expires: "{entry["expires"]}", in quotes'
         )
+
+
+def expect_filled(where: str, entry: dict[str, Any]) -> None:
+    """Raise BadInput unless each field of an entry is text."""
     wrong = [field for field in entry if not isinstance(entry[field], str) or not entry[field].strip()]
     if wrong:
         raise BadInput(

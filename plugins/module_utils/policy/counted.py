@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .. import catalog
-from ..attestations import expect_soon, expect_texts
+from ..attestations import expect_fields, expect_filled, expect_soon
 from ..host.observation import UNKNOWN
 from ..profiles import BadInput, gathered, near
 
@@ -189,17 +189,26 @@ def _is_idle(instance: dict[str, Any]) -> bool:
 
 
 def _read(where: str, entry: Any, named: set[str], today: str) -> Ignored:
-    expect_texts(where, entry, _FIELDS, ("instance",))
-    found = Ignored(where=where, **{"instance": "", **entry})
+    expect_fields(where, entry, _FIELDS, ("instance",))
+    found = Ignored(where=where, **{"instance": "", **{name: str(value) for name, value in entry.items()}})
+    gathered(
+        (
+            functools.partial(expect_filled, where, entry),
+            functools.partial(_expect_engine, where, found, named),
+            functools.partial(expect_soon, where, f"ignoring {found.about}", found.expires, LONGEST, today),
+        )
+    )
+    return found
+
+
+def _expect_engine(where: str, found: Ignored, named: set[str]) -> None:
     if found.engine not in catalog.NAMES:
         raise BadInput(
             f"{where}: engine: seen {found.engine!r}; wanted one of {', '.join(catalog.NAMES)}."
             f"{near(found.engine, catalog.NAMES)}"
         )
-    expect_soon(where, f"ignoring {found.about}", found.expires, LONGEST, today)
     if not found.instance and named & {found.engine, catalog.NAMES[found.engine]}:
         raise BadInput(
             f"{where}: seen {found.engine}, which durable_databases names: wanted one or the other; delete one"
             " of them, or name the instance that is ignored"
         )
-    return found

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ..attestations import HOST, expect_soon, expect_texts
+from ..attestations import HOST, expect_fields, expect_filled, expect_soon
 from ..host.printable import message
 from ..profiles import BadInput, gathered, near
 from ..rows import Kind, Reason
@@ -86,8 +86,21 @@ def read(value: Any, may_lose: bool, today: str) -> Waivers:
 
 
 def _read(where: str, entry: Any, today: str) -> Waiver:
-    expect_texts(where, entry, _FIELDS)
-    found = Waiver(where=where, **entry)
+    expect_fields(where, entry, _FIELDS)
+    found = Waiver(where=where, **{name: str(value) for name, value in entry.items()})
+    gathered(
+        (
+            functools.partial(expect_filled, where, entry),
+            functools.partial(_expect_finding, where, found),
+            functools.partial(
+                expect_soon, where, f"accepting {found.finding}", found.expires, LONGEST, today
+            ),
+        )
+    )
+    return found
+
+
+def _expect_finding(where: str, found: Waiver) -> None:
     if found.finding not in catalogue.IDS:
         raise BadInput(
             f"{where}: finding: seen {found.finding!r}; wanted an id of the report's reasons, as risk.barrier_off."
@@ -98,8 +111,6 @@ def _read(where: str, entry: Any, today: str) -> Waiver:
             f"{where}: finding: seen {found.finding}; wanted one of a setting, requirement, risk or unknown value: this one"
             " cannot be accepted"
         )
-    expect_soon(where, f"accepting {found.finding}", found.expires, LONGEST, today)
-    return found
 
 
 def notes(
