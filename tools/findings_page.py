@@ -33,7 +33,7 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 Each reason and each note of a report has the id of a finding. This page has a section for each id: the sentence, with the
 names of observed values in capitals, why it matters and how it is detected, the fix, and how it can be accepted. `report.txt`,
-`report.html`, JUnit, SARIF and the metrics show the id.
+`report.html`, JUnit, SARIF and the metrics show the id of a reason, and the JSON file of a host also that of a note.
 """
 #: Beginning of an id -> the heading of its part, and what its findings have in common.
 PARTS = {
@@ -73,6 +73,8 @@ def accepted_by(finding: str) -> str:
     part = finding.partition(".")[0]
     if part in ("host", "note"):
         return ""
+    if finding in ("requirement.attestation_in_force", "requirement.data_loss_accepted"):
+        return "by the variable that the fix names"
     if finding in catalogue().NO_VERDICT:
         return "it changes no verdict"
     if part == "risk":

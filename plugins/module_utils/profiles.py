@@ -10,6 +10,8 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from .host import printable
+
 
 class BadInput(ValueError):
     """Something the user wrote cannot be used. Each of `errors`: seen, wanted, what to do."""
@@ -36,7 +38,7 @@ def gathered(calls: Iterable[Callable[[], Any]]) -> list[Any]:
 def near(value: Any, known: Iterable[str]) -> str:
     """Return the question for the known value that is nearest to another one, '' if none is near."""
     found = difflib.get_close_matches(str(value), sorted(known), 1)
-    return f" Did you mean {found[0]}?" if found else ""
+    return f" Did you mean {printable.name(found[0])}?" if found else ""
 
 
 #: Leaves a setting as it is. One of safety is judged by what is there, and not changed.

@@ -20,7 +20,19 @@ MOVE = "move the data to ext4 or XFS on a block device of its own: no rule cover
 
 
 #: Values that are names of something on the host, whoever chose them.
-_NAMES = ("mount", "target", "path", "disk", "layer", "engine", "process", "library", "example", "place")
+_NAMES = (
+    "mount",
+    "target",
+    "path",
+    "disk",
+    "layer",
+    "engine",
+    "process",
+    "processes",
+    "library",
+    "example",
+    "place",
+)
 
 
 class Reason(NamedTuple):

@@ -130,7 +130,12 @@ def _link(finding: str) -> str:
 
 def _tones(report: dict[str, Any], by_target: dict[str, list[dict[str, Any]]]) -> dict[str, str]:
     """Return {target: the tone of the worst that was found of it}: of its settings, and of the host's other findings."""
-    found = {target: [_tone(rows)] for target, rows in by_target.items()}
+    accepted = {(each["finding"], each["target"]) for each in report["accepted"]}
+    left = {
+        target: [row for row in rows if (f"setting.{row['layer']}.{row['setting']}", target) not in accepted]
+        for target, rows in by_target.items()
+    }
+    found = {target: [_tone(rows) or "fair"] for target, rows in left.items()}
     for each in report["reasons"]:
         for target in each["targets"]:
             found.setdefault(target, []).append(TONES.get(each["verdict"], ""))

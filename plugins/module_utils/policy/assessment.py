@@ -11,13 +11,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-from collections.abc import Iterable, Iterator
+import shlex
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from .. import attestations
 from ..engines.placement import Placement, place
 from ..host.observation import UNKNOWN
 from ..host.printable import message
+from ..host.printable import name as quoted
 from ..profiles import BadInput, Profile, choose, gathered, known
 from ..rows import Reason, Setting
 from ..storage import findings, flush_passthrough
@@ -54,7 +56,9 @@ from .inputs import Inputs
 from .requirements import Requirement
 
 #: Inputs that are used or left out together where inputs are refused.
-_LEFT_OUT = (("attestations",), ("mounts", "databases", "mount_profiles"), ("ignore",), ("ups",), ("accept",))
+_LEFT_OUT = (("attestations",), ("mounts", "databases", "mount_profiles"), ("ignore",), ("ups",))
+#: Verdicts of what is found of a host without a profile.
+_NOW = ("at_risk", UNKNOWN)
 #: Version of the report's JSON.
 SCHEMA = 2
 #: What is to be done about what a run mends.
@@ -99,7 +103,8 @@ def _known_anyway(
 
     What is refused is left out: a profile changes no risk, and without mounts those of the engines count.
     """
-    given = inputs._replace(profile=None, own={}, overrides=None, layers=None)
+    # What is accepted is reported too: this report has no place that names who accepted it.
+    given = inputs._replace(profile=None, own={}, overrides=None, layers=None, accept=None)
     left_out: dict[str, Any] = dict.fromkeys(itertools.chain(*_LEFT_OUT))
     given = given._replace(**left_out)
     for names in _LEFT_OUT:
@@ -156,7 +161,7 @@ def _assess(
             "ratings": ratings,
             "recommendation": _recommended(case, ratings),
             "exposed": list(now.exposed) if now else [],
-            "accepted": _accepted(now),
+            "accepted": _accepted(now, _NOW),
             "power": ups.section(power),
             "stack": stack.of(case.mounts, storage),
             "attestations": said,
@@ -190,7 +195,7 @@ def _case(
     today: str,
 ) -> Case:
     """Return the host as it is judged. Raises BadInput."""
-    (words, expired), asked, ignoring, entries, layers, accepted, _databases = gathered(
+    (words, expired), asked, ignoring, entries, layers, accepted, *_paths = gathered(
         (
             functools.partial(attestations.read, inputs.attestations or {}, today),
             functools.partial(ups_inputs.read, inputs.ups),
@@ -199,6 +204,9 @@ def _case(
             functools.partial(chosen_layers.read, inputs.layers),
             functools.partial(waivers.read, inputs.accept, inputs.accept_data_loss is True, today),
             functools.partial(managed.database_paths, inputs.databases),
+            functools.partial(
+                managed.paths_in, "durable_mounts", [] if inputs.mounts is None else inputs.mounts
+            ),
         )
     )
     storage = {**storage, "mounts": requirements.vouched(storage["mounts"], words)}
@@ -248,7 +256,8 @@ def rate(case: Case) -> dict[str, Any]:
     for name in known(inputs.shipped, inputs.own) if case.mounts else ():
         profile, pinned = choose(name, inputs.shipped, inputs.own, None)
         try:
-            found = _find(case, profile, pinned)
+            # What people accept is accepted for the profile that is pinned.
+            found = _find(case, profile, pinned)._replace(waivers=waivers.Waivers())
         except BadInput as error:
             # Beside it a mount has a profile of its own that contradicts this one.
             ratings[name] = {
@@ -286,7 +295,7 @@ def _now(case: Case, first: str = "pin a profile") -> tuple[list[Reason], Findin
         raise BadInput("no profile promises durability")
     profile, pinned = choose(promising, case.inputs.shipped, case.inputs.own, None)
     found = _find(case._replace(layers=chosen_layers.read(None)), profile, pinned)
-    told = [each for each in verdicts.told(found) if each.verdict in ("at_risk", UNKNOWN)]
+    told = [each for each in verdicts.told(found) if each.verdict in _NOW]
     # A run changes nothing here.
     told = [
         each._replace(fix=f"{first}, then {each.fix}") if each.fix.startswith(_RUN) else each for each in told
@@ -353,6 +362,7 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         guarded = guarded.within(withheld, storage["leased"])
         rows = chosen_layers.leave_out([*_rows(case, mounts, guarded, disks), *found.rows], case.layers)[0]
     rows, slower = measured.left(rows, inputs.benchmark, storage, case.today)
+    rows = [_with_name(row) for row in rows]
     return Findings(
         is_promised,
         mounts,
@@ -390,6 +400,20 @@ def _find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         left_out,
         case.waivers,
     )
+
+
+def _with_name(row: Setting) -> Setting:
+    """Return a row in whose texts the name of its target is in quotes, unless it can only be a name."""
+    shown = quoted(row.target)
+    if shown == row.target:
+        return row
+    # In a command it is one word already.
+    argument = shlex.quote(row.target)
+    why, remedy = (
+        argument.join(part.replace(row.target, shown) for part in text.split(argument))
+        for text in (row.why, row.remedy)
+    )
+    return row._replace(why=why, remedy=remedy)
 
 
 def _has_to_last(mount: dict[str, Any]) -> bool:
@@ -545,13 +569,16 @@ def _summary(case: Case, found: Findings) -> dict[str, Any]:
 def _of_waivers(case: Case, found: Findings | None) -> Iterator[Reason]:
     """Yield what is accepted of a host, and what of `durable_accept` accepts nothing; `found`: None where nothing is managed."""
     accepted = verdicts.accepted_by(found) if found else []
-    every = verdicts.every(found) if found else []
+    every = [each for each in verdicts.every(found) if found.waivers.of(each) is None] if found else []
     is_whole = found is not None and case.inputs.profile is not None
     return waivers.notes(case.waivers, accepted, every, is_whole)
 
 
-def _accepted(found: Findings | None) -> list[dict[str, str]]:
-    return [each.as_dict() for each in verdicts.accepted_by(found)] if found else []
+def _accepted(
+    found: Findings | None, verdicts_of: Collection[str] = verdicts.VERDICTS
+) -> list[dict[str, str]]:
+    accepted = verdicts.accepted_by(found) if found else []
+    return [each.as_dict() for each in accepted if each.found.verdict in verdicts_of]
 
 
 def _why(reasons: Iterable[Reason]) -> dict[str, list[Any]]:

@@ -17,6 +17,7 @@ from ..engines.contract import judge_of
 from ..engines.rules import OWNERS, Honoured, Rule, Subject, judge, where_to_set, why_of
 from ..host.observation import UNKNOWN
 from ..host.printable import command
+from ..host.printable import name as quoted
 from ..profiles import Profile
 from ..rows import MEND, Reason, Setting
 from .counted import Standing
@@ -97,10 +98,12 @@ def assess(
         if damage:
             seen = f"{damage['reason']} ({damage['source']})"
             checks.append(
-                f"{subject.label} was damaged: {seen}; unless it was mended since, see with {check}"
+                f"{quoted(subject.label)} was damaged: {seen}; unless it was mended since, see with {check}"
             )
         if own_risks or (profile.promises_durability and lies_on_loss(instance)):
-            checks.append(f"{subject.label} was exposed: when it is mended, look for damage with {check}")
+            checks.append(
+                f"{quoted(subject.label)} was exposed: when it is mended, look for damage with {check}"
+            )
     return Engines(tuple(rows), tuple(risks), tuple(unknowns), tuple(warnings), tuple(lasting), tuple(checks))
 
 
@@ -346,7 +349,9 @@ def _risks(subject: Subject, rows: list[Setting]) -> Iterator[Reason]:
             continue
         if wrong and row.klass == "safety" and row.verdict != "ok":
             values = {"engine": label, "setting": row.setting, "value": row.running, "target": row.target}
-            yield findings.SETTING.found(row.target, fix=row.remedy or None, **values)
+            # One finding for each setting of each server: who accepts one accepts no other.
+            about = f"{row.layer} {row.target} {row.setting}"
+            yield findings.SETTING.found(about, fix=row.remedy or None, **values)
     remedy = next((row.remedy for row in rows if row.setting in own.loses and row.remedy), "")
     yield from (each._replace(fix=remedy or each.fix) for each in own.risks(subject))
 

@@ -13,6 +13,7 @@ from ..catalog import NAMES
 from ..engines.placement import Placement, at_and_below, holder, place
 from ..host.mountinfo import why_absent
 from ..host.paths import normal
+from ..host.printable import name as quoted
 from ..profiles import BadInput, gathered, near
 from ..rows import Reason
 from ..storage import findings, mount_settings
@@ -47,7 +48,7 @@ def mounts_of(
                 **{path: mount["fstype"] for path, mount in by_target.items()},
             }
             why = why_absent(target, storage["covered"], types)
-            why = f"{why}, expected one of {', '.join(sorted(by_target))}"
+            why = f"{why}, expected one of {', '.join(map(quoted, sorted(by_target)))}"
             remedy = (
                 "move the data, or correct the path" if target in types else "mount it, or correct the path"
             )

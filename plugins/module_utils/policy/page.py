@@ -31,6 +31,8 @@ _REASONS = 3
 #: Verdicts that rest on what people vouch for or accept; and how many of these a group names.
 _ON_A_WORD = ("attested", "accepted_loss")
 _BASES = 3
+#: Lines of what to do.
+_FIX = 3
 #: Lines of a reason that states itself what to do.
 _WHOLE = 4
 #: Hosts that are named in a line; the others are counted.
@@ -169,20 +171,33 @@ def _group(group: Group, room: int) -> list[str]:
     told = by_remedy(group)
     sets = _wrapped(_sets(group), _INDENT, 2) if room > _LEAST else []
     sets += _wrapped(_advice(group), _INDENT, 3 if room > _LEAST else 1)
-    sets += _basis(group)
+    sets += _basis(group, max(1, room - len(rows) - len(sets) - 1))
     hidden = sum(map(len, told.values()))
     for remedy, whys in told.items():
         left = room - len(rows) - len(sets)
         if left < (2 if remedy else 1):
             break
-        do = _wrapped(f"do: {remedy}", _INDENT * 2, 1 if left < 3 else 2) if remedy else []
+        do = _fix(remedy, min(_FIX, left - 1)) if remedy else []
         most = 2 if remedy or len(told) > 1 else _WHOLE
         # One that states what to do, as an error of the input does, has no other place.
         rows += [*_whys(whys, left - len(do), most, _REASONS if remedy else _MOST), *do]
         hidden -= len(whys)
     if hidden:
-        rows[-1] = _cut(rows[-1], f" (and {hidden} more)")
+        more = f" (and {hidden} more)"
+        # What to do is whole, or it is not there.
+        last = 0 if len(rows[-1]) + len(more) > WIDTH and rows[-1].startswith(_INDENT * 2) else -1
+        rows[last] = _cut(rows[last], more)
     return rows + sets
+
+
+def _fix(remedy: str, most: int) -> list[str]:
+    """Return what to do in so many lines at the most, or where it stands: half of a command can do harm."""
+    rows = _wrapped(f"do: {remedy}", _INDENT * 2, HEIGHT)
+    return (
+        rows
+        if len(rows) <= most
+        else [f"{_INDENT * 2}do: see the fix in the files: it is too long for this page"]
+    )
 
 
 def _advice(group: Group) -> str:
@@ -205,8 +220,8 @@ def _advice(group: Group) -> str:
     return f"fits best: {line(told) or 'none'}; {line('; '.join(each))}" if each else ""
 
 
-def _basis(group: Group) -> list[str]:
-    """Return on whose word a green verdict rests, and until when: a line for each claim, of a few."""
+def _basis(group: Group, room: int) -> list[str]:
+    """Return on whose word a green verdict rests, and until when: a line for each claim, of a few, in so many lines."""
     if group.verdict not in _ON_A_WORD:
         return []
     found = dict.fromkeys(
@@ -222,8 +237,12 @@ def _basis(group: Group) -> list[str]:
             for each in report["accepted"]
         )
     )
-    rows = [row for text in list(found)[:_BASES] for row in _wrapped(f"rests on {line(text)}", _INDENT, 2)]
-    more = len(found) - _BASES
+    shown = min(_BASES, max(1, room // 2))
+    lines_each = 2 if room > 1 else 1
+    rows = [
+        row for text in list(found)[:shown] for row in _wrapped(f"rests on {line(text)}", _INDENT, lines_each)
+    ]
+    more = len(found) - shown
     return [*rows[:-1], _cut(rows[-1], f" (and {more} more)")] if more > 0 else rows
 
 
@@ -343,6 +362,8 @@ def _wrapped(text: str, indent: str, most: int) -> list[str]:
     """Return a text in so many lines at the most; what there is no room for ends in dots."""
     begin = "" if indent.startswith(" " * 18) or not indent else indent
     rows = textwrap.wrap(text, WIDTH, initial_indent=begin, subsequent_indent=indent, break_on_hyphens=False)
+    # A name of a host in it can be made to begin a line as what to do does.
+    rows[1:] = [_cut(f"{indent}... {row.strip()}", "") if _DO.match(row) else row for row in rows[1:]]
     return rows if len(rows) <= most else [*rows[: most - 1], _cut(rows[most - 1], " ...")]
 
 

@@ -138,8 +138,11 @@ def _reason(each: dict[str, Any]) -> list[str]:
 def _to_attest(report: dict[str, Any]) -> list[str]:
     """Return the attestations that a host waits for, each once, as YAML to copy."""
     unmet = (need for rating in report["ratings"].values() for need in rating["unmet"])
+    accepted = {(each["finding"], each["target"]) for each in report["accepted"]}
     every = dict.fromkeys(
-        tuple(need["attest"]) for need in (*report["requirements"], *unmet) if need["attest"]
+        tuple(need["attest"])
+        for need in (*report["requirements"], *unmet)
+        if need["attest"] and (need["id"], need["target"]) not in accepted
     )
     if not every:
         return []

@@ -35,6 +35,7 @@ _AGAIN = 120
 _ONE_LINE = 160
 _UNREACHABLE = "start the host and check ssh, then run again"
 _PYTHON = "install Python 3.9 or later there, or name one in ansible_python_interpreter"
+_CANNOT_WRITE = "Ansible cannot write its own files there"
 #: What a task's failure says, what it means, and what to do: Ansible itself tells of a symptom only.
 _CAUSES = (
     (
@@ -60,7 +61,7 @@ _CAUSES = (
             r"|no usable temporary directory|no space left on device(?![:;]))",
             re.I | re.S,
         ),
-        "Ansible cannot write its own files there{error}",
+        f"{_CANNOT_WRITE}{{error}}",
         "free space or make the file system writable, or name another directory in ansible_remote_tmp",
     ),
     (
@@ -76,6 +77,12 @@ _CAUSES = (
 _UNREACHED = tuple(
     (re.compile(pattern, re.I), meaning, cure)
     for pattern, meaning, cure in (
+        # First: ssh goes on to say that the login is refused.
+        (
+            r"host key verification failed|remote host identification has changed",
+            "its host key is unknown or has changed",
+            "check the key on the host, then correct known_hosts of the controller",
+        ),
         (
             r"permission denied|authentication failed|too many authentication failures",
             "the login was refused",
@@ -85,11 +92,6 @@ _UNREACHED = tuple(
             r"could not resolve hostname|name or service not known|temporary failure in name resolution",
             "its name could not be resolved",
             "correct the host's name or ansible_host, or check the name service, then run again",
-        ),
-        (
-            r"host key verification failed|remote host identification has changed",
-            "its host key is unknown or has changed",
-            "check the key on the host, then correct known_hosts of the controller",
         ),
         (
             r"connection refused",
@@ -236,6 +238,10 @@ def _unreached(said: str) -> Reason:
     """Return why a host is unreachable, of what Ansible says of it."""
     if said.endswith(f"; {HANGS}"):
         return kinds.UNREACHABLE.found(cause=said.removesuffix(f"; {HANGS}"), detail="", cure=HANGS)
+    # Ansible calls a host unreachable on which it cannot make its directory.
+    found = explained({"msg": said})
+    if found.meaning.startswith(_CANNOT_WRITE):
+        return kinds.UNREACHABLE.found(cause=found.meaning, detail=_in_brackets(said), cure=found.fix)
     for pattern, meaning, cure in _UNREACHED:
         if pattern.search(said):
             return kinds.UNREACHABLE.found(cause=meaning, detail=_in_brackets(said), cure=cure)

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..catalog import LAYERS, is_engine
 from ..host.observation import UNKNOWN
+from ..host.printable import name as quoted
 from ..rows import Reason, Setting
 from ..storage import mount_settings
 from . import guard, kinds, plan
@@ -140,7 +141,7 @@ def _missing(needed: Iterable[Requirement]) -> list[Reason]:
     for (verdict, kind, name, why, fix), where in targets.items():
         names.setdefault((verdict, kind, tuple(where), why, fix), []).append(name)
     return [
-        Reason(kind, verdict, f"{', '.join(who)} ({', '.join(where)}): {why}", fix, where)
+        Reason(kind, verdict, f"{', '.join(who)} ({', '.join(map(quoted, where))}): {why}", fix, where)
         for (verdict, kind, where, why, fix), who in names.items()
     ]
 

