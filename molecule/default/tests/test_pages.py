@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from support import pages
 from support.runs import ROOT, bare_environment, connection, inventory
 
@@ -24,7 +23,7 @@ ROWS = pages.table()["default"]
 
 @pytest.fixture(scope="module")
 def reader(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with the sources, where a reader has written what README says, and attested what docs/start.md shows."""
+    """A directory with the sources, where a reader has written what README says."""
     directory = tmp_path_factory.mktemp("reader") / "sources"
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
     for name in filter(None, listed.stdout.split("\0")):
@@ -34,10 +33,7 @@ def reader(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Path:
     variables = directory / "inventory/group_vars"
     variables.mkdir(parents=True)
     (pinned,) = pages.blocks(ROOT / "README.md", "yaml")
-    first, *_others = pages.blocks(ROOT / "docs/start.md", "yaml")
-    name = "durable_attestations_group"
-    attested: dict[str, Any] = {name: yaml.safe_load(first)[name]}
-    (variables / "databases.yml").write_text(f"{pinned}\n{yaml.safe_dump(attested)}")
+    (variables / "databases.yml").write_text(pinned)
     inventory(directory / "inventory/hosts.yml", {"databases": {"hosts": {"db1": connection(machine)}}})
     return directory
 

@@ -161,10 +161,10 @@ def test_a_page_with_many_words_to_rest_on_has_forty_lines() -> None:
         }
         for number in range(9)
     ]
-    for number in range(1, 9):
+    for groups_before in range(1, 9):
         found = [
             of_reasons(f"db{n}", "blocked", *((f"r{n}.{k}", f"d{k}") for k in range(4)))
-            for n in range(groups)
+            for n in range(groups_before)
         ]
         found += [simple(f"ok{n}", "attested", accepted=accepted, profile=f"p{n}") for n in range(3)]
         rows = render(found, notes=["n" * 300] * 9, details=WHERE).splitlines()
