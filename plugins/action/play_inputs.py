@@ -40,7 +40,9 @@ class ActionModule(ActionBase):
                     f" wanted -e {name}=... on the command line, or vars of import_playbook."
                     " Nothing was changed."
                 )
-        Variables(self._templar, variables).report_formats()
+        given = Variables(self._templar, variables)
+        given.report_formats()
+        given.report_dir()
         if self._task.args.get("pinned"):
             _check_pinned(variables, play_hosts)
         result.update(changed=False, clock=time.monotonic_ns())

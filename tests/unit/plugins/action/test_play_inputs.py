@@ -71,3 +71,12 @@ def test_files_of_no_known_form_are_refused_before_a_host_is_asked(
     ):
         run(monkeypatch, {"a": {}}, {}, durable_report_formats=formats)
     assert run(monkeypatch, {"a": {}}, {}, durable_report_formats=["junit", "sarif"])["changed"] is False
+
+
+@pytest.mark.parametrize("directory", [5, ["a"], {"a": 1}, True])
+def test_a_directory_that_is_no_path_is_refused_before_a_host_is_asked(
+    monkeypatch: pytest.MonkeyPatch, directory: Any
+) -> None:
+    with pytest.raises(AnsibleActionFail, match=r"durable_report_dir: seen .*wanted a path as text"):
+        run(monkeypatch, {"a": {}}, {}, durable_report_dir=directory)
+    assert run(monkeypatch, {"a": {}}, {}, durable_report_dir="")["changed"] is False
