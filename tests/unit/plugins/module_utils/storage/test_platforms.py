@@ -176,7 +176,10 @@ def test_hypervs_override_is_named_where_fua_is_only_claimed() -> None:
 
 
 def test_many_attestations_are_not_all_printed() -> None:
-    needs = [{"attest": ("  - claim: x", f"    target: {number}")} for number in range(7)]
+    needs = [
+        {"id": "x", "target": str(number), "attest": ("  - claim: x", f"    target: {number}")}
+        for number in range(7)
+    ]
     text = details([report("db1", "unverified", requirements=needs)])
     assert (text.count("claim: x"), "and 2 more" in text) == (5, True)
 
