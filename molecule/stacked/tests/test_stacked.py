@@ -339,7 +339,7 @@ def test_a_flush_of_bcache_reaches_its_cache_and_its_disk_and_without_its_cache_
 ) -> None:
     def seen() -> tuple[str, list[str]]:
         report = facts(playbooks, durable_mounts=["/srv/fast"])
-        return report["verdict"], [why for why in report["why"] if "bcache" in why]
+        return report["verdict"], [each["reason"] for each in report["reasons"] if "bcache" in each["reason"]]
 
     try:
         counted = json.loads(sh(machine, BCACHE))
