@@ -48,7 +48,7 @@ SECTIONS = {
         *("docs/architecture", "docs/extending", "docs/capture", "docs/glossary", "docs/releasing"),
     ),
 }
-_LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)#]+)(#[^)]*)?(?=\))")
+_LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)#\s`]+)(#[^)\s]*)?(?=\))")
 _CONF = """\
 project = "durable.dbhost"
 extensions = ["myst_parser", "sphinx_antsibull_ext"]

@@ -180,8 +180,11 @@ def start(stage: Stage, venv: Path) -> subprocess.Popen[bytes]:
     )
 
 
-def follow(process: subprocess.Popen[bytes], log: Path, margin: str) -> int:
-    """Copy the output to the log and, if there is a margin, behind it to the screen; return the exit code."""
+def follow(process: subprocess.Popen[bytes], log: Path, margin: str) -> tuple[int, float]:
+    """Copy the output to the log and, if there is a margin, behind it to the screen.
+
+    Return the exit code, and the seconds of processor of the command and all its descendants (0 if unknown).
+    """
     assert process.stdout is not None
     with log.open("wb") as file:
         for line in process.stdout:
@@ -191,7 +194,12 @@ def follow(process: subprocess.Popen[bytes], log: Path, margin: str) -> int:
                 with SCREEN:
                     sys.stdout.buffer.write(margin.encode() + line.rstrip(b"\n") + b"\n")
                     sys.stdout.buffer.flush()
-    return process.wait()
+    try:
+        _, status, usage = os.wait4(process.pid, 0)
+    except ChildProcessError:  # break_off() has waited for it
+        return process.wait(), 0.0
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, usage.ru_utime + usage.ru_stime
 
 
 def prepare(stage: Stage) -> Path:
@@ -203,14 +211,14 @@ def prepare(stage: Stage) -> Path:
     return made[0]
 
 
-def run(board: Board, stage: Stage, venv: Path) -> None:
-    """Run the command of a stage. Raises Failed and BrokenOff."""
+def run(board: Board, stage: Stage, venv: Path) -> float:
+    """Run the command of a stage, and return its seconds of processor. Raises Failed and BrokenOff."""
     log = OUTPUT / f"{stage.slug}.log"
     process = start(stage, venv)
     board.hold(process)
-    code = follow(process, log, f"    {stage.name} | " if stage.live else "")
+    code, processor = follow(process, log, f"    {stage.name} | " if stage.live else "")
     if code == 0:
-        return
+        return processor
     if board.is_broken_off:
         raise BrokenOff
     lines = COLOUR.sub("", log.read_text(errors="replace")).splitlines()
@@ -236,38 +244,39 @@ def ends(lines: list[str]) -> list[str]:
     return lines if left_out <= 0 else [*lines[:first], f"... {left_out} lines", *lines[first + left_out :]]
 
 
-def attempt(board: Board, stage: Stage) -> Exception | None:
-    """Run one stage if this machine can; return what came between, or None if it passed."""
+def attempt(board: Board, stage: Stage) -> Exception | float:
+    """Run one stage if this machine can; return what came between, or its seconds of processor if it passed."""
     try:
         if reason := board.lacks(stage):
             raise venvs.Unavailable(reason)
         venv = prepare(stage)
         before = board.times.seconds.get(stage.name)
         say(f"{board.label(stage)} ..." + (f" {in_words(before)} last time" if before else ""))
-        run(board, stage, venv)
+        return run(board, stage, venv)
     # Also what nobody thought of: a worker that dies in silence would leave a stage unsaid.
     except Exception as failure:
         return failure
-    return None
 
 
-def verdict(failure: Exception | None, seconds: float) -> str:
-    """Say in a few words how a stage ended."""
-    if isinstance(failure, venvs.Unavailable):
-        return f"NOT RUN: {failure}"
-    if isinstance(failure, BrokenOff):
+def verdict(result: Exception | float, seconds: float) -> str:
+    """Return in a few words how a stage ended."""
+    if isinstance(result, venvs.Unavailable):
+        return f"NOT RUN: {result}"
+    if isinstance(result, BrokenOff):
         return "broken off"
-    return f"{'FAILED' if failure else 'ok'}, {seconds:.1f} s"
+    if isinstance(result, Exception):
+        return f"FAILED, {seconds:.1f} s"
+    return f"ok, {seconds:.1f} s, {result:.1f} s of processor"
 
 
 def work(board: Board) -> None:
     """Run one stage after the other, until none is left or one has failed."""
     while stage := board.take():
         started = time.monotonic()
-        failure = attempt(board, stage)
-        board.end(stage, failure)
-        told = f"{board.label(stage)}: {verdict(failure, time.monotonic() - started)}"
-        say("; ".join(filter(None, (told, board.left()))))
+        result = attempt(board, stage)
+        board.end(stage, result if isinstance(result, Exception) else None)
+        ended = f"{board.label(stage)}: {verdict(result, time.monotonic() - started)}"
+        say("; ".join(filter(None, (ended, board.left()))))
 
 
 def run_all(stages: list[Stage]) -> Outcome:

@@ -585,15 +585,15 @@ def _why(reasons: Iterable[Reason]) -> dict[str, list[Any]]:
     """Return reasons as a report has them: each as one text, and by its parts."""
     told = list(reasons)
     return {
-        "why": [message(each.reason) + (f"; {message(each.fix)}" if each.fix else "") for each in told],
+        "why": ["; ".join(message(part) for part in (each.reason, each.fix) if part) for each in told],
         "reasons": [each.as_dict() for each in told],
     }
 
 
 def noted(notes: Iterable[Reason]) -> dict[str, list[Any]]:
     """Return notes as a report has them: each as one text, and by its parts."""
-    told = list(notes)
-    return {"warnings": _why(told)["why"], "notes": [each.as_dict() for each in told]}
+    found = _why(notes)
+    return {"warnings": found["why"], "notes": found["reasons"]}
 
 
 def _empty(inputs: Inputs, verdict: str, reasons: Iterable[Reason]) -> dict[str, Any]:

@@ -66,9 +66,10 @@ class Inputs(NamedTuple):
             given = words if isinstance(words, (list, tuple)) else ()
             if words is not given or any(word not in known_words for word in given):
                 unknown = next((word for word in given if word not in known_words), "")
+                nearest = near(unknown, known_words)
                 yield (
                     f"{name}: seen {words!r}; wanted a list of {', '.join(known_words)}"
-                    + (f".{near(unknown, known_words)}" if near(unknown, known_words) else "")
+                    + (f".{nearest}" if nearest else "")
                 )
         if not isinstance(self.accept_data_loss, bool):
             yield f"durable_accept_data_loss: seen {self.accept_data_loss!r}; wanted true or false"

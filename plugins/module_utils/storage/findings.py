@@ -58,7 +58,7 @@ PARTIAL_PARITY_LOG = Kind(
     "risk.partial_parity_log",
     "at_risk",
     "commits can be acknowledged before {disk} has flushed them: {layer} has a partial parity log",
-    # The page cuts a long text: a command that lacks its end would leave the array read-only.
+    # Without the last command the array stays read-only.
     "with /dev/{layer} unused run mdadm on it with --grow --consistency-policy=resync,"
     f" {_ADD_JOURNAL}, or set durable_profile: strict",
 )

@@ -47,6 +47,11 @@ def test_links_to_what_is_no_page_lead_to_the_forge(docs_site: Any, link: str, l
     assert docs_site.linked(f"see [it]({link}).", "docs/start", known) == f"see [it]({leads})."
 
 
+def test_a_bracket_in_code_is_no_link(docs_site: Any) -> None:
+    text = "`](` is written as `] (`.\n\nSee [the order](order.md)."
+    assert docs_site.linked(text, "docs/start", set(docs_site.pages())) == text
+
+
 def test_the_sources_have_all_pages_and_the_way_to_them(docs_site: Any, tmp_path: Path) -> None:
     docs_site.assemble(tmp_path)
     index = (tmp_path / "index.md").read_text(encoding="utf-8")
