@@ -301,11 +301,11 @@ def test_says_how_far_it_is_and_how_long_the_rest_takes(
     told = re.sub(r"\d+\.\d s", "0.0 s", capsys.readouterr().out).splitlines()
     assert told == [
         "[1/3] first ... 1 s last time",
-        "[1/3] first: ok, 0.0 s; about 15 min left",
+        "[1/3] first: ok, 0.0 s, 0.0 s of processor; about 15 min left",
         "[2/3] second ... 10 min last time",
-        "[2/3] second: ok, 0.0 s; about 5 min left",
+        "[2/3] second: ok, 0.0 s, 0.0 s of processor; about 5 min left",
         "[3/3] third ... 5 min last time",
-        "[3/3] third: ok, 0.0 s",
+        "[3/3] third: ok, 0.0 s, 0.0 s of processor",
     ]
     assert max(runner.Times(tmp_path / "times.json").seconds.values()) < 60
 
