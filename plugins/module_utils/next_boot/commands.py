@@ -60,45 +60,68 @@ def of_script(text: str, path: str, by: str, first: int = 1) -> list[Act]:
     if text.startswith("#!") and not _SHEBANG.match(text):
         # Another language: that a setting is named is all that is known.
         return [Act(by, f"{path} line 1", "script", (text, text), False)] if mentioned(text) else []
-    found: list[Act] = []
-    depth, until, quote = 0, "", ""
-    # Whether a command before can have ended the script.
-    may_have_ended, ends_on_error = False, bool(_ON_ERROR.match(text))
+    script = _Script(text, by)
     for row, line in shell_lines.lines(text):
-        source = f"{path} line {first + row - 1}" if first else path
-        document = "" if until else _document(line)
-        if until or document:
+        if script.ends_in(line, f"{path} line {first + row - 1}" if first else path):
+            break
+    return script.acts
+
+
+class _Script:
+    """A shell script, read up to a line: its acts, and what holds for the commands that follow."""
+
+    def __init__(self, text: str, by: str) -> None:
+        self.text, self.by = text, by
+        self.acts: list[Act] = []
+        #: How many conditions, loops, functions, groups and subshells are open.
+        self.depth = 0
+        #: The word that ends the here-document, and the quote, that are open; '' for none.
+        self.until, self.quote = "", ""
+        #: Whether a command before can have ended the script.
+        self.may_have_ended, self.ends_on_error = False, bool(_ON_ERROR.match(text))
+
+    def ends_in(self, line: str, source: str) -> bool:
+        """Add the acts of a line, and tell whether the script ends there for certain."""
+        document = "" if self.until else _document(line)
+        if self.until or document:
             # What reads a here-document is unknown.
-            found += _unclear(line, text, source, by)
-            until = document or ("" if line.strip() == until else until)
-            continue
+            self._add_unclear(line, source)
+            self.until = document or ("" if line.strip() == self.until else self.until)
+            return False
         # A part of an argument of several lines is no command.
-        before, quote = quote, _quote_after(line, quote)
-        is_quoted = bool(before or quote)
+        before, self.quote = self.quote, _quote_after(line, self.quote)
+        is_quoted = bool(before or self.quote)
         for part in (re.sub(r"^(?:then|do|else)\b\s*", "", each) for each in _parts(line)):
             # A subshell, a group and a job in the background do not end the script.
             bare = _bare(part)
             if not bare or part in ("then", "do", "else"):
-                depth = max(0, depth - part.count(")") - part.count("}")) + part.count("(") + part.count("{")
-                continue
-            if _END.match(part):
-                depth = max(0, depth - 1)
+                closed = part.count(")") + part.count("}")
+                self.depth = max(0, self.depth - closed) + part.count("(") + part.count("{")
+            elif _END.match(part):
+                self.depth = max(0, self.depth - 1)
             elif _BEGIN.match(part) or _FUNCTION.match(part):
-                depth += 1
-                found += _unclear(part, text, source, by)
-            elif depth == 0 and part == bare and not is_quoted and _EXIT.match(part):
-                return found
+                self.depth += 1
+                self._add_unclear(part, source)
+            elif self.depth == 0 and part == bare and not is_quoted and _EXIT.match(part):
+                return True
             else:
-                depth += part.startswith("(") and not part.rstrip("& ").endswith(")")
-                is_certain = not depth and part == bare and not (may_have_ended or is_quoted)
-                acts = of_line(bare, source, by, text)
-                if not acts and "$" in bare:
-                    acts = _unclear(_expanded(bare, text), text, source, by)
-                found += [act._replace(is_certain=is_certain and act.is_certain) for act in acts]
-                ends_on_error = ends_on_error or bool(_SET_E.match(part))
-                may_have_ended = may_have_ended or bool(_ENDS.search(part))
-                may_have_ended = may_have_ended or (ends_on_error and not _NEVER_FAILS.match(part))
-    return found
+                self._add_command(part, bare, source, is_quoted)
+        return False
+
+    def _add_unclear(self, line: str, source: str) -> None:
+        self.acts += _unclear(line, self.text, source, self.by)
+
+    def _add_command(self, part: str, bare: str, source: str, is_quoted: bool) -> None:
+        """Add the acts of a command; `bare` is it without the signs around it."""
+        self.depth += part.startswith("(") and not part.rstrip("& ").endswith(")")
+        is_certain = not self.depth and part == bare and not (self.may_have_ended or is_quoted)
+        acts = of_line(bare, source, self.by, self.text)
+        if not acts and "$" in bare:
+            acts = _unclear(_expanded(bare, self.text), self.text, source, self.by)
+        self.acts += [act._replace(is_certain=is_certain and act.is_certain) for act in acts]
+        self.ends_on_error = self.ends_on_error or bool(_SET_E.match(part))
+        fails = self.ends_on_error and not _NEVER_FAILS.match(part)
+        self.may_have_ended = self.may_have_ended or bool(_ENDS.search(part)) or fails
 
 
 def _document(line: str) -> str:

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import itertools
 import posixpath
 import re
+from collections.abc import Iterator
 
 from ..host import system_conf
 from ..host.seam import Host
@@ -63,15 +65,28 @@ def _files(host: Host) -> dict[str, list[str]]:
 
 
 def _of_unit(host: Host, name: str, paths: list[str]) -> list[Act]:
+    """Return what the commands of a unit do; `paths` are its file and drop-ins."""
     texts = [(path, text_of(host, path)) for path in paths]
     section = SECTIONS[name.rpartition(".")[2]]
     lines = [line for path, text in texts for line in system_conf.parse(text, path)]
+    is_oneshot = any(re.search(r"(?m)^Type\s*=\s*oneshot", text) for _path, text in texts)
     # A unit in /etc may be a link to one of a package, and systemd's own generators make units of packaged programs.
     packaged = {path: host.resolve(path).startswith((*unit_files.PACKAGED, GENERATED)) for path in paths}
+    acts = []
+    for line in _commands(lines, section, is_oneshot):
+        is_packaged = packaged[line.source.rpartition(" line ")[0]]
+        command = line.value.lstrip("@-:+!|").replace("$$", "$")
+        acts += programs.of_words(host, command, line.source, BY, packaged=not is_packaged)
     is_conditional = any(_CONDITION.search(text) for _path, text in texts)
     is_roots = all(line.value in _ROOT for line in lines if (line.section, line.key) == (section, "User"))
-    is_oneshot = any(re.search(r"(?m)^Type\s*=\s*oneshot", text) for _path, text in texts)
-    found: dict[str, list[Act]] = {}
+    has_specifiers = any("%" in word for act in acts for word in act.words)
+    is_certain = not is_conditional and is_roots and not has_specifiers
+    return acts if is_certain else [act._replace(is_certain=False) for act in acts]
+
+
+def _commands(lines: list[system_conf.Line], section: str, is_oneshot: bool) -> Iterator[system_conf.Line]:
+    """Return the lines whose commands run as the unit starts, key by key."""
+    found: dict[str, list[system_conf.Line]] = {}
     for line in lines:
         if line.section != section or not _EXEC.fullmatch(line.key):
             continue
@@ -79,12 +94,5 @@ def _of_unit(host: Host, name: str, paths: list[str]) -> list[Act]:
             found[line.key] = []  # An empty line takes back those before it.
         # A stop runs as the host goes down.
         elif is_oneshot or not line.key.startswith("ExecStop"):
-            is_packaged = packaged[line.source.rpartition(" line ")[0]]
-            command = line.value.lstrip("@-:+!|").replace("$$", "$")
-            acts = programs.of_words(host, command, line.source, BY, packaged=not is_packaged)
-            found.setdefault(line.key, []).extend(acts)
-    acts = [act for each in found.values() for act in each]
-    is_certain = (
-        not is_conditional and is_roots and "%" not in "".join(word for act in acts for word in act.words)
-    )
-    return acts if is_certain else [act._replace(is_certain=False) for act in acts]
+            found.setdefault(line.key, []).append(line)
+    return itertools.chain.from_iterable(found.values())

@@ -297,42 +297,36 @@ def _of_options(
     line: Entry, fstype: str, kernel: refused_options.Options, here: Mapping[str, Mount]
 ) -> Iterator[Fault]:
     """Yield the options that the file system refuses; of a file system without a table, what looks like a slip."""
-    mount = here.get(line.target)
-    is_same = mount is not None and mount.fstype == fstype
-    shown_now = {*mount.options, *mount.super_options} if mount and is_same else set()
-    readings = fstab.readings(line.options)
-    words = dict.fromkeys(word for said in readings for word in split_options(",".join(said)))
-    states = {word: kernel.state(fstype, word, shown_now) for word in words}
+    states = _states(line, fstype, kernel, here.get(line.target))
     refused = [word for word, state in states.items() if state == refused_options.REFUSED]
     unsure = [word for word, state in states.items() if state == UNKNOWN]
     if refused:
-        yield _unknown_options(
-            line,
-            refused,
-            "refused",
-            f"{fstype} does not know {', '.join(shown(refused))}, which {line.source} names for {line.target}",
-            {word: known_options.nearest(fstype, word) or "" for word in refused},
+        why = (
+            f"{fstype} does not know {', '.join(shown(refused))}, which {line.source} names for {line.target}"
         )
+        yield _unknown_options(line, fstype, refused, "refused", why)
     if unsure:
-        yield _unknown_options(
-            line,
-            unsure,
-            UNKNOWN,
+        why = (
             f"whether {fstype} of kernel {kernel.releases.boots} takes {', '.join(shown(unsure))}, which {line.source} names"
-            f" for {line.target}, is unknown: {_why_unsure(fstype, kernel)}",
-            {word: known_options.nearest(fstype, word) or "" for word in unsure},
+            f" for {line.target}, is unknown: {_why_unsure(fstype, kernel)}"
         )
+        yield _unknown_options(line, fstype, unsure, UNKNOWN, why)
     types = set(fstype.split(","))
     if not types & {*known_options.KNOWN, "auto", "none"} and not any(map(kernel.is_queried, types)):
         slips = known_options.slips(line.options, FLAGS | KEYS | PATHS | PRIVATE)
         if slips:
-            yield _unknown_options(
-                line,
-                slips,
-                UNKNOWN,
-                f"whether {fstype} takes {', '.join(shown(slips))} is not known here",
-                {word: known_options.nearest(fstype, word) or "" for word in slips},
-            )
+            why = f"whether {fstype} takes {', '.join(shown(slips))} is not known here"
+            yield _unknown_options(line, fstype, slips, UNKNOWN, why)
+
+
+def _states(line: Entry, fstype: str, kernel: refused_options.Options, mount: Mount | None) -> dict[str, str]:
+    """Return {option: state} of a line, by each way in which mount(8) may read it; `mount` is at its target now."""
+    is_same = mount is not None and mount.fstype == fstype
+    shown_now = {*mount.options, *mount.super_options} if mount and is_same else set()
+    words = dict.fromkeys(
+        word for reading in fstab.readings(line.options) for word in split_options(",".join(reading))
+    )
+    return {word: kernel.state(fstype, word, shown_now) for word in words}
 
 
 def _why_unsure(fstype: str, kernel: refused_options.Options) -> str:
@@ -343,7 +337,8 @@ def _why_unsure(fstype: str, kernel: refused_options.Options) -> str:
     return "the running kernel cannot be queried for it, and no table here covers that release"
 
 
-def _unknown_options(line: Entry, words: list[str], state: str, why: str, near: Mapping[str, str]) -> Fault:
+def _unknown_options(line: Entry, fstype: str, words: list[str], state: str, why: str) -> Fault:
+    near = {word: known_options.nearest(fstype, word) or "" for word in words}
     meant = {word: spelled for word, spelled in near.items() if spelled} or dict.fromkeys(words, "")
     return Fault(line, "options", state, why, _mend(line, meant), tuple(words))
 
