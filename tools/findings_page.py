@@ -31,32 +31,68 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 # Findings
 
-Each reason and each note of a report has the id of a finding. This page has a section for each id: the sentence, with the
-names of observed values in capitals, why it matters and how it is detected, the fix, and how it can be accepted. `report.txt`,
-`report.html`, JUnit, SARIF and the metrics show the id of a reason, and the JSON file of a host also that of a note.
+Each reason and each note of a [report](report.md) has the id of a finding. A section has the message with its values in
+capitals, why it matters, how it is detected, and the fix. If a section has no message or no fix, the report states it.
+A section that begins with a link shares the message and the fix of the linked one, unless it has its own.
+"Waiver" names the variable that accepts a finding for a time: see [durable_accept](variables.md#durable_accept).
 """
-#: Beginning of an id -> the heading of its part, and what its findings have in common.
+#: Beginning of an id -> the heading of its part, and what its findings have in common. The longest beginning counts.
 PARTS = {
-    "risk": ("Risks", "Acknowledged commits can be lost now. The verdict is `at_risk`."),
+    "risk": (
+        "Risks",
+        "Acknowledged commits can be lost now. Verdict: `at_risk`. Waiver: `durable_accept` together with"
+        " `durable_accept_data_loss: true`.",
+    ),
     "requirement": (
         "Requirements",
-        "What a profile relies on, apart from settings. Nothing is loosened until the requirements of its profile hold.",
+        "Preconditions of a profile. Nothing is loosened until they are met. Verdict: `blocked`, unless a section names"
+        " another. Waiver: `durable_accept`. Requirements of the UPS: [power.md](power.md).",
     ),
     "withheld": (
         "Withheld changes",
-        "A change that would loosen a setting, and that waits. The verdict is `blocked`.",
+        "A change that would loosen a setting waits. Verdict: `blocked`. Waiver: `durable_accept`.",
     ),
     "setting": (
         "Settings",
-        "A setting that differs from the profile now or after the next boot or start (`drifted`), that is set and waits for a"
-        " reboot or restart (`pending`), or that could not be read (`unknown`). The reason of the report names the value.",
+        "A setting differs from the profile now or after the next boot or start (`drifted`), waits for a reboot or restart"
+        " (`pending`), or could not be read (`unknown`). The reason names the value. Waiver: `durable_accept`.",
+    ),
+    "setting.faircom": (
+        "Settings of FairCom DB",
+        "Detected: `ctsrvr.cfg`, and `CTSTATUS.FCS` of a running server.",
+    ),
+    "setting.mariadb": (
+        "Settings of MariaDB and MySQL",
+        "Detected: `SHOW GLOBAL VARIABLES`, option files, command line.",
+    ),
+    "setting.mount_options": (
+        "Settings of mounts and the next boot",
+        "Detected: the mount table, `/etc/fstab`, mount units and other components.",
+    ),
+    "setting.mssql": ("Settings of SQL Server", "Detected: `mssql.conf`, command line, error log."),
+    "setting.postgresql": (
+        "Settings of PostgreSQL",
+        "Detected: `pg_settings`, configuration files, command line.",
+    ),
+    "setting.power": (
+        "Settings of the UPS",
+        "A value must equal that of `durable_ups`, if set. Detected: `upsmon.conf`, event scripts of apcupsd.",
     ),
     "unknown": (
         "Unknown values",
-        "What could not be observed. Unknown is never safe: the verdict is `unknown`.",
+        "Unknown is never safe. Verdict: `unknown`. Waiver: `durable_accept`. Fix, unless a section has another:"
+        " {default}.",
     ),
-    "host": ("The host as a whole", "No entry of `durable_accept` covers these."),
-    "note": ("Notes", "They change no verdict."),
+    "host": ("The host as a whole", "Waiver: none."),
+    "note": ("Notes", "They change no verdict and need no waiver."),
+}
+#: Verdict that the findings of a part have unless their sections name another.
+VERDICTS = {
+    "risk": "at_risk",
+    "requirement": "blocked",
+    "withheld": "blocked",
+    "unknown": "unknown",
+    "note": "note",
 }
 
 
@@ -68,35 +104,49 @@ def catalogue() -> Any:
     return found
 
 
-def accepted_by(finding: str) -> str:
-    """Return how a finding can be accepted, '' for one that cannot."""
-    part = finding.partition(".")[0]
-    if part in ("host", "note"):
-        return ""
+def usual_fix() -> str:
+    """Return the fix of values that could not be read."""
+    catalogue()
+    from ansible_collections.durable.dbhost.plugins.module_utils.rows import MEND
+
+    return str(MEND)
+
+
+def waiver(finding: str) -> str:
+    """Return how a finding is accepted if not as the others of its part, else ''."""
     if finding in ("requirement.attestation_in_force", "requirement.data_loss_accepted"):
-        return "by the variable that the fix names"
-    if finding in catalogue().NO_VERDICT:
-        return "it changes no verdict"
-    if part == "risk":
-        return "`durable_accept` together with `durable_accept_data_loss: true`"
-    return "`durable_accept`"
+        return "the variable that the fix names"
+    return "none, it changes no verdict" if finding in catalogue().NO_VERDICT else ""
 
 
-def section(finding: str, kind: Any, text: str) -> Iterator[str]:
-    """Yield the paragraphs of a finding; `kind`: its entry, None for a setting; `text`: what explains it."""
+def part_of(finding: str) -> str:
+    """Return the part of PARTS with the longest beginning of an id."""
+    return max((part for part in PARTS if f"{finding}.".startswith(f"{part}.")), key=len)
+
+
+def section(finding: str, texts: dict[str, str], kinds: Any) -> Iterator[str]:
+    """Yield the paragraphs of a finding; what the section of its first link has is left out."""
     yield f"### {finding}"
+    part, kind, text = part_of(finding), kinds.get(finding), texts.get(finding, "")
+    link = re.match(r"As \[(\S+)\]", text)
+    alike = kinds.get(link[1]) if link else None
     if kind:
-        yield f"`{kind.verdict}`: {shown(kind.says)}"
+        usual = alike.verdict if alike else VERDICTS.get(part)
+        verdict = "" if kind.verdict == usual else f"`{kind.verdict}`: "
+        says = "" if alike and alike.says == kind.says else shown(kind.says)
+        yield (verdict + says).removesuffix(": ")
     yield text
-    if kind and kind.fix:
+    left_out = (alike.fix if alike else "", usual_fix() if part == "unknown" else "")
+    if kind and kind.fix not in left_out and shown(kind.fix):
         yield f"Fix: {shown(kind.fix)}"
-    accepted = accepted_by(finding)
-    if accepted:
-        yield f"Accept: {accepted}"
+    if waiver(finding):
+        yield f"Waiver: {waiver(finding)}"
 
 
 def shown(template: str) -> str:
-    """Return a sentence of the catalogue with the names of its values in capitals."""
+    """Return a text of the catalogue with the names of its values in capitals, '' if it is a value alone."""
+    if re.fullmatch(r"\{\w+\}", template):
+        return ""
     return re.sub(r"\{(\w+)\}", lambda name: name[1].upper(), template).replace("|", "\\|")
 
 
@@ -105,9 +155,9 @@ def page(texts: dict[str, str], found: Any) -> str:
     ids = sorted(found.IDS)
     rows = [HEAD]
     for part, (title, common) in PARTS.items():
-        rows += [f"## {title}", common]
-        for finding in (each for each in ids if each.partition(".")[0] == part):
-            rows += section(finding, found.KINDS.get(finding), texts.get(finding, ""))
+        rows += [f"## {title}", common.format(default=usual_fix())]
+        for finding in (each for each in ids if part_of(each) == part):
+            rows += section(finding, texts, found.KINDS)
     wrapped = (
         "\n".join(textwrap.wrap(row, WIDTH, break_on_hyphens=False, break_long_words=False))
         for row in rows[1:]
