@@ -35,6 +35,7 @@ SECTIONS = {
     "What it knows": (
         *(
             "docs/storage",
+            "docs/boot",
             "docs/platforms",
             "docs/engines",
             "docs/engines/postgresql",

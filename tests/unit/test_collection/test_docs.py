@@ -66,9 +66,9 @@ def words(cell: str) -> list[str]:
 
 def test_each_fault_of_the_next_boot_is_a_setting_of_the_report() -> None:
     (cell,) = [row[1] for row in table("docs/report.md", "key | meaning") if row[0] == "setting"]
-    listed = cell.partition("(storage.md#what-stops-the-next-boot) (")[2].partition(")")[0]
+    listed = cell.partition("(boot.md#what-stops-the-next-boot) (")[2].partition(")")[0]
     assert sorted(words(listed)) == sorted(boot_faults.FAULTS)
-    rows = table("docs/storage.md", "setting | what is wrong")
+    rows = table("docs/boot.md", "setting | what is wrong")
     assert {row[0] for row in rows} - {""} == set(boot_faults.FAULTS)
 
 
