@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ..host import units
+from ..host import bounded_read, named_by, shell_lines, units
 from ..host.processes import Process
 from ..host.seam import Host, Unobservable
 from ..host.units import Unit
@@ -63,6 +63,18 @@ def not_known(unit: Unit) -> Unobservable:
         " for this server alone, name the server itself in ExecStart= of the unit. If it is a supervisor, or a script for"
         " several programs, leave it unchanged, and give the server a separate unit or an entry of durable_ignore"
     )
+
+
+def expect_script(host: Host, unit: Unit, path: str, parts: Iterable[str], own: re.Pattern[str]) -> None:
+    """Raise Unobservable unless a unit starts a known script: it has these parts, and none of its lines sets what `own`
+    matches, or loads a library."""
+    # Root's unit names it, whatever server is collected meanwhile.
+    with named_by.one(host, None):
+        text = bounded_read.read(host, path) if unit.program == path else None
+    commands = [line for _row, line in shell_lines.lines(text or "")]
+    known = all(any(part in line for line in commands) for part in parts)
+    if not known or any(own.search(line) or "PRELOAD" in line or "eatmydata" in line for line in commands):
+        raise not_known(unit)
 
 
 def differs(

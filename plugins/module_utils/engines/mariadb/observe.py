@@ -22,7 +22,7 @@ from ..instance import Instance, Observed, Refusal, of_mains, override, setting
 from ..next_start import Wrapper
 from ..others import Change, Text
 from ..rules import Rule
-from . import drop_in, init_sql, mysqld_safe, options, owners, shell_start, statements, versions
+from . import drop_in, init_sql, mysqld_safe, options, owners, shell_start, statements, suse_helper, versions
 from .rules import of_flavour
 from .snapshot import BINARIES, DATA, Sight, examine
 
@@ -36,6 +36,7 @@ _SAFE = Wrapper(mysqld_safe.start, mysqld_safe.is_same)
 WRAPPERS = {
     "mysqld_safe": _SAFE,
     "mariadbd-safe": _SAFE,
+    "mysql-systemd-helper": Wrapper(suse_helper.start, mysqld_safe.is_same),
     "sh": Wrapper(shell_start.start, shell_start.is_same),
 }
 #: Options that every release has, and that change neither what it reads nor how it writes.

@@ -25,6 +25,7 @@ BINARIES = ("/usr/sbin/mariadbd", "/usr/sbin/mysqld", "/usr/libexec/mysqld", "/u
 #: Options of a unit that decide what a server reads, or the settings themselves.
 _DECISIVE = re.compile(r"--\S*(defaults|innodb|sync|log[-_]bin|datadir)", re.I)
 _OPTION = re.compile(r"--([^\s=;]+)")
+_ONE_FILE = re.compile(r"--defaults-file=/[\w./@-]+", re.ASCII)
 _DECIDED = (
     versions.LOG,
     versions.BINLOG,
@@ -120,7 +121,8 @@ def _stated(
         return options.Stated()
     user = _as_whom(host, found, user)
     if not found.processes:
-        return server_help.ask(host, _program(host, found), [], _variables(host, found), user, seen.version)
+        words, named = _file_alone(found), _variables(host, found)
+        return server_help.ask(host, _program(host, found), words, named, user, seen.version)
     try:
         pid = found.processes[0].pid
         arguments, environment = argv_of(host, pid)[1:], variables(host, pid, options.VARIABLES)
@@ -228,10 +230,17 @@ def _start_of_unit(host: Host, found: Instance) -> options.Start:
     """Return how a stopped one would be started. Raises Unobservable where its unit has its own options."""
     if found.unit and found.begins is None:
         raise Unobservable(f"{found.unit}: systemd does not tell how it starts it")
-    begun = options.start(["mysqld"], _variables(host, found))
-    if found.begins and _decides(" ".join(found.begins.words)):
+    words = _file_alone(found)
+    begun = options.start(["mysqld", *words], _variables(host, found))
+    if found.begins and not words and _decides(" ".join(found.begins.words)):
         raise Unobservable(f"{found.unit} gives options of its own: start it, then run again")
     return begun
+
+
+def _file_alone(found: Instance) -> list[str]:
+    """Return the option that names the only file that a stopped one will read, [] if its start has others as well."""
+    words = found.begins.words if found.begins else ()
+    return list(words) if len(words) == 1 and _ONE_FILE.fullmatch(words[0]) else []
 
 
 def _variables(host: Host, found: Instance) -> dict[str, str]:

@@ -23,7 +23,7 @@ from ...host.process_context import resolve
 from ...host.read_budget import within
 from ...host.seam import Host, Unobservable
 from ...host.textfile import Effective, Malformed
-from . import conf, pg_ctl
+from . import conf, pg_ctl, suse_script
 
 AUTO = "postgresql.auto.conf"
 #: What pg_lsclusters(1) calls version/cluster.
@@ -181,6 +181,12 @@ def are_same(words: Iterable[str], others: Iterable[str]) -> bool:
     return settings_of(words) == settings_of(others)
 
 
+def are_same_there(words: Iterable[str], others: Iterable[str]) -> bool:
+    """Tell whether two command lines set the same, on the same data directory."""
+    mine, theirs = dict(options(words)), dict(options(others))
+    return settings_of(words) == settings_of(others) and mine.get("-D") == theirs.get("-D")
+
+
 def won(cluster: Cluster, name: str) -> Won:
     """Return what a setting will be at the next start. Raises ValueError for a word that is none."""
     if name in cluster.options:
@@ -259,6 +265,8 @@ def _pg_ctl_words(files: Files, path: str) -> list[str]:
 def data_of_unit(host: Host, unit: str) -> str:
     """Return the data directory of what a unit starts. Raises Malformed, Unobservable."""
     shown = _shown(host, unit)
+    if f"path={suse_script.SCRIPT} ;" in shown:
+        return suse_script.data(host, unit)
     said = dict(options(_unit_words(shown, unit)))
     environment = re.search(r"^Environment=(?:.* )?PGDATA=(/[^ \n]*)", shown, re.M)
     path = said.get("-D", "${PGDATA}")

@@ -21,7 +21,7 @@ from ...host.textfile import Malformed, without_content
 from ..instance import Instance, Observed, Refusal, of_mains, override, setting
 from ..next_start import Wrapper
 from ..others import Change, Text
-from . import alter, drop_in, pg_ctl, scratch, server, statements
+from . import alter, drop_in, pg_ctl, scratch, server, statements, suse_script
 from . import cluster as postgresql_cluster
 from .cluster import DEBIAN, WORDS, Cluster, Files, Won
 
@@ -34,6 +34,7 @@ VARIABLES = ("PGDATA",)
 WRAPPERS = {
     "pg_ctl": Wrapper(pg_ctl.start, postgresql_cluster.are_same),
     "pg_ctlcluster": Wrapper(pg_ctl.start_of_debian, lambda _words, _coming: True),
+    "postgresql-script": Wrapper(suse_script.start, postgresql_cluster.are_same_there),
 }
 _CONFIG = "postgresql.conf"
 #: In the data directory: a link to each tablespace, of which so many are looked into.

@@ -41,7 +41,7 @@ def of_options(words: Iterable[str], where: str) -> list[str]:
             said.append(named["value"] or next(rest, ""))
         elif _PROGRAM.fullmatch(word):
             raise Unobservable(f"{where}: {_OTHER_PROGRAM}")
-    return _shell_words(" ".join(said), where)
+    return shell_words(" ".join(said), where)
 
 
 def start(_host: Host, unit: Unit, given: NextStart) -> NextStart:
@@ -58,7 +58,7 @@ def start(_host: Host, unit: Unit, given: NextStart) -> NextStart:
         raise Unobservable(f"{unit.name}: {_OTHER_PROGRAM}")
     data = next((normal(path) for path in _values(_DATA, words)), given.variables.get("PGDATA"))
     try:
-        return NextStart(tuple(_shell_words(" ".join(tail), unit.name)), {"PGDATA": data} if data else {})
+        return NextStart(tuple(shell_words(" ".join(tail), unit.name)), {"PGDATA": data} if data else {})
     except Malformed as error:
         raise Unobservable(without_content(error)) from None
 
@@ -96,7 +96,8 @@ def _values(pattern: re.Pattern[str], words: Sequence[str]) -> list[str]:
     return [match["value"] or behind for match, behind in found if match]
 
 
-def _shell_words(text: str, where: str) -> list[str]:
+def shell_words(text: str, where: str) -> list[str]:
+    """Return the arguments that a shell makes of options. Raises Malformed, Unobservable for what it replaces."""
     if _REPLACED.search(text):
         raise Unobservable(
             f"{where}: a shell replaces something in the server's options: write them out, then run again"
