@@ -167,7 +167,7 @@ def test_the_levels_of_sarif_are_those_of_the_code() -> None:
 
 
 def test_the_claims_and_their_lives_are_those_of_the_policy() -> None:
-    rows = table("docs/variables.md", "claim | what is vouched for")
+    rows = table("docs/variables.md", "claim | meaning")
     assert {row[0]: int(row[2]) for row in rows} == CLAIMS
     sources = "".join(
         path.read_text(encoding="utf-8")
