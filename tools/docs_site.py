@@ -43,7 +43,16 @@ SECTIONS = {
         ),
         *("docs/engines/mssql", "docs/engines/faircom", "docs/engines/firebird", "docs/power"),
     ),
-    "What it does": ("docs/order", "docs/watch", "docs/fleets", "docs/measure", "docs/trust", "docs/faq"),
+    "What it does": (
+        "docs/order",
+        "docs/recover",
+        "docs/files",
+        "docs/watch",
+        "docs/fleets",
+        "docs/measure",
+        "docs/trust",
+        "docs/faq",
+    ),
     "What it rests on": ("docs/facts", "docs/tested", "docs/proof", "docs/benchmarks"),
     "Work on it": (
         *("docs/architecture", "docs/extending", "docs/capture", "docs/glossary", "docs/releasing"),

@@ -1,14 +1,14 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The table of results of the matrix of faults, in docs/order.md between two markers."""
+"""The table of results of the matrix of faults, in docs/evidence/faults.md between two markers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/order.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs/evidence/faults.md"
 BEGIN, END = "<!-- faults: begin -->", "<!-- faults: end -->"
 HEAD = ("fault", "the run with it", "the host after that run", "the next run")
 

@@ -192,18 +192,18 @@ def test_the_platforms_and_what_they_document_are_those_of_the_code() -> None:
 
 #: What each step of the documented order is, as (phase, layer).
 ORDER = {
-    "Raise.": ("raise", "write_cache"),
-    "Take the guard's lease back": ("tighten", "power_guard"),
+    "Raise kernel cache modes.": ("raise", "write_cache"),
+    "Withdraw the guard's lease": ("tighten", "power_guard"),
     "Tighten mounts.": ("tighten", "mount_options"),
     "Tighten caches.": ("tighten", "write_cache"),
-    "Have servers wait for their mounts": ("tighten", "unit_mounts"),
-    "Tighten the engines": ("tighten", "engines"),
-    "The monitor of the UPS": ("tighten", "power"),
-    "Schedulers and readahead": ("tighten", "io_scheduler"),
+    "Add mount requirements": ("tighten", "unit_mounts"),
+    "Tighten engines.": ("tighten", "engines"),
+    "Set the UPS monitor": ("tighten", "power"),
+    "Set schedulers and readahead.": ("tighten", "io_scheduler"),
     "Loosen caches.": ("loosen", "write_cache"),
     "Loosen mounts.": ("loosen", "mount_options"),
-    "Loosen the engines": ("loosen", "engines"),
-    "Give the guard its lease": ("loosen", "power_guard"),
+    "Loosen engines": ("loosen", "engines"),
+    "Grant the guard's lease.": ("loosen", "power_guard"),
 }
 
 

@@ -33,7 +33,7 @@ def test_each_page_stands_in_one_section(docs_site: Any) -> None:
 @pytest.mark.parametrize(
     ("link", "leads"),
     [
-        ("order.md#release", "order.md#release"),
+        ("recover.md#release", "recover.md#release"),
         ("../roles/watch/README.md", "../roles/watch/README.md"),
         ("images/report.png", "images/report.png"),
         ("../lab/README.md#traps", f"{FORGE}/lab/README.md#traps"),

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a run says when something fails in its middle: each error is made, and docs/order.md has its words."""
+"""What a run says when something fails in its middle: each error is made, and docs/evidence/failures.md has its text."""
 
 from __future__ import annotations
 
@@ -170,7 +170,8 @@ SAID: dict[str, Callable[[], str]] = {
 
 
 @pytest.mark.parametrize(
-    ("name", "cells"), [(row[0], row[1:]) for row in table("docs/order.md", "failure | the run says")]
+    ("name", "cells"),
+    [(row[0], row[1:]) for row in table("docs/evidence/failures.md", "failure | the run says")],
 )
 def test_the_page_has_what_a_run_says(name: str, cells: list[str]) -> None:
     said = SAID[name]()
@@ -181,7 +182,7 @@ def test_the_page_has_what_a_run_says(name: str, cells: list[str]) -> None:
 
 
 def test_the_page_has_every_failure() -> None:
-    assert [row[0] for row in table("docs/order.md", "failure | the run says")] == list(SAID)
+    assert [row[0] for row in table("docs/evidence/failures.md", "failure | the run says")] == list(SAID)
 
 
 SAS, NVME, VIRTIO = "wwn:0x5000c500a1b2c3d4", "nvme:eui.0025385", "serial:VIRT0001"
