@@ -102,13 +102,14 @@ undo_after:
 
 import time
 from contextlib import nullcontext
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.durable.dbhost.plugins.module_utils.catalog import LAYERS
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce import one_run
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce.change import as_diff
-from ansible_collections.durable.dbhost.plugins.module_utils.enforce.steps import take
+from ansible_collections.durable.dbhost.plugins.module_utils.enforce.steps import Taken, take
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import unit_mounts
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import apply as faircom
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird import apply as firebird
@@ -149,6 +150,32 @@ CODE = {
 }
 
 
+def _guarded(host: Host, given: dict[str, Any], check_mode: bool) -> tuple[Host, str]:
+    """Return the host for steps that the rollback timer takes back, and why the timer is not armed, '' if it is.
+
+    Raises ChangeFailed if the timer cannot work on this host.
+    """
+    if not given["undo_after"]:
+        return host, ""
+    expect_possible(host)
+    if check_mode:
+        return host, ""
+    try:
+        return arm(host, CODE, given["steps"], given["undo_after"]), ""
+    except ChangeFailed as error:
+        # A remount, or a switch of a cache, needs no file of the boot.
+        return UnarmedHost(host), str(error)
+
+
+def _as_result(step: Taken) -> dict[str, Any]:
+    return {
+        "step": [step.phase, step.layer],
+        "class": step.klass,
+        "failures": list(step.outcome.failures),
+        "diff": as_diff(step.outcome.changes),
+    }
+
+
 def main() -> None:
     """Run the module."""
     spec = {
@@ -170,15 +197,7 @@ def main() -> None:
             # Left armed, it would put back what is released here.
             is_disarmed = given["release"] and not module.check_mode and installed.take_away(host)
             undone = [layer for layer in reach if LAYERS[layer].undone]
-            guarded, unarmed = host, ""
-            if undone and given["undo_after"]:
-                expect_possible(host)
-            if undone and given["undo_after"] and not module.check_mode:
-                try:
-                    guarded = arm(host, CODE, given["steps"], given["undo_after"])
-                except ChangeFailed as error:
-                    # A remount, or a switch of a cache, needs no file of the boot.
-                    guarded, unarmed = UnarmedHost(host), str(error)
+            guarded, unarmed = _guarded(host, given, module.check_mode) if undone else (host, "")
             hosts = dict.fromkeys(undone, guarded)
             taken = list(
                 take(host, CODE, given["steps"], given["secrets"], module.check_mode, hosts, bool(unarmed))
@@ -188,15 +207,7 @@ def main() -> None:
     for warning in (warning for step in taken for warning in step.outcome.warnings):
         warn(module, warning)
     changed = is_disarmed or any(step.outcome.changed for step in taken)
-    told = [
-        {
-            "step": [step.phase, step.layer],
-            "class": step.klass,
-            "failures": list(step.outcome.failures),
-            "diff": as_diff(step.outcome.changes),
-        }
-        for step in taken
-    ]
+    told = [_as_result(step) for step in taken]
     if unarmed:
         fail(module, unarmed, changed, taken=told)
     finish(module, changed=changed, taken=told, switch=installed.look(host).state)

@@ -9,7 +9,7 @@ import contextlib
 import math
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from ..host import bounds, named_by, units
@@ -77,38 +77,47 @@ class Engines:
         running = self._chosen([found for engine in self.engines for found in self._find(engine)])
         places = {found.processes[0].pid: self._place(found) for found in running}
         own = {pid: place.unit for pid, place in places.items() if isinstance(place, Place)}
-        listed = units.listed(self.host)
-        matching = {
-            engine.NAME: [unit for unit in listed if engine.UNITS.fullmatch(unit)] for engine in self.engines
-        }
-        stopped = [
-            found for engine in self.engines for found in self._installed(engine, matching[engine.NAME])
-        ]
+        stopped = self._stopped()
         asked = {*own.values(), *(found.unit for found in stopped)} - {None}
-        shown, why = units.show(self.host, filter(None, asked), starts=True)
+        shown = units.show(self.host, filter(None, asked), starts=True)
+        first = self._running(running, places, shown)
+        # In the order in which they were found.
+        told = [first[pid] for pid in places if pid in first]
+        for found in stopped:
+            if not any(_is_same(found, shown[0].get(found.unit or ""), other) for other in told):
+                with self._patience(found=found):
+                    told.append(self._within("", found, self._facts.told(found, None, found.unit, *shown)))
+        _name_apart([*first.values(), *told[len(first) :]])
+        return told
+
+    def _stopped(self) -> list[Instance]:
+        """Return the instances that are installed, engine by engine."""
+        listed = units.listed(self.host)
+        return [
+            found
+            for engine in self.engines
+            for found in self._installed(engine, [unit for unit in listed if engine.UNITS.fullmatch(unit)])
+        ]
+
+    def _running(
+        self,
+        running: Iterable[Instance],
+        places: Mapping[int, Place | str],
+        shown: tuple[dict[str, units.Unit], str | None],
+    ) -> dict[int, dict[str, Any]]:
+        """Return {process: facts} of instances that run, those of the system's users first, without those that have ended."""
         facts = {}
         for found in sorted(running, key=lambda found: self._is_foreign(found, places)):
             pid = found.processes[0].pid
+            place = places[pid]
+            unit = place.unit if isinstance(place, Place) else None
             who = whose(self.host, found.processes[0]) if self._is_foreign(found, places) else ""
             with self._patience(who, found):
-                said = self._within(
-                    who, found, self._facts.told(found, places[pid], own.get(pid), shown, why)
-                )
-                said["name"] = self._name_of(found, said["name"], own.get(pid))
+                said = self._within(who, found, self._facts.told(found, place, unit, *shown))
+                said["name"] = self._name_of(found, said["name"], unit)
             if not self.processes.is_gone(found.processes[0]):
                 facts[pid] = said
-        pids = [found.processes[0].pid for found in running]
-        told = [facts[pid] for pid in pids if pid in facts]
-        first = [*facts.values()]
-        for found in stopped:
-            unit = shown.get(found.unit or "")
-            if not any(_is_same(found, unit, other) for other in told):
-                with self._patience(found=found):
-                    told.append(
-                        self._within("", found, self._facts.told(found, None, found.unit, shown, why))
-                    )
-        _name_apart([*first, *told[len(first) :]])
-        return told
+        return facts
 
     def unattributed(self) -> list[dict[str, Any]]:
         """Return the processes that look like an engine and belong to no instance, with the reason.
@@ -224,7 +233,7 @@ class Engines:
         by_hand = unit is None and self.processes.is_of_a_person(main)
         return f"{name} ({whose(self.host, main)})" if by_hand else name
 
-    def _is_foreign(self, found: Instance, places: dict[int, Place | str]) -> bool:
+    def _is_foreign(self, found: Instance, places: Mapping[int, Place | str]) -> bool:
         """Tell whether an instance is a person's, or a container's: it may not take the time of the others."""
         main = found.processes[0]
         place = places[main.pid]

@@ -167,23 +167,31 @@ def _acts(host: Host, line: Line, config: Config) -> bool:
     letter, path = line.letter, normal(line.path.replace("%%", "%"))
     above = any(each.startswith(f"{path}/") for each in (*config.files, *config.directories))
     if letter in ("r", "R", "D"):
-        # r and R also take patterns. D empties a directory at boot.
-        if letter == "D":
-            return path in config.directories or above
-        return any(fnmatch(each, path) for each in config.files) or (letter == "R" and above)
+        return _removes(letter, path, config, above)
     if not config.has(path) and not (above and letter in ("C", "L")):
         return False
-    is_there = host.exists(path)
     if letter in ("f", "F", "w"):
-        writes = (
-            letter == "F"
-            or (letter == "w" and is_there)
-            or (letter == "f" and (line.has_plus or not is_there))
-        )
-        return writes and not _says(host, path, line.content, is_append=letter == "w" and line.has_plus)
+        return _writes(host, line, path)
     if letter in ("C", "L"):
-        return (not is_there or line.has_plus) and not _is_same(host, line.argument, path)
+        return (line.has_plus or not host.exists(path)) and not _is_same(host, line.argument, path)
     return False
+
+
+def _removes(letter: str, path: str, config: Config, above: bool) -> bool:
+    """Tell whether r, R or D removes a file of a configuration; `above`: the path is a directory above one."""
+    # r and R also take patterns. D empties a directory at boot.
+    if letter == "D":
+        return path in config.directories or above
+    return any(fnmatch(each, path) for each in config.files) or (letter == "R" and above)
+
+
+def _writes(host: Host, line: Line, path: str) -> bool:
+    """Tell whether f, F or w writes other content than a file has."""
+    is_there, letter = host.exists(path), line.letter
+    writes = (
+        letter == "F" or (letter == "w" and is_there) or (letter == "f" and (line.has_plus or not is_there))
+    )
+    return writes and not _says(host, path, line.content, is_append=letter == "w" and line.has_plus)
 
 
 def _says(host: Host, path: str, content: str, is_append: bool) -> bool:

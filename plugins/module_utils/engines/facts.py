@@ -68,29 +68,19 @@ class Facts:
             if isinstance(place, Place):
                 opened, seen["files"] = self.files.written(found.processes, place)
                 facts["files"], found = group(opened), found._replace(opened=opened)
-            if found.engine in self.paths and not (isinstance(place, Place) and place.root):
-                found = found._replace(directories=(*found.directories, *self.paths[found.engine]))
-            found, why_next = self._with_next_start(found, place, unit)
-            observed = self._observe(found, place)
-            if observed:
-                observed = observed if why_next is None else _next_start_unknown(observed, why_next)
-                observed = self._with_others(found, place, unit or name, observed)
-                directories = dict.fromkeys((*found.directories, *observed.directories))
-                found = found._replace(directories=tuple(directories))
-                seen["version"] = observed.version
-                seen.update(observed.evidence)
-                facts["files"] = group(file for file in found.opened if file.path not in observed.passing)
-                _add_observed(facts, observed)
+            if not (isinstance(place, Place) and place.root):
+                # The inventory names paths of the host.
+                directories = (*found.directories, *self.paths.get(found.engine, ()))
+                found = found._replace(directories=directories)
+            found = self._with_settings(facts, seen, found, place, unit or name)
             if isinstance(place, str):
                 seen["namespace"] = unknown("/proc/PID", place)
                 facts["namespace"] = UNKNOWN
             else:
                 beside = self._beside(found, name) if place and name else None
                 pattern = ENGINES[found.engine].observer.UNITS
-                seen["managed_by"] = self.managers.of(found, place, facts["unit"], unit, pattern, beside)
-                # Of a cluster's node systemd may not be told to restart it: the others have to be up.
-                if "cluster" in seen and seen["managed_by"].value in ("systemd", "none"):
-                    seen["managed_by"] = seen["cluster"]
+                manager = self.managers.of(found, place, facts["unit"], unit, pattern, beside)
+                seen["managed_by"] = _of_cluster(manager, seen.get("cluster"))
                 seen.update(self._next_preloads(found, place, unit))
                 seen["stop_timeout"] = _stop_timeout(seen["managed_by"].value, name, unit, why)
                 self._add_paths(facts, seen, found, place)
@@ -102,6 +92,28 @@ class Facts:
             facts[field] = seen[field].value if field in seen else UNKNOWN
         facts["evidence"] = {field: value.as_dict() for field, value in seen.items()}
         return facts
+
+    def _with_settings(
+        self,
+        facts: dict[str, Any],
+        seen: dict[str, Observation],
+        found: Instance,
+        place: Place | str | None,
+        unit: units.Unit | str | None,
+    ) -> Instance:
+        """Add the settings of an instance, now and after its next start; return it with the directories that they name."""
+        shown = unit if isinstance(unit, units.Unit) else None
+        found, why_next = self._with_next_start(found, place, shown)
+        observed = self._observe(found, place)
+        if not observed:
+            return found
+        observed = observed if why_next is None else _next_start_unknown(observed, why_next)
+        observed = self._with_others(found, place, unit, observed)
+        seen["version"] = observed.version
+        seen.update(observed.evidence)
+        facts["files"] = group(file for file in found.opened if file.path not in observed.passing)
+        _add_observed(facts, observed)
+        return found._replace(directories=tuple(dict.fromkeys((*found.directories, *observed.directories))))
 
     def _starts_at_boot(self, found: Instance, unit: units.Unit | None) -> str:
         word = unit.starts_at_boot if unit else UNKNOWN
@@ -260,6 +272,11 @@ class Facts:
             seen["preloads"] = Observation(" ".join(facts["preloads"]) or "none", source)
         except Unobservable as error:
             seen["preloads"] = unknown(source, str(error))
+
+
+def _of_cluster(manager: Observation, cluster: Observation | None) -> Observation:
+    """Return the manager, but the cluster for a node that systemd must not restart: the other nodes have to be up."""
+    return cluster if cluster and manager.value in ("systemd", "none") else manager
 
 
 def _reader(found: Instance, observed: Observed) -> others.Reads:

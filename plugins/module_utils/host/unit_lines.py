@@ -60,9 +60,7 @@ def of_administrators(host: Host, started: Iterable[str] = ()) -> list[str]:
         for entry in host.names(base) if host.exists(base) else ():
             path = f"{base}/{entry}"
             if entry.endswith(".d"):
-                files = names_in(host, path) if host.exists(path) else []
-                drop_in = [f"{path}/{name}" for name in files if name.endswith(".conf")]
-                texts += [(entry[: -len(".d")], text_of(host, each)) for each in drop_in]
+                texts += [(entry[: -len(".d")], text_of(host, each)) for each in _drop_ins(host, path)]
             if entry.endswith((".service.d", ".socket.d")):
                 own.append(entry[: -len(".d")])
             elif entry.rpartition(".")[2] in KINDS and not _is_packaged(host, path):
@@ -70,16 +68,21 @@ def of_administrators(host: Host, started: Iterable[str] = ()) -> list[str]:
                 named.append(entry)
     own += [name for name in named if name.rpartition(".")[2] in SECTIONS]
     for name, text in texts:
-        wanted |= {
-            each
-            for line in parse(text, name)
-            if line.key in _ASKS or "systemctl" in line.value
-            for each in map(with_kind, line.value.split())
-            if each != name
-        }
+        wanted |= _named_in(text, name)
     # A drop-in of a packaged unit counts whether or not that unit starts: its links may be anywhere. A template starts nothing.
     changed = {name for name in own if name not in named and "@." not in name}
     return [name for name in dict.fromkeys(own) if name in changed or _is_wanted(name, wanted)]
+
+
+def _drop_ins(host: Host, directory: str) -> list[str]:
+    files = names_in(host, directory) if host.exists(directory) else []
+    return [f"{directory}/{name}" for name in files if name.endswith(".conf")]
+
+
+def _named_in(text: str, unit: str) -> set[str]:
+    """Return the other units that a unit's text requires, or starts by systemctl."""
+    values = (line.value for line in parse(text, unit) if line.key in _ASKS or "systemctl" in line.value)
+    return {each for value in values for each in map(with_kind, value.split())} - {unit}
 
 
 def _is_wanted(name: str, wanted: set[str]) -> bool:

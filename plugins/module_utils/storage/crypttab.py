@@ -69,6 +69,7 @@ def faults(host: Host, mounts: Iterable[dict[str, Any]], devices: Devices) -> li
 def _of_layer(
     mount: dict[str, Any], layer: dict[str, Any], entries: list[Entry], early: set[str], devices: Devices
 ) -> Iterator[dict[str, Any]]:
+    """Yield that nothing opens a layer's container at the next boot, or that what opens it may find another one."""
     container = layer["below"][0] if layer["below"] else ""
     uuid = devices.properties.get(container, {}).get("ID_FS_UUID", "")
     where = _where(mount, layer)
@@ -87,6 +88,13 @@ def _of_layer(
         ):
             yield {**_fault(mount, source, UNKNOWN, why, remedy), "boot": "optional", "fault": fault}
         return
+    yield _unopened(mount, layer, named, uuid)
+
+
+def _unopened(mount: dict[str, Any], layer: dict[str, Any], named: Entry | None, uuid: str) -> dict[str, Any]:
+    """Return that no line opens a container; `named`: the line that has its name, and opens another one."""
+    container = layer["below"][0] if layer["below"] else ""
+    where = _where(mount, layer)
     by_uuid = f"UUID={uuid}" if uuid else f"a name of {container or 'the device'} alone"
     if named:
         source = f"{PATH} line {named.row + 1}"
@@ -102,7 +110,7 @@ def _of_layer(
             # Opened with other options a plain container shows other bytes.
             else f"add a line for {label} with its device, KEYFILE and the options that it has now (cryptsetup status) to {PATH}"
         )
-    yield _fault(mount, source, "refused", why, remedy)
+    return _fault(mount, source, "refused", why, remedy)
 
 
 def _where(mount: dict[str, Any], layer: dict[str, Any]) -> str:

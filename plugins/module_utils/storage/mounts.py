@@ -172,12 +172,7 @@ class Mounts:
         reasons = [*missing, *stack.reasons]
         entry = self.entry(group)
         ways, why = self._ways(superblock)
-        mask = self._mask(superblock) if not ways and not why else ""
-        persisted = _persisted(superblock, ways, why, ext, ext_reason, mask)
-        if first.fstype == "zfs" and superblock.hidden_in is None:
-            # It keeps its settings itself, and mounts by itself.
-            persisted["barrier"] = zfs.persisted(self.host, first.source, first.target, bool(ways))
-            persisted["data_mode"] = no_data_mode("ZFS")
+        persisted = self._persisted(superblock, ways, why, ext, ext_reason)
         running = _on_access(persisted) if superblock.waits else self._running(first)
         seen = {**running, **{f"persisted.{name}": value for name, value in persisted.items()}}
         disks = Observation(
@@ -195,7 +190,7 @@ class Mounts:
             "barrier": running["barrier"].value,
             "data_mode": running["data_mode"].value,
             "atime": running["atime"].value,
-            "sync": "yes" if "sync" in first.super_options or "sync" in first.options else "no",
+            "sync": "yes" if "sync" in (*first.super_options, *first.options) else "no",
             "options_running": [] if superblock.waits else shown([*first.options, *first.super_options]),
             "options_fstab": shown(entry.options) if entry else None,
             "options_boot": shown(ways[0].options) if ways else None,
@@ -210,6 +205,23 @@ class Mounts:
             "write_hole": [*stack.write_hole, *self.filesystems.write_hole(first)],
             "evidence": {name: value.as_dict() for name, value in {**seen, "disks": disks}.items()},
         }
+
+    def _persisted(
+        self,
+        superblock: Superblock,
+        ways: list[Persisted],
+        why: str | None,
+        ext: ext4.Superblock | None,
+        ext_reason: str | None,
+    ) -> dict[str, Observation]:
+        mask = self._mask(superblock) if not ways and not why else ""
+        persisted = _persisted(superblock, ways, why, ext, ext_reason, mask)
+        mount = superblock.mounts[0]
+        if mount.fstype == "zfs" and superblock.hidden_in is None:
+            # It keeps its settings itself, and mounts by itself.
+            persisted["barrier"] = zfs.persisted(self.host, mount.source, mount.target, bool(ways))
+            persisted["data_mode"] = no_data_mode("ZFS")
+        return persisted
 
     def _running(self, mount: Mount) -> dict[str, Observation]:
         atime = observe("/proc/self/mountinfo", lambda: _atime(mount.options))

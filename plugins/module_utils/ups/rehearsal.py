@@ -9,7 +9,7 @@ import datetime
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..attestations import HEAD, written
@@ -138,37 +138,47 @@ def judge(
     the engines'; `up`: {unit: systemd's word on whether it is active}; `told`: {engine's label: yes, no or unknown} of those
     whose own logs say whether they had to recover.
     """
-    speaks = [
-        each for each in journal.said_by(ended, job.unit) if _MONITOR_SAYS[job.monitor].search(each.text)
-    ]
-    start = speaks[0].at if speaks else None
-    rows = [
-        Row(f"{job.monitor} shuts the host down", 0.0 if speaks else None, None, "" if speaks else _SILENT)
-    ]
+    said = journal.said_by(ended, job.unit)
+    start = next((each.at for each in said if _MONITOR_SAYS[job.monitor].search(each.text)), None)
     stops = [_stop(ended, engine, start) for engine in job.engines]
-    if job.guard:
-        rows.append(_guard(ended, job, start))
-    rows += stops
-    rows.append(_end(ended, stops, start))
+    guard = [_guard(ended, job, start)] if job.guard else []
+    rows = (_monitor(job, start), *guard, *stops, _end(ended, stops, start))
     unclean = tuple(dict.fromkeys(name for each in now for name in _unclean(each)))
     recovered = {engine.label: told.get(engine.label) or _recovered(engine, now) for engine in job.engines}
-    faults = [f"{row.step}: {row.fault}" for row in rows if row.fault]
-    faults += [f"{name}: a file system that was not unmounted in time" for name in unclean]
-    faults += [f"{label}: had to recover at its start" for label, word in recovered.items() if word == "yes"]
+    lasted = [row.ended for row in stops if row.ended is not None]
+    seconds = max(lasted) if lasted and len(lasted) == len(stops) else None
+    verdict, why = _verdict(job, _faults(rows, unclean, recovered), seconds)
+    states = {engine.label: up.get(engine.unit, "unknown") for engine in job.engines}
+    return Seen(verdict, why, rows, unclean, recovered, states, seconds)
+
+
+def _verdict(job: Job, faults: list[str], seconds: float | None) -> tuple[str, str]:
+    """Return the verdict and its reason."""
     unknown = [
         f"{engine.label}: no service of systemd's, so nothing tells how it stopped"
         for engine in job.engines
         if not engine.unit
     ]
-    lasted = [row.ended for row in stops if row.ended is not None]
-    seconds = max(lasted) if lasted and len(lasted) == len(stops) else None
     verdict = NOT_KEPT if faults else UNKNOWN if unknown else KEPT
     why = "; ".join(faults or unknown) or (
         f"{job.monitor} shut the host down, every engine had stopped {seconds or 0:.1f} s later, and every file"
         " system was unmounted"
     )
-    states = {engine.label: up.get(engine.unit, "unknown") for engine in job.engines}
-    return Seen(verdict, why, tuple(rows), unclean, recovered, states, seconds)
+    return verdict, why
+
+
+def _monitor(job: Job, start: float | None) -> Row:
+    step = f"{job.monitor} shuts the host down"
+    return Row(step, None, None, _SILENT) if start is None else Row(step, 0.0, None, "")
+
+
+def _faults(rows: Iterable[Row], unclean: Iterable[str], recovered: Mapping[str, str]) -> list[str]:
+    """Return what went wrong, as far as it is known."""
+    return [
+        *(f"{row.step}: {row.fault}" for row in rows if row.fault),
+        *(f"{name}: a file system that was not unmounted in time" for name in unclean),
+        *(f"{label}: had to recover at its start" for label, word in recovered.items() if word == "yes"),
+    ]
 
 
 def attestation(job: Job, seen: Seen, by: str, today: str) -> Lines:

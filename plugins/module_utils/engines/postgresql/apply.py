@@ -243,6 +243,48 @@ def _step(
 
     Raises ChangeFailed, ValueError.
     """
+    wanted, rows, left = _possible(facts, target, alter_system)
+    pid = facts["pids"][0] if facts["state"] == "running" else None
+    argv = argv_of(host, pid) if pid else None
+    files = Files(host, "")
+    data = facts["directories"][0] if pid else None
+    cluster = postgresql_cluster.read(host, files, facts["config"], data, argv, facts["unit"])
+    settings = facts["settings"]
+    stale = {s: w for s, w in wanted.items() if not _is_persisted(settings[s], w)}
+    resets = [s for s in stale if alter_system and settings[s]["permission"]]
+    cluster, writes, beaten = _writes(files, cluster, stale, resets)
+    left.update(beaten)
+    stale, wanted = _without(stale, beaten), _without(wanted, beaten)
+    live = _live(facts, wanted, argv, restart)
+    flush = _flushes(facts, wanted, live.shown)
+    login = server.login(host, pid, cluster.data) if pid else None
+    user = ownership.user_of(host, facts["pids"], cluster.data) if writes else 0
+    step = Step(
+        instance=target.instance,
+        data=cluster.data,
+        login=login,
+        initdb=_initdb(host, cluster, login) if "fsync" in flush else [],
+        writes=writes,
+        owners={path: drop_in.writer(host, path, cluster.config, user) for path in writes},
+        taken=alter.taken(target.instance, settings, [s for s in resets if s in stale], rows),
+        shown=live.shown,
+        reload=_reloads(settings, live) or bool(live.waiting and stale and not live.restart),
+        flush=flush,
+        restart=live.restart,
+        limit=restart_limit(facts),
+    )
+    # One that is stopped is flushed before its next start has fsync on.
+    persisted = {**stale, "fsync": "on"} if flush and not pid else stale
+    return step, _changes(target.instance, settings, live.shown, persisted, rows), left
+
+
+def _possible(
+    facts: dict[str, Any], target: Target, alter_system: bool
+) -> tuple[dict[str, str], list[dict[str, Any]], dict[str, str]]:
+    """Return the settings that can be set, the rows of roles and databases to unset, and {setting: why it stays as it is}.
+
+    Raises ChangeFailed if nothing can be set.
+    """
     _refuse(facts, sorted({*target.wanted, *(each.setting for each in target.overrides)}))
     rows, staying = alter.wanted_of(facts, target.overrides) if alter_system else ([], {})
     # What a role's setting hides is seen once that is gone.
@@ -250,19 +292,17 @@ def _step(
     wanted = _without(target.wanted, left)
     if left and not wanted and not target.overrides:
         raise ChangeFailed("; ".join(left.values()))
-    settings, name = facts["settings"], target.instance
-    running = facts["state"] == "running"
-    pid = facts["pids"][0] if running else None
-    argv = argv_of(host, pid) if pid else None
-    files = Files(host, "")
-    data = facts["directories"][0] if running else None
-    cluster = postgresql_cluster.read(host, files, facts["config"], data, argv, facts["unit"])
-    stale = {
-        setting: word
-        for setting, word in wanted.items()
-        if settings[setting]["persisted"] not in (word, *([UNFLUSHED] if word == "on" else []))
-    }
-    resets = [s for s in stale if alter_system and settings[s]["permission"]]
+    return wanted, rows, left
+
+
+def _is_persisted(seen: dict[str, Any], word: str) -> bool:
+    return seen["persisted"] == word or (word == "on" and seen["persisted"] == UNFLUSHED)
+
+
+def _writes(
+    files: Files, cluster: Cluster, stale: dict[str, str], resets: list[str]
+) -> tuple[Cluster, dict[str, tuple[str | None, str]], dict[str, str]]:
+    """Return the cluster without what ALTER SYSTEM set, the files to write for it, and {setting: what beats our file}."""
     if resets:
         files, cluster = alter.without(files, cluster, resets)
     # Where the files, or their absence, say what is wanted once that is gone, nothing is written.
@@ -270,41 +310,48 @@ def _step(
         s: w for s, w in stale.items() if s not in resets or postgresql_cluster.won(cluster, s).word != w
     }
     writes, beaten = drop_in.writes(files, cluster, needed) if needed else ({}, {})
-    left.update(beaten)
-    stale, wanted = _without(stale, beaten), _without(wanted, beaten)
-    wrong = {s: w for s, w in wanted.items() if running and settings[s]["running"] != w}
+    return cluster, writes, beaten
+
+
+class _Live(NamedTuple):
+    """What a running server will show: these settings; those `waiting` for a restart; the unit to restart for them, if any."""
+
+    shown: dict[str, str]
+    waiting: list[str]
+    restart: str | None
+
+
+def _live(facts: dict[str, Any], wanted: dict[str, str], argv: list[str] | None, restart: bool) -> _Live:
+    settings, is_running = facts["settings"], facts["state"] == "running"
+    wrong = {s: w for s, w in wanted.items() if is_running and settings[s]["running"] != w}
     # One that is on already, and unflushed, waits for nothing.
     waiting = _waiting((s for s in wrong if settings[s]["running"] != UNFLUSHED), argv)
     unit = facts["unit"] if restart and waiting and facts["managed_by"] == "systemd" else None
-    shown = {s: w for s, w in wrong.items() if unit or s not in waiting}
-    flush = tuple(s for s in _OWING if shown.get(s) == "on")
-    if not running and settings["fsync"]["persisted"] != "on" == wanted.get("fsync"):
-        flush = ("fsync",)
-    changes = [Change(name, s, "running", settings[s]["running"], w) for s, w in shown.items()]
-    kept = dict(stale)
-    if flush and not running:
-        kept["fsync"] = "on"
-    changes += [Change(name, s, "persisted", settings[s]["persisted"], w) for s, w in kept.items()]
-    changes += [
-        Change(f"{name} {row['scope']}", row["setting"], "persisted", row["value"], "unset") for row in rows
+    return _Live({s: w for s, w in wrong.items() if unit or s not in waiting}, waiting, unit)
+
+
+def _flushes(facts: dict[str, Any], wanted: dict[str, str], shown: dict[str, str]) -> tuple[str, ...]:
+    """Return the settings for which what was written before has to be flushed."""
+    if facts["state"] == "running":
+        return tuple(s for s in _OWING if shown.get(s) == "on")
+    return ("fsync",) if facts["settings"]["fsync"]["persisted"] != "on" == wanted.get("fsync") else ()
+
+
+def _changes(
+    instance: str,
+    settings: dict[str, Any],
+    shown: dict[str, str],
+    persisted: dict[str, str],
+    rows: Iterable[dict[str, Any]],
+) -> list[Change]:
+    return [
+        *(Change(instance, s, "running", settings[s]["running"], w) for s, w in shown.items()),
+        *(Change(instance, s, "persisted", settings[s]["persisted"], w) for s, w in persisted.items()),
+        *(
+            Change(f"{instance} {row['scope']}", row["setting"], "persisted", row["value"], "unset")
+            for row in rows
+        ),
     ]
-    login = server.login(host, pid, cluster.data) if pid else None
-    user = ownership.user_of(host, facts["pids"], cluster.data) if writes else 0
-    step = Step(
-        instance=name,
-        data=cluster.data,
-        login=login,
-        initdb=_initdb(host, cluster, login) if "fsync" in flush else [],
-        writes=writes,
-        owners={path: drop_in.writer(host, path, cluster.config, user) for path in writes},
-        taken=alter.taken(name, settings, [s for s in resets if s in stale], rows),
-        shown=shown,
-        reload=_reloads(settings, shown, waiting) or bool(running and waiting and stale and not unit),
-        flush=flush,
-        restart=unit,
-        limit=restart_limit(facts),
-    )
-    return step, changes, left
 
 
 def _refuse(facts: dict[str, Any], names: Iterable[str]) -> None:
@@ -347,9 +394,9 @@ def _waiting(wrong: Iterable[str], argv: list[str] | None) -> list[str]:
     return [name for name in wrong if name in _WAITING or name in pinned]
 
 
-def _reloads(settings: dict[str, Any], shown: dict[str, str], waiting: list[str]) -> bool:
+def _reloads(settings: dict[str, Any], live: _Live) -> bool:
     """Tell whether a reload changes anything: one that is on and unflushed is there already."""
-    return any(name not in waiting and settings[name]["running"] != UNFLUSHED for name in shown)
+    return any(name not in live.waiting and settings[name]["running"] != UNFLUSHED for name in live.shown)
 
 
 def _initdb(host: Host, cluster: Cluster, login: Login | None) -> list[str]:

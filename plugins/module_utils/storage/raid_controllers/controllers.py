@@ -42,15 +42,7 @@ class Controllers:
         Every tool that is there for that driver's controllers is asked. Two volumes that fit are none, nor is one
         of which two tools say different things.
         """
-        fitting: dict[str, list[Volume]] = {}
-        reasons = []
-        for program, tool in self._programs(driver):
-            try:
-                fitting[program] = [each for each in self._ask(program, tool) if each.id and each.id in ids]
-                count = {0: "no volume", 1: "one volume"}.get(len(fitting[program]), "two volumes")
-                reasons.append(f"{program} names {count} with the WWN or serial number of this disk")
-            except Unobservable as error:
-                reasons.append(str(error))
+        fitting, reasons = self._fitting(driver, ids)
         states = {each[2:] for volumes in fitting.values() for each in volumes}
         if len(states) > 1:
             reasons.append("they do not say the same of it")
@@ -63,6 +55,19 @@ class Controllers:
             "; ".join(reasons) or missing or f"no tool is known for controllers of {driver or 'this driver'}"
         )
         return Found(None, unknown("the controller's tool", why))
+
+    def _fitting(self, driver: str, ids: Collection[str]) -> tuple[dict[str, list[Volume]], list[str]]:
+        """Return {program: volumes with one of these ids}, and what each program reports in words."""
+        fitting: dict[str, list[Volume]] = {}
+        reasons = []
+        for program, tool in self._programs(driver):
+            try:
+                fitting[program] = [each for each in self._ask(program, tool) if each.id and each.id in ids]
+                count = {0: "no volume", 1: "one volume"}.get(len(fitting[program]), "two volumes")
+                reasons.append(f"{program} names {count} with the WWN or serial number of this disk")
+            except Unobservable as error:
+                reasons.append(str(error))
+        return fitting, reasons
 
     def _programs(self, driver: str) -> list[tuple[str, ModuleType]]:
         """Return each program that is there for a driver's controllers."""
