@@ -41,7 +41,7 @@ SECTIONS = {
             "docs/engines/postgresql",
             "docs/engines/mariadb",
         ),
-        *("docs/engines/mssql", "docs/engines/faircom", "docs/engines/firebird", "docs/power"),
+        *("docs/engines/mssql", "docs/engines/faircom", "docs/engines/firebird", "docs/power", "docs/ups"),
     ),
     "What it does": (
         "docs/order",

@@ -28,6 +28,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import 
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements import Requirement
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import Setting
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import boot_faults, platforms
+from ansible_collections.durable.dbhost.plugins.module_utils.ups import conditions
 from ansible_collections.durable.dbhost.plugins.plugin_utils import sarif, variables
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fleet import captured
 
@@ -188,6 +189,11 @@ def test_the_platforms_and_what_they_document_are_those_of_the_code() -> None:
         (each.word, claim, *said) for each in platforms.PLATFORMS for claim, said in each.statements.items()
     ]
     assert [tuple(row) for row in table("docs/platforms.md", "fact | claim | look at")] == documented
+
+
+def test_the_conditions_of_a_ups_are_those_of_the_code() -> None:
+    rows = table("docs/power.md", "condition | met when")
+    assert tuple(row[0] for row in rows) == conditions.NAMES
 
 
 #: What each step of the documented order is, as (phase, layer).
