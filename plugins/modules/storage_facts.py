@@ -224,10 +224,12 @@ ansible_facts:
               type: str
               returned: always
             place:
-              description: Where its cache is switched, in words that follow "switch it"; empty when not known.
+              description:
+                - Where its cache is switched, one keyword, as V(host), V(array), V(provider), V(qemu) or V(nowhere); empty
+                  when not known.
               type: str
               returned: always
-              sample: on the array
+              sample: array
             multipath:
               description:
                 - V(yes) for a path of a multipath device, whose RV(ansible_facts.durable_storage.disks[].id) is that of

@@ -350,8 +350,10 @@ def _layer_remedy(
     if mapped:
         tables = " and then ".join((*mapped, layer.label))
         return f"with the databases down, {_reloaded(tables)}, or {attest}"
+    if any(disk["place"] == "nowhere" for disk in below):
+        return findings.NOT_KEPT.fix
     names = ", ".join(disk["name"] for disk in below)
-    places = dict.fromkeys(disk["place"] or "with its own tools" for disk in below)
+    places = dict.fromkeys(disk_kinds.PLACES[disk["place"]] for disk in below)
     return f"set the cache of {names} to disabled {' and '.join(places)}, or {attest}"
 
 
@@ -874,7 +876,7 @@ def _elsewhere(disk: dict[str, Any], profile: Profile, setting: str) -> str:
     if setting != "write_cache":
         # The kernel may leave a cache unflushed that is off.
         wanted = "disabled" if device == "enabled" else KEEP
-    place = disk["place"] or "with the tools of this disk"
+    place = disk_kinds.PLACES[disk["place"]]
     if wanted in (KEEP, device) or (device, wanted) == (UNKNOWN, "enabled"):
         return attest
     return f"set the write cache to {wanted} {place}, {'then' if device == UNKNOWN else 'or'} {attest}"

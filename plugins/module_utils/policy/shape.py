@@ -23,7 +23,7 @@ from ..host.observation import UNKNOWN
 from ..storage import mount_settings, nfs, platforms
 from ..storage.boot_faults import EFFECTS, FAULTS
 from ..storage.caches import CONTROLS
-from ..storage.disk_kinds import KINDS, RAID_VOLUME
+from ..storage.disk_kinds import KINDS, PLACES, RAID_VOLUME
 from ..storage.raid_controllers import volume
 from . import budgets
 
@@ -182,7 +182,7 @@ _DISK = {
     "flush": _words("done", "owed"),
     "fua": _words("supported", "unsupported", UNKNOWN),
     "flush_blocked_by": _NAMES,
-    "place": _TEXT,
+    "place": _words(*PLACES),
     "write_cache": {
         "device": _words("enabled", "disabled", "none", UNKNOWN),
         "kernel": _words("write back", "write through", UNKNOWN),

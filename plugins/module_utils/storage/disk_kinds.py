@@ -34,19 +34,42 @@ CARD_HIDES = "the card is not asked whether it caches (EXT_CSD, CACHE_CTRL)"
 #: All that may stand in :attr:`Kind.hidden`.
 HIDDEN = (RAID_HIDES, CONTROLLER_MAY_HIDE, BRIDGE_HIDES, MACHINE_HIDES, CARD_HIDES)
 
-_HERE = "on this host"
-_ON_THE_ARRAY = "on the array"
-_PROVIDER = "at the cloud provider"
-_AZURE = "by the host caching of the disk in Azure (None or ReadOnly)"
-_VMWARE = "in the storage below the datastore on the hypervisor"
-_QEMU = "by the cache mode in QEMU or libvirt on the hypervisor"
+_TOOLS = {
+    "arcconf": "with arcconf",
+    "ssacli": "with ssacli",
+    "ssacli_arcconf": "with ssacli or arcconf",
+    "storcli": "with storcli or perccli",
+    "storcli2": "with storcli2 or perccli2",
+    "sas_ircu": "with sas2ircu, sas3ircu or lsiutil",
+}
+#: Keyword of :attr:`Kind.place` -> where the cache of a disk is switched, in words that follow "set the write cache".
+PLACES = {
+    "": "with the tools of this disk",
+    "host": "on this host",
+    "array": "on the array",
+    "provider": "at the cloud provider",
+    "azure": "by the host caching of the disk in Azure (None or ReadOnly)",
+    "vmware": "in the storage below the datastore on the hypervisor",
+    "qemu": "by the cache mode in QEMU or libvirt on the hypervisor",
+    "hyperv": "by Set-VMHardDiskDrive -OverrideCacheAttributes on the hypervisor",
+    "virtualbox": "by VBoxManage storagectl --hostiocache and IgnoreFlush on the hypervisor",
+    "xen": "by the backend of the disk in dom0 on the hypervisor",
+    "hypervisor": "on the hypervisor",
+    "nbd": "on the machine that exports it",
+    "ceph": "in the Ceph cluster, on the disks of its OSDs",
+    "nfs": "on the NFS server, which exports it with sync",
+    "layer": "on the disks below",
+    "bridge": "after attaching it without the bridge",
+    "controller": "with the controller's own tool",
+    **_TOOLS,
+    **{f"host_{tool}": f"on this host, or {place}" for tool, place in _TOOLS.items()},
+    "nowhere": "nowhere: move the data to a persistent disk",
+}
 #: Place -> how a disk without a name of its own is given one there.
 _NAMED_BY = {
-    _VMWARE: "set disk.EnableUUID = TRUE in the virtual machine's configuration",
-    _QEMU: "give it a serial number in QEMU or libvirt",
+    "vmware": "set disk.EnableUUID = TRUE in the virtual machine's configuration",
+    "qemu": "give it a serial number in QEMU or libvirt",
 }
-_MEMORY = "nowhere: it is memory"
-_LOST = "nowhere: the disk is emptied with its machine; use another one"
 
 
 class Traits(NamedTuple):
@@ -69,8 +92,7 @@ class Traits(NamedTuple):
 
 class Kind(NamedTuple):
     """The answer. `reason` says why a kind is unknown. `hidden`, of HIDDEN, says why the state of
-    the cache is unknown whatever answers. `place` is where the cache can be switched, in words
-    that follow "switch it"; '' when not known."""
+    the cache is unknown whatever answers. `place` is where the cache can be switched, one of PLACES."""
 
     transport: str
     kind: str
@@ -150,23 +172,17 @@ def _calls_itself(traits: Traits, pattern: str) -> bool:
 _MEMORY_NAMES = r"(z?ram|nullb)\d+"
 #: Kernel name -> kind, reason, hidden, place: what is no disk, or none of this machine.
 _NAMED = (
-    (_MEMORY_NAMES, MEMORY, None, None, _MEMORY),
-    (r"nbd\d+", NETWORK, None, MACHINE_HIDES, "on the machine that exports it"),
-    (r"rbd\d+", NETWORK, None, MACHINE_HIDES, "in the Ceph cluster, on the disks of its OSDs"),
+    (_MEMORY_NAMES, MEMORY, None, None, "nowhere"),
+    (r"nbd\d+", NETWORK, None, MACHINE_HIDES, "nbd"),
+    (r"rbd\d+", NETWORK, None, MACHINE_HIDES, "ceph"),
     (r"pmem\d+.*", UNKNOWN, "it may be persistent or plain memory: no rule tells which", None, ""),
-    (
-        r"(dm-|md|drbd|loop|bcache|zd)\d.*",
-        UNKNOWN,
-        "it is a layer over other devices",
-        None,
-        "on the disks below",
-    ),
+    (r"(dm-|md|drbd|loop|bcache|zd)\d.*", UNKNOWN, "it is a layer over other devices", None, "layer"),
 )
 
 
 def _by_name(traits: Traits, transport: str) -> Kind | None:
     if traits.driver == "scsi_debug":
-        return Kind(transport, MEMORY, None, None, _MEMORY)
+        return Kind(transport, MEMORY, None, None, "nowhere")
     for pattern, kind, reason, hidden, place in _NAMED:
         if re.fullmatch(pattern, traits.name):
             return Kind(transport, kind, reason, hidden, place)
@@ -177,7 +193,7 @@ def _bridge(traits: Traits, transport: str) -> Kind | None:
     if transport not in ("usb", "firewire"):
         return None
     reason = f"it is behind a {transport} bridge"
-    return Kind(transport, UNKNOWN, reason, BRIDGE_HIDES, "after attaching it without the bridge")
+    return Kind(transport, UNKNOWN, reason, BRIDGE_HIDES, "bridge")
 
 
 #: Where Azure puts a machine's temporary disk: the second IDE place of generation 1, LUN 1 of
@@ -185,24 +201,24 @@ def _bridge(traits: Traits, transport: str) -> Kind | None:
 _AZURE_TEMPORARY = r"/VMBUS:.*/(00000000-0001-[0-9a-f-]+/|f8b3781a-1e82-4818-a1c3-63d806ec15bb/.*:1/block/)"
 _LOST_LINKS = r"/dev/disk/((azure|cloud)/(azure_)?resource$|azure/local/|by-id/google-local-(nvme-)?ssd-\d)"
 _CLOUDS = (
-    (r"^(Amazon EC2 NVMe Instance Storage|Microsoft NVMe Direct Disk)", EPHEMERAL, _LOST),
-    (r"^(nvme_card\d*|Google EphemeralDisk)$", EPHEMERAL, _LOST),
-    (r"^(Amazon Elastic Block Store|Alibaba Cloud Elastic Block Storage)", NETWORK, _PROVIDER),
-    (r"^(nvme_card-pd|Google PersistentDisk)$", NETWORK, _PROVIDER),
-    (r"^(ORACLE BlockVolume|(DO|HC|Linode) Volume)$", NETWORK, _PROVIDER),
+    (r"^(Amazon EC2 NVMe Instance Storage|Microsoft NVMe Direct Disk)", EPHEMERAL, "nowhere"),
+    (r"^(nvme_card\d*|Google EphemeralDisk)$", EPHEMERAL, "nowhere"),
+    (r"^(Amazon Elastic Block Store|Alibaba Cloud Elastic Block Storage)", NETWORK, "provider"),
+    (r"^(nvme_card-pd|Google PersistentDisk)$", NETWORK, "provider"),
+    (r"^(ORACLE BlockVolume|(DO|HC|Linode) Volume)$", NETWORK, "provider"),
     # It may as well be an ephemeral system disk: nothing inside the machine tells.
-    (r"^MSFT NVMe Accelerator", VIRTUAL, _AZURE),
+    (r"^MSFT NVMe Accelerator", VIRTUAL, "azure"),
 )
 
 
 def _cloud(traits: Traits, transport: str) -> Kind | None:
     links = traits.properties.get("DEVLINKS", "").split()
     if any(re.match(_LOST_LINKS, link) for link in links):
-        return Kind(transport, EPHEMERAL, None, None, _LOST)
+        return Kind(transport, EPHEMERAL, None, None, "nowhere")
     if any(re.match(r"/dev/disk/azure/(data|datadisks|scsi[1-9])/", link) for link in links):
-        return Kind(transport, NETWORK, None, None, _AZURE)
+        return Kind(transport, NETWORK, None, None, "azure")
     if any(re.match(r"/dev/disk/(azure/(os|root)|cloud/azure_root)$", link) for link in links):
-        return Kind(transport, VIRTUAL, None, None, _AZURE)
+        return Kind(transport, VIRTUAL, None, None, "azure")
     if re.search(_AZURE_TEMPORARY, traits.path):
         reason = "Azure has its temporary disk there; azure-vm-utils would make udev tell"
         return Kind(transport, UNKNOWN, reason, None, "")
@@ -215,22 +231,19 @@ def _cloud(traits: Traits, transport: str) -> Kind | None:
 def _remote(traits: Traits, transport: str) -> Kind | None:
     """Takes iSCSI, Fibre Channel and NVMe over a network, also inside a virtual machine."""
     if re.search(r"/session\d+/|/rport-|/nvme-fabrics/", traits.path):
-        return Kind(transport, SAN, None, None, _ON_THE_ARRAY)
+        return Kind(transport, SAN, None, None, "array")
     return None
 
 
 #: What shows a hypervisor, in virtualization, path, driver or the disk's names, and its switch.
 _HYPERVISORS = (
-    (
-        r"^microsoft$|/VMBUS:|^storvsc|^Msft ",
-        "by Set-VMHardDiskDrive -OverrideCacheAttributes on the hypervisor",
-    ),
-    (r"^vmware$|^vmw_pvscsi$|VMware", _VMWARE),
-    (r"^oracle$|VBOX", "by VBoxManage storagectl --hostiocache and IgnoreFlush on the hypervisor"),
-    (r"^(amazon|google)$", _PROVIDER),
-    (r"^xen$|/vbd-\d+/", "by the backend of the disk in dom0 on the hypervisor"),
-    (r"^(kvm|qemu)$|/virtio\d+/|^virtio_scsi$|QEMU", _QEMU),
-    (r"^ibmvscsi|^AIX |NVDISK|Virtual HDD", "on the hypervisor"),
+    (r"^microsoft$|/VMBUS:|^storvsc|^Msft ", "hyperv"),
+    (r"^vmware$|^vmw_pvscsi$|VMware", "vmware"),
+    (r"^oracle$|VBOX", "virtualbox"),
+    (r"^(amazon|google)$", "provider"),
+    (r"^xen$|/vbd-\d+/", "xen"),
+    (r"^(kvm|qemu)$|/virtio\d+/|^virtio_scsi$|QEMU", "qemu"),
+    (r"^ibmvscsi|^AIX |NVDISK|Virtual HDD", "hypervisor"),
 )
 
 
@@ -245,7 +258,7 @@ def _guest(traits: Traits, transport: str) -> Kind | None:
     shown = _hypervisor(traits.path, traits.driver, _names(traits))
     if shown is None and transport not in ("virtio", "xen"):
         return None
-    place = _hypervisor(traits.virtualization) or shown or "on the hypervisor"
+    place = _hypervisor(traits.virtualization) or shown or "hypervisor"
     return Kind(transport, VIRTUAL, None, None, place)
 
 
@@ -264,7 +277,7 @@ _ARRAYS = (
 
 def _array(traits: Traits, transport: str) -> Kind | None:
     if _calls_itself(traits, _ARRAYS):
-        return Kind(transport, SAN, None, None, _ON_THE_ARRAY)
+        return Kind(transport, SAN, None, None, "array")
     return None
 
 
@@ -282,16 +295,16 @@ class _Controller(NamedTuple):
     tool: str
 
 
-_MPT = _Controller(_END_DEVICE, r"/target\d+:1:", "with sas2ircu, sas3ircu or lsiutil")
+_MPT = _Controller(_END_DEVICE, r"/target\d+:1:", "sas_ircu")
 _CONTROLLERS = {
-    "aacraid": _Controller(r"/target\d+:[1-9]\d*:", r"/target\d+:0:", "with arcconf"),
-    "hpsa": _Controller(_END_DEVICE, r"/target\d+:[12]:", "with ssacli"),
-    "megaraid_sas": _Controller(r"/target\d+:[01]:", r"/target\d+:[23]:", "with storcli or perccli"),
-    "mpi3mr": _Controller(_END_DEVICE, _NO, "with storcli2 or perccli2"),
+    "aacraid": _Controller(r"/target\d+:[1-9]\d*:", r"/target\d+:0:", "arcconf"),
+    "hpsa": _Controller(_END_DEVICE, r"/target\d+:[12]:", "ssacli"),
+    "megaraid_sas": _Controller(r"/target\d+:[01]:", r"/target\d+:[23]:", "storcli"),
+    "mpi3mr": _Controller(_END_DEVICE, _NO, "storcli2"),
     "mpt2sas": _MPT,
     "mpt3sas": _MPT,
     "mptsas": _MPT,
-    "smartpqi": _Controller(_END_DEVICE, r"/target\d+:[13]:", "with ssacli or arcconf"),
+    "smartpqi": _Controller(_END_DEVICE, r"/target\d+:[13]:", "ssacli_arcconf"),
 }
 #: Beginnings of the names of drivers that offer nothing but RAID volumes, or do not tell.
 _RAID_DRIVERS = ("3w-", "arcmsr", "dpt_i2o", "gdth", "hptiop", "ips", "megaraid", "mvumi", "pmcraid", "stex")
@@ -310,7 +323,7 @@ _MAKERS = (
 
 def _raid(traits: Traits, transport: str) -> Kind | None:
     controller = _CONTROLLERS.get(traits.driver)
-    tool = controller.tool if controller else "with the controller's own tool"
+    tool = controller.tool if controller else "controller"
     is_volume = bool(controller and re.search(controller.volumes, traits.path))
     is_raid = traits.driver.startswith(_RAID_DRIVERS) and controller is None
     if is_volume or is_raid or _calls_itself(traits, _RAID_NAMES):
@@ -343,7 +356,7 @@ def _by_machine(traits: Traits, transport: str) -> Kind | None:
         reason = f"inside a container ({word}) it is not told whether this is a virtual machine"
         return Kind(transport, UNKNOWN, reason, None, "")
     if word != "none":
-        return Kind(transport, VIRTUAL, None, None, _hypervisor(word) or "on the hypervisor")
+        return Kind(transport, VIRTUAL, None, None, _hypervisor(word) or "hypervisor")
     return None
 
 
@@ -353,7 +366,7 @@ def _bare_metal(traits: Traits, transport: str) -> Kind:
         return Kind(transport, UNKNOWN, reason, None, "")
     hidden = CARD_HIDES if transport == "mmc" else None
     controller = _CONTROLLERS.get(traits.driver)
-    place = f"{_HERE}, or {controller.tool}" if controller else _HERE
+    place = f"host_{controller.tool}" if controller else "host"
     return Kind(transport, PHYSICAL, None, hidden, place)
 
 

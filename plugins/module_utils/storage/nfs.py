@@ -28,7 +28,6 @@ TRANSPORT = "nfs"
 #: What the client does when the server does not answer: the options of that name, nfs(5).
 HARD = "hard"
 RECOVERIES = (HARD, "soft", "softerr")
-_PLACE = "on the NFS server, which exports it with sync"
 _COMMIT = "an NFS client sends COMMIT at each fsync"
 
 
@@ -116,7 +115,7 @@ def _export(name: str) -> dict[str, Any]:
         "switchable": "no",
         "multipath": "no",
         "raid": None,
-        "place": _PLACE,
+        "place": "nfs",
         "flush_blocked_by": [],
         "flush": "done",
         "write_cache": {},

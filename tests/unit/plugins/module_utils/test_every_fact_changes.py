@@ -176,7 +176,7 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
         "yes",
         "no",
     ),
-    ("disks", "sda", "place", moved("sda", USB), "on this host", "after attaching it without the bridge"),
+    ("disks", "sda", "place", moved("sda", USB), "host", "bridge"),
     ("disks", "sda", "flush", content(f"{flush.OWED}/sda", ""), "done", "owed"),
     ("disks", "sda", "write_cache.device", disk("sda", cache="disabled"), "enabled", "disabled"),
     ("disks", "sdc", "write_cache.device", disk("sdc", cache="disabled"), "enabled", "disabled"),

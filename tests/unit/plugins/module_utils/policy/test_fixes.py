@@ -146,7 +146,7 @@ def test_a_stack_that_is_not_understood(given: list[Any], seen: list[str], kind:
             f"check the cache settings of the array, then attest power_loss_protection for {SATA}",
         ),
         (
-            disk(kind="raid_volume", id=None, place="with ssacli"),
+            disk(kind="raid_volume", id=None, place="ssacli"),
             "non_volatile_cache",
             "requirement.device_obeys",
             "give it a unique serial number at its hypervisor or controller, then attest power_loss_protection for its id,"
@@ -176,14 +176,14 @@ def test_a_disk_of_which_nothing_shows_what_it_keeps(given: Any, rests_on: str, 
     [
         (disk(kind="memory"), "strict", "write_cache", NOT_KEPT),
         (
-            disk(device="enabled", place="on the array", kind="san"),
+            disk(device="enabled", place="array", kind="san"),
             "strict",
             "write_cache",
             f"set the write cache to disabled on the array, or attest power_loss_protection for {SATA}",
         ),
         (
             # Nobody here sees that it was set.
-            disk(place="by the host caching of the disk in Azure (None or ReadOnly)"),
+            disk(place="azure"),
             "strict",
             "write_cache",
             "set the write cache to disabled by the host caching of the disk in Azure (None or ReadOnly), then attest"
@@ -197,13 +197,13 @@ def test_a_disk_of_which_nothing_shows_what_it_keeps(given: Any, rests_on: str, 
         ),
         (
             # It is sent no flush that it could honour.
-            disk(device="enabled", kernel="write through", place="on the array", kind="san"),
+            disk(device="enabled", kernel="write through", place="array", kind="san"),
             "flush",
             "kernel_cache_mode",
             f"set the write cache to disabled on the array, or attest power_loss_protection for {SATA}",
         ),
         (
-            disk(multipath="yes", device="enabled", place="on the array", kind="san"),
+            disk(multipath="yes", device="enabled", place="array", kind="san"),
             "strict",
             "write_cache",
             f"set the write cache to disabled on the array, or attest power_loss_protection for {SATA}, which all paths share",
@@ -253,9 +253,7 @@ ATTEST = f"attest power_loss_protection for {SATA}"
 )
 def test_a_layer_that_passes_no_flush_on(over: tuple[str, ...], mode: str, early: bool, cure: str) -> None:
     found = flush_passthrough.FlushLayer("dm-9", "pg", mode, ("sda",), over)
-    given = disk(
-        device="enabled", kernel="unknown", place="on the array", control="sata", profile=profile("flush")
-    )
+    given = disk(device="enabled", kernel="unknown", place="array", control="sata", profile=profile("flush"))
     stack = [
         {**layer("dm", "linear", below=("sda",)), "cache_mode": mode, "state": ""},
         {**layer("disk"), "name": "sda", "cache_mode": "", "state": ""},
@@ -266,6 +264,9 @@ def test_a_layer_that_passes_no_flush_on(over: tuple[str, ...], mode: str, early
         assert row.remedy == cure
     assert settings._layer_remedy(found, "drift_running", [given], early) == cure
     assert settings._layer_remedy(found, "pending", [given], early) == "reboot"
+    if (mode, over, early) == ("write through", (), False):
+        in_memory = {**given, "place": "nowhere"}
+        assert settings._layer_remedy(found, "drift_running", [given, in_memory], early) == NOT_KEPT
 
 
 @pytest.mark.parametrize(
