@@ -92,6 +92,7 @@ def lint_stages() -> Iterator[Stage]:
         "yamllint": ("yamllint", "--strict", "."),
         "codespell": ("codespell",),
         "reuse": ("reuse", "lint", "--lines"),
+        "words": ("python", "tools/words.py"),
         "changelog": ("antsibull-changelog", "lint"),
     }
     for name, command in commands.items():
