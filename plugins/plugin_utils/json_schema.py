@@ -25,7 +25,7 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
 }
 #: What says nothing of the value itself, or is looked up by what does.
-_APART = ("$schema", "$defs", "title")
+_APART = ("$schema", "$defs", "title", "description")
 
 
 def misfits(schema: Schema, value: Any) -> Iterator[str]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -134,7 +135,8 @@ def test_documents_name_every_engine() -> None:
         r"^`engine` is one of (.+?)\.", (ROOT / "docs/variables.md").read_text(), re.M | re.S
     )
     assert re.findall(r"`(\w+)`", said) == list(catalog.NAMES)
-    (row,) = re.findall(r"^\| `layer` \| (.+)$", (ROOT / "docs/report.md").read_text(), re.M)
+    schema = json.loads((ROOT / "docs/report.schema.json").read_text(encoding="utf-8"))
+    row = schema["$defs"]["setting"]["properties"]["layer"]["description"]
     assert set(re.findall(r"`(\w+)`", row)) == set(catalog.LAYERS)
     documented = (PLUGINS / "modules/engine_facts.py").read_text(encoding="utf-8")
     (words,) = re.findall(r"description: (V\(mssql\).*)$", documented, re.M)

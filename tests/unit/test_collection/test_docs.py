@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fnmatch
 import functools
+import json
 import re
 from pathlib import Path
 
@@ -33,6 +34,8 @@ from ansible_collections.durable.dbhost.plugins.plugin_utils import sarif, varia
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fleet import captured
 
 ROOT = Path(__file__).resolve().parents[3]
+#: What is in a report, with a description of each key.
+SCHEMA = json.loads((ROOT / "docs/report.schema.json").read_text(encoding="utf-8"))
 #: Where the tarball's pages find what only the repository has.
 FORGE = "https://github.com/durable-db/dbhost/blob/main/"
 #: Pages that people read.
@@ -60,15 +63,19 @@ def table(path: str, first: str) -> list[list[str]]:
     return rows
 
 
+def described(part: str) -> dict[str, str]:
+    """Return {key: what the schema of a report says of it} of a part of the report."""
+    return {key: each["description"] for key, each in SCHEMA["$defs"][part]["properties"].items()}
+
+
 def words(cell: str) -> list[str]:
     """Return the names of a cell that lists some."""
     return [word.strip() for word in cell.split(",") if word.strip()]
 
 
 def test_each_fault_of_the_next_boot_is_a_setting_of_the_report() -> None:
-    (cell,) = [row[1] for row in table("docs/report.md", "key | meaning") if row[0] == "setting"]
-    listed = cell.partition("(boot.md#what-stops-the-next-boot) (")[2].partition(")")[0]
-    assert sorted(words(listed)) == sorted(boot_faults.FAULTS)
+    listed = described("setting")["setting"].partition("faults of the next boot: ")[2].partition(".")[0]
+    assert sorted(words(listed.replace("`", ""))) == sorted(boot_faults.FAULTS)
     rows = table("docs/boot.md", "setting | what is wrong")
     assert {row[0] for row in rows} - {""} == set(boot_faults.FAULTS)
 
@@ -88,23 +95,20 @@ def test_the_verdicts_are_listed_worst_first_with_those_that_fail() -> None:
     assert tuple(readme) == verdicts.VERDICTS
 
 
-def test_the_file_has_the_keys_that_are_listed() -> None:
-    rows = table("docs/report.md", "key | type | meaning")
+def test_the_file_has_the_keys_that_are_described() -> None:
     of_run = {"host", "was", "looked_only", "error", "time", "collection", "since", "switch"}
     empty = assessment.unobserved(inputs.Inputs(), kinds.NOT_MERGED.found(cause=""))
-    assert {row[0] for row in rows} == {*empty, *of_run} - {"steps"}
-
-
-def test_a_row_has_the_keys_that_are_listed() -> None:
+    assert set(SCHEMA["properties"]) == {*empty, *of_run} - {"steps"}
     rows = table("docs/report.md", "key | meaning")
-    listed = {word for row in rows for word in words(row[0])}
-    assert listed == {"class", *Setting._fields} - {"klass"}
+    assert {word for row in rows for word in words(row[0])} <= set(SCHEMA["properties"])
 
 
-def test_a_requirement_has_the_keys_and_states_that_are_listed() -> None:
-    text = (ROOT / "docs/report.md").read_text(encoding="utf-8")
-    said = text[text.index("`requirements`: `name`") :].partition("\n\n")[0]
-    assert set(re.findall(r"`(\w+)`", said)) >= {*Requirement._fields}
+def test_a_row_has_the_keys_that_are_described() -> None:
+    assert set(described("setting")) == {"class", *Setting._fields} - {"klass"}
+
+
+def test_a_requirement_has_the_keys_that_are_described() -> None:
+    assert set(described("requirement")) == {*Requirement._fields}
 
 
 def test_the_permissions_and_what_fails_are_those_of_the_policy() -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,18 @@ def test_every_field_is_needed_and_each_one_is_there(fleet: list[dict[str, Any]]
         for field in SCHEMA_FILE["required"]:
             with pytest.raises(jsonschema.ValidationError):
                 VALIDATOR.validate({key: report[key] for key in report if key != field})
+
+
+def without_description(schema: Any, path: str = "") -> Iterator[str]:
+    """Yield each property below a schema that says not what it is."""
+    for name, inner in schema.items() if isinstance(schema, dict) else ():
+        if name == "properties":
+            yield from (f"{path}.{key}" for key, each in inner.items() if not each.get("description"))
+        yield from without_description(inner, f"{path}.{name}")
+
+
+def test_every_property_has_a_description() -> None:
+    assert list(without_description(SCHEMA_FILE)) == []
 
 
 def test_the_words_are_those_of_the_policy() -> None:
