@@ -351,6 +351,8 @@ ansible_facts:
                 - The value of C(write_through) is V(yes), V(no) or V(unknown), whether what must be written through is open so.
                 - The value of C(recovery), of FairCom DB, is V(yes), V(no) or V(unknown), whether its last start had to recover;
                   C(damage) is there where its log tells of a recovery that failed.
+                - The value of C(start_arguments) is V(unknown) if an undocumented script, its C(source), alone decides arguments
+                  of the next start. Its reason is V(script), or V(script_of_user), which is not read.
                 - By a setting's name, V(absent) says that this version shows no such setting.
               type: dict
               returned: always

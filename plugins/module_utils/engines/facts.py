@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import catalog
 from ..host import boot_environment, named_by, tmpfiles_d, units
@@ -25,6 +25,25 @@ from .start_commands import Commands
 
 #: Files in a data directory that ALTER SYSTEM and SET PERSIST write.
 _WRITTEN_BY_SERVERS = ("postgresql.auto.conf", "mysqld-auto.cnf")
+
+
+class Starter(NamedTuple):
+    """An undocumented program that starts a server; `is_roots`: root named its path, and its text is read."""
+
+    path: str
+    is_roots: bool
+
+    @classmethod
+    def of_unit(cls, unit: units.Unit) -> Starter:
+        """Return the program of a unit; a shell is none, its command is."""
+        is_shell = os.path.basename(unit.program) in next_start.SHELLS
+        return cls(f"ExecStart of {unit.name}" if is_shell else unit.program, True)
+
+    @property
+    def decides(self) -> dict[str, Observation]:
+        """Return that it alone decides the arguments of the next start, as `evidence` has it."""
+        whose = "script" if self.is_roots else "script_of_user"
+        return {"start_arguments": Observation(UNKNOWN, self.path, whose)}
 
 
 class Facts:
@@ -103,12 +122,13 @@ class Facts:
     ) -> Instance:
         """Add the settings of an instance, now and after its next start; return it with the directories that they name."""
         shown = unit if isinstance(unit, units.Unit) else None
-        found, why_next = self._with_next_start(found, place, shown)
+        found, why_next, starter = self._with_next_start(found, place, shown)
+        seen.update(starter.decides if starter else {})
         observed = self._observe(found, place)
         if not observed:
             return found
         observed = observed if why_next is None else _next_start_unknown(observed, why_next)
-        observed = self._with_others(found, place, unit, observed)
+        observed = self._with_others(found, place, unit, observed, starter)
         seen["version"] = observed.version
         seen.update(observed.evidence)
         facts["files"] = group(file for file in found.opened if file.path not in observed.passing)
@@ -122,8 +142,9 @@ class Facts:
 
     def _with_next_start(
         self, found: Instance, place: Place | str | None, unit: units.Unit | None
-    ) -> tuple[Instance, str | None]:
-        """Return an instance with what its next start gives it, and why what it reads then is not known.
+    ) -> tuple[Instance, str | None, Starter | None]:
+        """Return an instance with what its next start gives it, why what it reads then is unknown, and the script that alone
+        decides its arguments.
 
         Of a unit that is another's, a manager's or a container's nothing is said: there this start stands for the next one.
         """
@@ -131,23 +152,28 @@ class Facts:
         main = found.processes[0] if found.processes else None
         is_contained = isinstance(place, Place) and place.namespace == "container"
         if not unit or is_contained:
-            return found, None
+            return found, None, None
         try:
             # These are variables of all services, also of what starts a server in its stead.
             boot_environment.read(self.host)
             generators.collect(self.host)
             if not (unit.program or main is None):
-                return found, None
+                return found, None, None
             if main is None:
                 self.begins[unit.name] = next_start.of_unit(self.host, engine, unit)
-                return found._replace(begins=self.begins[unit.name]), None
+                return found._replace(begins=self.begins[unit.name]), None, None
+            supervised = next_start.supervised(self.processes, main)
+            if supervised:
+                return found, None, Starter(*supervised)
             if next_start.is_starter(unit, main, self.processes.all.get(main.ppid), engine):
                 environment = self.processes.environment(main, engine.VARIABLES)
                 argv = self.processes.argv(main)
-                return found, next_start.differs(self.host, engine, unit, argv, environment)
+                return found, next_start.differs(self.host, engine, unit, argv, environment), None
+        except next_start.Undocumented as error:
+            return (found, str(error), None) if main is None else (found, None, Starter.of_unit(unit))
         except Unobservable as error:
-            return found, str(error)
-        return found, None
+            return found, str(error), None
+        return found, None, None
 
     def _next_preloads(
         self, found: Instance, place: Place | None, unit: units.Unit | None
@@ -166,11 +192,17 @@ class Facts:
         return {"next_preloads": loaded} if loaded else {}
 
     def _with_others(
-        self, found: Instance, place: Place | str | None, unit: units.Unit | str | None, observed: Observed
+        self,
+        found: Instance,
+        place: Place | str | None,
+        unit: units.Unit | str | None,
+        observed: Observed,
+        starter: Starter | None,
     ) -> Observed:
         """Return what an instance says, with what other components set at its next start.
 
-        `unit` is its name if systemd does not describe it. What starts a container is not read here.
+        `unit` is its name if systemd does not describe it; `starter`: an undocumented script that starts it. What starts a
+        container is not read here.
         """
         if isinstance(place, Place) and (place.root or place.namespace == "container"):
             return observed
@@ -186,6 +218,8 @@ class Facts:
             # Root's units and tables name these files.
             with named_by.one(self.host, None):
                 texts = self.commands.of_server(unit)
+                if starter and starter.is_roots:
+                    texts += self.commands.of_starter(starter.path, unit)
                 if self._tmpfiles is None:
                     self._tmpfiles = tmpfiles_d.collect(self.host)
                 changes = [

@@ -65,6 +65,12 @@ OPEN_FLAGS = Kind(
     "{engine}: {opened}, and whether they are is unknown: {cause}",
     "{look}",
 )
+START_SCRIPT = Kind(
+    "unknown.start_script",
+    "unknown",
+    "{engine}: {script} alone decides the arguments of its next start",
+    "compare {script} with the server's arguments now (ps -ww -p {pid}), then accept this finding in durable_accept until a date",
+)
 PLACE = Kind("unknown.place", "unknown", "{engine}: the location of its files is unknown", "{cure}")
 PLACE_UNREAD = Kind("unknown.place_unread", "unknown", "{engine}: {cause}", MEND)
 NOT_MANAGED = Kind(
@@ -116,6 +122,7 @@ KINDS = (
         OLD_BUILD,
         BUILD,
         OPEN_FLAGS,
+        START_SCRIPT,
     ),
     *(PLACE, PLACE_UNREAD, NOT_MANAGED, NOT_FOUND, NOT_THERE, NOT_ASKED, NO_UNIT),
 )

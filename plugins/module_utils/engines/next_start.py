@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How a server's unit will start it next: itself, or through a wrapper whose ways are known.
 
-A wrapper is what a unit starts in the server's stead: mysqld_safe, pg_ctl. What a script of somebody's own
-gives to a server, only that script knows: then nothing is known of the next start.
+A wrapper is what a unit starts in the server's stead: mysqld_safe, pg_ctl. Only an undocumented script decides what it gives
+to a server. Of a running server, this start's arguments then stand for the next one's, and the facts name the script.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..host import bounded_read, named_by, shell_lines, units
-from ..host.processes import Process
+from ..host.processes import Process, Processes
 from ..host.seam import Host, Unobservable
 from ..host.units import Unit
 
 #: What runs a script that starts a server, and stays.
-_SHELLS = ("bash", "busybox", "dash", "ksh", "sh", "zsh")
+SHELLS = ("bash", "busybox", "dash", "ksh", "sh", "zsh")
+#: Supervisors of one service each.
+_SUPERVISORS = ("runsv", "s6-supervise", "supervise")
 
 
 class NextStart(NamedTuple):
@@ -56,13 +58,28 @@ def of_unit(host: Host, engine: Any, unit: Unit) -> NextStart:
     return wrapper.start(host, unit, given)
 
 
-def not_known(unit: Unit) -> Unobservable:
-    """Return what is raised for a unit that starts something whose ways nobody here knows."""
-    return Unobservable(
-        f"{unit.name} starts {unit.program}, and what that gives to the server is unknown. Fix: if {unit.program} is a script"
-        " for this server alone, name the server itself in ExecStart= of the unit. If it is a supervisor, or a script for"
-        " several programs, leave it unchanged, and give the server a separate unit or an entry of durable_ignore"
+class Undocumented(Unobservable):
+    """A unit starts a program, and only that decides what it gives to the server."""
+
+
+def not_known(unit: Unit) -> Undocumented:
+    """Return what is raised for a unit that starts an undocumented program."""
+    return Undocumented(
+        f"{unit.name} starts {unit.program}, and what that gives to the server is unknown. Fix: start it, then run again:"
+        " the arguments of a running server are read"
     )
+
+
+def supervised(processes: Processes, main: Process) -> tuple[str, bool] | None:
+    """Return the script with which a supervisor starts a server, None without one; and whether root's supervisor named it.
+
+    runsv(8), s6-supervise and supervise(8) run `run` in their working directory.
+    """
+    for parent in processes.ancestors(main):
+        if parent.program in _SUPERVISORS:
+            directory = processes.directory(parent)
+            return posixpath.join(directory, "run"), processes.user(parent) == "0"
+    return None
 
 
 def expect_script(host: Host, unit: Unit, path: str, parts: Iterable[str], own: re.Pattern[str]) -> None:
@@ -80,7 +97,7 @@ def expect_script(host: Host, unit: Unit, path: str, parts: Iterable[str], own: 
 def differs(
     host: Host, engine: Any, unit: Unit, argv: list[str], environment: Mapping[str, str]
 ) -> str | None:
-    """Return why the next start of a server by its unit is not known to be as this one, None where it is.
+    """Return why the next start of a server by its unit is not known to be as this one, None where it is. Raises Undocumented.
 
     `argv` are this one's arguments, `environment` those of the engine's variables that it was started with. Options that
     match the engine's UNRELATED may differ.
@@ -94,6 +111,8 @@ def differs(
         return units.differs(host, unit, argv, engine.VARIABLES, environment, related)
     try:
         coming = of_unit(host, engine, unit)
+    except Undocumented:
+        raise
     except Unobservable as error:
         return str(error)
     wrapper = _wrapper(engine, unit)
@@ -113,7 +132,7 @@ def is_starter(unit: Unit, main: Process, parent: Process | None, engine: Any) -
     # Another server's unit, or a manager's, has a main process of its own that started others.
     if parent is None or parent.pid != unit.main or parent.program in engine.PROGRAMS:
         return False
-    is_script = parent.program in _SHELLS or _wrapper(engine, unit) is not None
+    is_script = parent.program in SHELLS or _wrapper(engine, unit) is not None
     return is_script or bool(engine.UNITS.fullmatch(unit.name))
 
 

@@ -13,9 +13,17 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from ..host import boot_scripts, bounded_read, named_by, script_chain, shell_lines, unit_lines, unit_names
+from ..host import (
+    boot_scripts,
+    bounded_read,
+    named_by,
+    script_chain,
+    shell_lines,
+    unit_lines,
+    unit_names,
+)
 from ..host.foreign import ACCOUNT, Identity
-from ..host.processes import FIRST_PERSON
+from ..host.processes import FIRST_PERSON, breaks_fsync
 from ..host.seam import NO_FILE, Host, Unobservable
 from ..host.system_conf import Line, text_of
 from ..host.textfile import LIMIT
@@ -35,6 +43,8 @@ _LONGEST, _COMMON = 4096, 512
 _MOST_OF_LOGINS = 16
 #: Scripts above a line in which each path can be a script.
 _NAMED = 2
+#: A program that loads such a library.
+_EATMYDATA = "eatmydata"
 #: Nothing there is a script.
 _KERNEL = ("/dev/", "/proc/", "/sys/")
 
@@ -55,6 +65,23 @@ class Commands:
         own = tuple(dict.fromkeys(filter(None, names)))
         texts = self._of_unit(own, is_server=True) if own else []
         return [*texts, *(text for text in self._others() if not _is_of(text, own))]
+
+    def of_starter(self, path: str, unit: Unit | str | None) -> list[Text]:
+        """Return an undocumented script that starts a server, the command of its unit, and the scripts that they name.
+
+        Raises Unobservable, also for what makes fsync do nothing.
+        """
+        texts = self._followed(Text(path, path, path))
+        if isinstance(unit, Unit):
+            texts += self._followed(Text(unit.argv[:_LONGEST], f"ExecStart of {unit.name}", unit.name))
+        for text in texts:
+            parts = re.split(r"[\s=:;&|'\"]+", text.text)
+            wrong = next((part for part in parts if breaks_fsync(part) or part.endswith(_EATMYDATA)), None)
+            if wrong:
+                raise Unobservable(
+                    f"{text.source}: {wrong} makes fsync do nothing. Fix: remove it, then restart the server"
+                )
+        return texts
 
     def _of_unit(self, names: tuple[str, ...], is_server: bool) -> list[Text]:
         lines = unit_lines.lines(self.host, names)

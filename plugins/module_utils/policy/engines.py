@@ -130,6 +130,10 @@ def _unknowns(subject: Subject) -> Iterator[Reason]:
         lost &= {"directories"}
     for field in sorted(lost):
         yield findings.FIELDS[field].found(label, engine=label, cause=subject.reason(field))
+    starter = evidence.get("start_arguments")
+    if starter and instance["state"] != "stopped" and subject.profile.promises_durability:
+        pid = str(next(iter(instance["pids"]), ""))
+        yield findings.START_SCRIPT.found(label, engine=label, script=str(starter["source"]), pid=pid)
     yield from own.unknowns(subject)
 
 

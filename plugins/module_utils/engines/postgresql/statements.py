@@ -17,6 +17,8 @@ _ASSIGNMENT = re.compile(
     rf"(?i)(?<![\w$.=-])(?P<name>{_NAMES})['\"]?(?:\s*=(?!=)\s*|\s+to\s+|\s+(?=['\"\\]*(?:on|off|true|false|yes|no|local"
     r"|remote_write|remote_apply|fdatasync|fsync|open_\w+|fsync_writethrough)\b))['\"\\]*(?P<value>\w+)?"
 )
+#: postgres(1): -F is fsync=off. pg_ctl(1) hands it on.
+_UNFLUSHED = re.compile(r"\b(?:postgres|postmaster|pg_ctl)\b.*[\s'\"][-]\w*F(?:[\s'\"]|$)")
 _RESET = re.compile(rf"(?i)\breset\s+(?P<name>{_NAMES}|all)\b")
 _ALTER = re.compile(r"(?i)\balter\s+(?:system|role|user|database)\b")
 #: A command that is sent to a server of another host.
@@ -30,6 +32,8 @@ def of_text(text: Text) -> Iterator[Change]:
     for found in _ASSIGNMENT.finditer(text.text):
         name = found["name"].lower()
         yield Change(name, _word(name, found["value"]), text.source, text.by)
+    if _UNFLUSHED.search(text.text):
+        yield Change("fsync", "off", text.source, text.by, do=f"remove -F from {text.source}")
     for found in _RESET.finditer(text.text) if _ALTER.search(text.text) else ():
         for name in cluster.WORDS if found["name"].lower() == "all" else (found["name"].lower(),):
             yield Change(name, None, text.source, text.by)

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.next_start import not_known
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.host.units import differs, next_words, parse
 
@@ -52,6 +51,13 @@ def told(host: ProcHost, engine: str) -> dict[str, Any]:
 
 def persisted(host: ProcHost, engine: str) -> dict[str, str]:
     return {name: row["persisted"] for name, row in told(host, engine)["settings"].items()}
+
+
+def is_known(host: ProcHost, engine: str) -> bool:
+    """Tell whether all of the next start is known: each setting, and that no undocumented script decides arguments."""
+    facts = told(host, engine)
+    persist = {row["persisted"] for row in facts["settings"].values()}
+    return "unknown" not in persist and "start_arguments" not in facts["evidence"]
 
 
 def postgresql(*argv: str, shown: str) -> FakePostgresql:
@@ -145,19 +151,26 @@ def test_what_a_script_gives_to_the_server_is_unknown(running: bool) -> None:
         host.stop_server()
         host.files[f"/lib/systemd/system/{UNIT}"] = ""
         host.units[UNIT].update(ExecStart=command("/opt/start.sh", f"-D {DATA}"))
-    rows = told(host, "postgresql")["settings"]
-    assert {row["persisted"] for row in rows.values()} == {"unknown"}
-    assert f"{UNIT} starts /opt/start.sh" in str(rows["fsync"]["reason"])
+    facts = told(host, "postgresql")
+    if running:
+        decides = {"value": "unknown", "source": "/opt/start.sh", "reason": "script"}
+        assert facts["evidence"]["start_arguments"] == decides
+        assert {row["persisted"] for row in facts["settings"].values()} == {"on", "off", "fdatasync"}
+    else:
+        assert {row["persisted"] for row in facts["settings"].values()} == {"unknown"}
+        reason = str(facts["settings"]["fsync"]["reason"])
+        assert f"{UNIT} starts /opt/start.sh" in reason
+        assert reason.endswith("Fix: start it, then run again: the arguments of a running server are read")
 
 
-@pytest.mark.parametrize(("parent", "word"), [("/usr/bin/dash", "unknown"), ("/usr/bin/agent", "on")])
-def test_a_script_that_stays_is_told_from_a_manager(parent: str, word: str) -> None:
+@pytest.mark.parametrize(("parent", "known"), [("/usr/bin/dash", False), ("/usr/bin/agent", True)])
+def test_a_script_that_stays_is_told_from_a_manager(parent: str, known: bool) -> None:
     host = postgresql(shown=SAME)
     host.end(50)
     host.start(FakeProcess(49, parent, cgroup="0::/system.slice/own.service\n"))
     host.start(replace(host.main, ppid=49, cgroup="0::/system.slice/own.service\n"))
     host.units = {"own.service": {"ExecStart": command("/opt/start", "now"), "MainPID": "49"}}
-    assert persisted(host, "postgresql")["fsync"] == word
+    assert is_known(host, "postgresql") == known
 
 
 def test_what_starts_a_container_is_no_script_of_the_server() -> None:
@@ -283,7 +296,7 @@ def test_a_stopped_mariadb_is_given_what_mysqld_safe_is_given(
     host = safe_host(running=False)
     host.files["/etc/default/m"] = "MORE=--sync-binlog=0\n"
     host.units[host.unit].update(given, ExecStart=command(SAFE, words))
-    assert ("unknown" not in persisted(host, "mariadb").values()) == same
+    assert is_known(host, "mariadb") == same
 
 
 #: What Debian 13's mariadb.service has a shell do.
@@ -332,7 +345,7 @@ def test_what_the_shell_in_the_unit_of_mariadb_gives_to_the_server(
     host = MariaHost("11.8.9-MariaDB-0+deb13u1", argv=argv)
     host.files["/etc/default/m"] = "MYSQLD_OPTS=--sync-binlog=0\n"
     host.units[host.unit].update(given, ExecStart=command("/bin/sh", words), MainPID="80")
-    assert ("unknown" not in persisted(host, "mariadb").values()) == same
+    assert is_known(host, "mariadb") == same
 
 
 @pytest.mark.parametrize(
@@ -350,7 +363,7 @@ def test_a_stopped_mariadb_is_given_what_its_shell_is_given(
 ) -> None:
     host = MariaHost("11.8.9-MariaDB-0+deb13u1", running=False)
     host.units[host.unit].update(given, ExecStart=command("/bin/sh", words))
-    assert ("unknown" not in persisted(host, "mariadb").values()) == same
+    assert is_known(host, "mariadb") == same
 
 
 def test_a_stopped_mariadb_reads_the_files_that_its_environment_names() -> None:
@@ -380,7 +393,7 @@ def test_variables_of_a_command_are_those_of_the_next_start(given: dict[str, str
     shown = command(host.program, "$MYSQLD_OPTS $_WSREP_NEW_CLUSTER $_WSREP_START_POSITION")
     host.files["/etc/default/mariadb"] = "# Ours\nMYSQLD_OPTS='--sync-binlog=0'\n"
     host.units[host.unit].update(ExecStart=shown, **given)
-    assert ("unknown" not in persisted(host, "mariadb").values()) == same
+    assert is_known(host, "mariadb") == same
 
 
 @pytest.mark.parametrize(
@@ -403,7 +416,7 @@ def test_what_systemd_itself_hands_on_is_a_part_of_the_next_start(
     shown = command(host.program, "$MYSQLD_OPTS $_WSREP_NEW_CLUSTER")
     host.units[host.unit].update(ExecStart=shown, Environment=unit)
     host.manager = manager
-    assert ("unknown" not in persisted(host, "mariadb").values()) == same
+    assert is_known(host, "mariadb") == same
 
 
 def test_where_systemd_does_not_tell_its_environment_the_next_start_is_unknown() -> None:
@@ -416,7 +429,7 @@ def test_where_systemd_does_not_tell_its_environment_the_next_start_is_unknown()
 def test_what_a_node_of_a_cluster_was_started_with_once_makes_no_difference() -> None:
     host = MariaHost(argv=("--wsrep_start_position=0:1",))
     host.units[host.unit]["ExecStart"] = command(host.program, "$_WSREP_START_POSITION")
-    assert "unknown" not in persisted(host, "mariadb").values()
+    assert is_known(host, "mariadb")
     host.units[host.unit]["ExecStart"] = command(host.program, "")
     assert set(persisted(host, "mariadb").values()) == {"unknown"}
 
@@ -463,7 +476,7 @@ def test_a_variable_that_names_another_configuration_next_time(
 ) -> None:
     host = with_faircom(environment=began)
     host.units[FAIRCOM_UNIT].update(ExecStart=command(FAIRCOM, ""), Environment=unit)
-    assert ("unknown" not in persisted(host, "faircom").values()) == same
+    assert is_known(host, "faircom") == same
 
 
 def test_a_variable_names_the_configuration_of_a_stopped_faircom() -> None:
@@ -497,7 +510,7 @@ def test_a_stopped_mariadb_is_given_what_a_file_says() -> None:
         ExecStart=command(host.program, "$MYSQLD_OPTS"),
         EnvironmentFiles="/etc/default/mariadb (ignore_errors=yes)",
     )
-    assert "unknown" not in persisted(host, "mariadb").values()
+    assert is_known(host, "mariadb")
     host.files["/etc/default/mariadb"] = "MYSQLD_OPTS=--sync-binlog=0\n"
     assert persisted(host, "mariadb")["sync_binlog"] == "unknown"
 
@@ -567,13 +580,3 @@ def test_what_of_the_next_start_cannot_be_told(text: str, why: str) -> None:
     with pytest.raises(Unobservable, match=why):
         next_words(host, unit)
     assert why in str(differs(host, unit, ["a", "x"]))
-
-
-def test_a_supervisor_is_not_to_be_replaced_by_the_server() -> None:
-    (unit,) = parse(f"Id=db.service\nExecStart={command('/usr/bin/supervisord', '-n')}\n")
-    said = str(not_known(unit))
-    assert "If it is a supervisor, or a script for several programs, leave it unchanged" in said
-    assert (
-        "if /usr/bin/supervisord is a script for this server alone, name the server itself in ExecStart="
-        in said
-    )

@@ -757,8 +757,7 @@ def test_a_unit_whose_command_has_ended_is_what_starts_the_server() -> None:
     command = "{ path=/opt/start-db.sh ; argv[]=/opt/start-db.sh ; ignore_errors=no ; start_time=[n/a] }"
     host.units = {"start-db.service": {"MainPID": "0", "Type": "oneshot", "ExecStart": command}}
     found = next(each for each in Engines(host, ("mariadb",)).instances() if each["state"] == "running")
-    assert found["settings"][BINLOG]["persisted"] == "unknown"
-    assert "start-db.service starts /opt/start-db.sh" in found["settings"][BINLOG]["reason"]
+    assert found["evidence"]["start_arguments"]["source"] == "/opt/start-db.sh"
 
 
 # PostgreSQL

@@ -12,7 +12,7 @@ import pytest
 from ..fakes.fake_mariadb import MariaHost
 from ..fakes.fake_postgresql import BIN, DATA, FakePostgresql
 from ..fakes.fake_proc import FakeProcess
-from .test_next_start import command, persisted, told
+from .test_next_start import command, is_known, persisted, told
 
 UNIT = "postgresql.service"
 SCRIPT = "/usr/share/postgresql/postgresql-script"
@@ -103,7 +103,7 @@ def test_a_changed_script_is_unknown(change: str, value: str | None, running: bo
         del host.files[SCRIPT]
     else:
         host.files[SCRIPT] = value
-    assert persisted(host, "postgresql")["fsync"] == "unknown"
+    assert not is_known(host, "postgresql")
 
 
 @pytest.mark.parametrize(
@@ -176,12 +176,12 @@ def test_a_changed_helper_is_unknown(change: str, value: str, running: bool) -> 
         host.files[HELPER] = value
     else:
         host.units[host.unit][change] = value
-    assert "unknown" in persisted(host, "mariadb").values()
+    assert not is_known(host, "mariadb")
 
 
 def test_a_server_of_another_file_is_unknown() -> None:
     host = helped("two")
-    assert "unknown" in persisted(host, "mariadb").values()
+    assert not is_known(host, "mariadb")
 
 
 def test_a_helper_that_stays_is_the_starter() -> None:
@@ -190,4 +190,4 @@ def test_a_helper_that_stays_is_the_starter() -> None:
     host.units[host.unit]["MainPID"] = "49"
     host.end(host.process.pid)
     host.start(replace(host.process, ppid=49))
-    assert "unknown" not in persisted(host, "mariadb").values()
+    assert is_known(host, "mariadb")
