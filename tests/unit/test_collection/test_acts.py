@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""docs/trust.md lists what the modules do as root: each module that acts, and all programs that it starts."""
+"""docs/evidence/acts.md lists what the modules do as root: each module that acts, and all programs that it starts."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def acting() -> dict[str, set[str]]:
 
 def table() -> list[tuple[str, set[str], str, str]]:
     """Return (act, modules, what, rule) of each row of the page."""
-    text = (ROOT / "docs/trust.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/evidence/acts.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (mount|write|program|socket) \| (.*?) \| (.*) \| (.*?) \|$", text, re.M)
     return [
         (act, set(re.findall(r"`([\w/]+\.py)`", modules)), what, rule) for act, modules, what, rule in rows

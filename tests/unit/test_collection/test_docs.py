@@ -267,8 +267,8 @@ def test_no_example_of_what_people_answer_for_is_taken_as_it_stands() -> None:
     assert found >= 6
 
 
-def test_every_test_that_the_trust_page_names_is_there() -> None:
-    text = (ROOT / "docs/trust.md").read_text(encoding="utf-8")
+def test_every_test_that_the_page_of_attacks_names_is_there() -> None:
+    text = (ROOT / "docs/evidence/attacks.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`(test_\w+)`", text))
     sources = [*(ROOT / "tests/unit").rglob("test_*.py"), *(ROOT / "molecule").rglob("test_*.py")]
     there = {
