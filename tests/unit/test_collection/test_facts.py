@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-_ROW = re.compile(r"^\| (?P<number>\d+) \| (?P<fact>[^|]+) \| (?P<places>[^|]+) \|$", re.M)
+_ROW = re.compile(r"^\|(?P<number>\d+)\|(?P<fact>[^|]+)\|(?P<places>[^|]+)\|$", re.M)
 LISTED = {
     int(row["number"]): (row["fact"], set(row["places"].split(", ")))
     for row in _ROW.finditer((ROOT / "docs/facts.md").read_text(encoding="utf-8"))
