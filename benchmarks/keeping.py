@@ -17,13 +17,14 @@ from benchmarks.rig import ROOT
 from lab.errors import LabError
 
 RESULTS = ROOT / "benchmarks/results"
-DOCS = ROOT / "docs/benchmarks.md"
+#: The pages with tables of results.
+DOCS = (ROOT / "docs/benchmarks.md", ROOT / "docs/evidence/benchmarks.md")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that every benchmark has."""
     parser.add_argument("--release", default="bookworm")
-    parser.add_argument("--record", action="store_true", help="keep it in results/ and docs/benchmarks.md")
+    parser.add_argument("--record", action="store_true", help="write it to results/ and the pages in docs/")
     parser.add_argument("--show", type=Path, help="only show a result of before, or --record it")
 
 
@@ -47,7 +48,8 @@ def run(
     kept.write_text(json.dumps(result, indent=1) + "\n")
     shown = tables(result)
     if arguments.record:
-        DOCS.write_text(lines.document(DOCS.read_text(), shown))
+        for page in DOCS:
+            page.write_text(lines.document(page.read_text(), shown))
     print("\n\n".join(f"{title}\n\n{text}" for title, text in shown.items()))
     print(f"\nall of it: {kept.relative_to(ROOT)}")
     return result

@@ -123,7 +123,7 @@ def test_a_table_is_one_in_markdown_and_in_plain_text() -> None:
 
 
 def test_the_page_shows_the_results_that_are_kept() -> None:
-    page = DOCS.read_text(encoding="utf-8")
+    page = "".join(path.read_text(encoding="utf-8") for path in DOCS)
     assert (
         document(page, tables(json.loads((RESULTS / "storage_facts.json").read_text(encoding="utf-8"))))
         == page
