@@ -19,7 +19,7 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.contract import ENGINES
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import catalogue
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.verdicts import FAIL_ON, VERDICTS
-from ansible_collections.durable.dbhost.plugins.module_utils.rows import Kind
+from ansible_collections.durable.dbhost.plugins.module_utils.rows import MEND, Kind
 
 ROOT = Path(__file__).resolve().parents[3]
 UTILS = "ansible_collections.durable.dbhost.plugins.module_utils"
@@ -104,3 +104,29 @@ def test_the_page_has_a_section_for_each_as_the_catalogue_has_it(capsys: pytest.
     assert findings_page.main(["--check"]) == 0, capsys.readouterr().err
     page = (ROOT / "docs/findings.md").read_text(encoding="utf-8")
     assert sorted(re.findall(r"^### (\S+)$", page, re.M)) == sorted(catalogue.IDS)
+
+
+def sections() -> dict[str, str]:
+    """Return {id: the text below its heading} of the page, in one line each."""
+    page = (ROOT / "docs/findings.md").read_text(encoding="utf-8")
+    parts = re.split(r"^### (\S+)$", page, flags=re.M)
+    return {
+        name: " ".join(text.partition("\n## ")[0].split()) for name, text in zip(parts[1::2], parts[2::2])
+    }
+
+
+def in_capitals(text: str) -> str:
+    return re.sub(r"\{(\w+)\}", lambda name: name[1].upper(), text).replace("|", "\\|")
+
+
+def test_each_section_has_its_message_and_fix_or_those_of_the_section_that_it_links_to() -> None:
+    found = sections()
+    for kind, entry in catalogue.KINDS.items():
+        linked = re.search(r"As \[(\S+)\]", found[kind])
+        alike = catalogue.KINDS.get(linked[1]) if linked else None
+        for name in ("says", "fix"):
+            text = getattr(entry, name)
+            if re.fullmatch(r"\{\w+\}", text) or (alike and getattr(alike, name) == text):
+                continue
+            usual = text == MEND and kind.startswith("unknown.")
+            assert usual or in_capitals(text) in found[kind], f"{kind}: {name}"
