@@ -59,20 +59,23 @@ PARTS = {
     ),
     "setting.faircom": (
         "Settings of FairCom DB",
-        "Detected: `ctsrvr.cfg`, and `CTSTATUS.FCS` of a running server.",
+        "Detected: `ctsrvr.cfg`, and `CTSTATUS.FCS` of a running server ([FairCom DB](engines/faircom.md)).",
     ),
     "setting.mariadb": (
         "Settings of MariaDB and MySQL",
-        "Detected: `SHOW GLOBAL VARIABLES`, option files, command line.",
+        "Detected: `SHOW GLOBAL VARIABLES`, option files, command line ([MariaDB](engines/mariadb.md)).",
     ),
     "setting.mount_options": (
         "Settings of mounts and the next boot",
-        "Detected: the mount table, `/etc/fstab`, mount units and other components.",
+        "Detected: the mount table, `/etc/fstab`, mount units and other components ([boot](boot.md)).",
     ),
-    "setting.mssql": ("Settings of SQL Server", "Detected: `mssql.conf`, command line, error log."),
+    "setting.mssql": (
+        "Settings of SQL Server",
+        "Detected: `mssql.conf`, command line, error log ([SQL Server](engines/mssql.md)).",
+    ),
     "setting.postgresql": (
         "Settings of PostgreSQL",
-        "Detected: `pg_settings`, configuration files, command line.",
+        "Detected: `pg_settings`, configuration files, command line ([PostgreSQL](engines/postgresql.md)).",
     ),
     "setting.power": (
         "Settings of the UPS",
