@@ -156,7 +156,7 @@ ansible_facts:
               description:
                 - The instance's name, which stays. V(15/main) of a cluster of Debian; V(mssql), V(mariadb), V(firebird) in
                   the engine's usual place; otherwise its data directory, installation, configuration or unit.
-                - In a container it begins with the container's id or name.
+                - In a container it begins with the data directory on the host, or the container's name, or else its id.
               type: str
               returned: always
               sample: 15/main

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any, NamedTuple
 
 from .. import catalog
@@ -23,6 +24,8 @@ from .managers import Managers
 from .open_files import OpenFiles, group
 from .start_commands import Commands
 
+#: What a runtime calls a container, as process_context.py shows it.
+_ID = re.compile(r"[0-9a-f]{12}")
 #: Files in a data directory that ALTER SYSTEM and SET PERSIST write.
 _WRITTEN_BY_SERVERS = ("postgresql.auto.conf", "mysqld-auto.cnf")
 
@@ -297,7 +300,7 @@ class Facts:
         facts["namespace"], facts["root"] = place.namespace, place.root
         if place.reason:
             seen["namespace"] = unknown(f"/proc/{main.pid}/ns/mnt", place.reason)
-        where = _apart(place)
+        where = _apart(place, next(iter(facts["directories"]), ""))
         if where:
             facts["name"] = f"{where} {found.name}"
         source = f"/proc/{main.pid}/maps"
@@ -321,12 +324,17 @@ def _reader(found: Instance, observed: Observed) -> others.Reads:
     return lambda text: own(text, observed)
 
 
-def _apart(place: Place) -> str:
+def _apart(place: Place, directory: str) -> str:
     """Return what tells an instance from one with the same paths elsewhere, '' for one with the host's own paths.
 
-    The name always has it, also if no other instance is there now: otherwise the next one would inherit the name.
+    The name always has it, also if no other instance is there now: otherwise the next one would inherit the name. An id goes
+    with its container, so the data directory on the host stands for it. `directory`: that, as far as this host has it.
     """
     if place.namespace == "container":
+        kind, _colon, name = place.container.partition(":")
+        is_on_host = directory.startswith("/") and not directory.startswith("/proc/")
+        if kind and is_on_host and _ID.fullmatch(name):
+            return f"{kind}:{directory}"
         return place.container or "container"
     if not place.root:
         return ""

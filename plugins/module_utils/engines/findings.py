@@ -65,6 +65,12 @@ OPEN_FLAGS = Kind(
     "{engine}: {opened}, and whether they are is unknown: {cause}",
     "{look}",
 )
+CONTAINER_VALUES = Kind(
+    "unknown.container_values",
+    "unknown",
+    "{engine}: {settings} cannot be read from outside its container",
+    "compare them in the container with the profile, then accept this finding in durable_accept until a date",
+)
 START_SCRIPT = Kind(
     "unknown.start_script",
     "unknown",
@@ -123,6 +129,7 @@ KINDS = (
         BUILD,
         OPEN_FLAGS,
         START_SCRIPT,
+        CONTAINER_VALUES,
     ),
     *(PLACE, PLACE_UNREAD, NOT_MANAGED, NOT_FOUND, NOT_THERE, NOT_ASKED, NO_UNIT),
 )

@@ -18,6 +18,9 @@ from ..host.seam import Host, Refused, Unobservable
 from .next_start import NextStart
 from .open_files import Opened
 
+#: The origin of a value that a server was started with.
+COMMAND_LINE = "its command line"
+
 
 class Instance(NamedTuple):
     """One server that runs, or that is installed and stopped.

@@ -13,6 +13,7 @@ from ..host.observation import UNKNOWN
 from ..profiles import Profile
 from ..rows import Kind, Reason, Setting
 from . import findings, managers
+from .instance import COMMAND_LINE
 
 #: Who keeps an engine's settings elsewhere, and what to do there about one that is wrong.
 OWNERS = {
@@ -24,6 +25,11 @@ OWNERS = {
     ),
     UNKNOWN: "set {name} in the component that starts {server}",
 }
+#: What to do about an option of a container's command line: it overrides each file.
+CONTAINER_OPTION = (
+    "remove the option {name} where the container is defined, and create the container again with its data on the same"
+    " volumes"
+)
 #: Why the manager is unknown -> what to do, where that says more.
 _UNKNOWN_OWNERS = {
     managers.MAYBE_PACEMAKER: (
@@ -241,9 +247,14 @@ def judge(running: str, persisted: str, runs: bool, kept: bool, live: bool) -> s
     return UNKNOWN if UNKNOWN in (running, persisted) else "ok"
 
 
-def where_to_set(instance: dict[str, Any], name: str) -> str:
-    """Return what to do about a setting that is wrong, where its manager keeps it elsewhere; '' where it does not."""
+def where_to_set(instance: dict[str, Any], name: str, origin: str | None = None) -> str:
+    """Return what to do about a setting that is wrong, where its manager keeps it elsewhere; '' where it does not.
+
+    `origin`: the place of the value that wins.
+    """
     manager, pids = instance["managed_by"], instance.get("pids")
+    if manager == "container" and origin == COMMAND_LINE:
+        return CONTAINER_OPTION.format(name=name)
     fix = OWNERS.get(manager, "")
     if manager == UNKNOWN:
         why = instance["evidence"].get("managed_by", {}).get("reason")

@@ -87,12 +87,13 @@ def assess(
         profile = held_to(instance)
         subject = Subject(instance, profile, storage, honoured)
         own = [left(row, profile)._replace(profile=profile.name) for row in _rows(subject, allow)]
-        rows += own
+        unread = [row for row in own if instance["managed_by"] == "container" and row.verdict == UNKNOWN]
+        rows += [row for row in own if row not in unread]
         own_risks = list(_risks(subject, own)) if profile.promises_durability else []
         risks += own_risks
         if profile.promises_durability and _is_lasting(subject, own, allow):
             lasting.append(subject.label)
-        unknowns += _unknowns(subject)
+        unknowns += [*_unread(subject, unread), *_unknowns(subject)]
         warnings += judge_of(instance).warnings(subject)
         check, damage = catalog.check(instance), instance["evidence"].get("damage")
         if damage:
@@ -105,6 +106,17 @@ def assess(
                 f"{quoted(subject.label)} was exposed: when it is mended, look for damage with {check}"
             )
     return Engines(tuple(rows), tuple(risks), tuple(unknowns), tuple(warnings), tuple(lasting), tuple(checks))
+
+
+def _unread(subject: Subject, rows: list[Setting]) -> Iterator[Reason]:
+    """Yield one finding for all values that cannot be read from outside a container."""
+    instance, label = subject.instance, subject.label
+    is_silent = instance["evidence"].get("settings", {}).get("value") == UNKNOWN
+    names = [row.setting for row in rows]
+    if instance["managed_by"] == "container" and is_silent and not names:
+        names = ["settings of roles and databases"]
+    if names and subject.profile.promises_durability:
+        yield findings.CONTAINER_VALUES.found(label, engine=label, settings=", ".join(dict.fromkeys(names)))
 
 
 def _unknowns(subject: Subject) -> Iterator[Reason]:
@@ -255,11 +267,18 @@ def _row(
             "persisted": {**source, "value": persisted, "source": seen.get("from"), **last},
         },
         why=why,
-        remedy=_remedy(instance, name, verdict, phase, held),
+        remedy=_remedy(instance, name, verdict, phase, held, seen.get("from")),
     )
 
 
-def _remedy(instance: dict[str, Any], name: str, verdict: str, phase: str | None, held: str | None) -> str:
+def _remedy(
+    instance: dict[str, Any],
+    name: str,
+    verdict: str,
+    phase: str | None,
+    held: str | None,
+    origin: str | None,
+) -> str:
     if verdict == "ok":
         return ""
     if phase:
@@ -269,11 +288,8 @@ def _remedy(instance: dict[str, Any], name: str, verdict: str, phase: str | None
         return _RESTARTS.get(manager, f"restart the server{_or_give(_RESTART)}")
     if verdict == UNKNOWN:
         # It may be right: nothing is to be set before somebody has read it.
-        label = f"{instance['engine']} {instance['name']}"
-        if manager == "container":
-            return f"read {name} in the container and correct it there, or add {label} to durable_ignore"
         return held or MEND
-    return where_to_set(instance, name) or held or MEND
+    return where_to_set(instance, name, origin) or held or MEND
 
 
 def _held(held: str | None, permission: str | None, allow: Collection[str]) -> str | None:

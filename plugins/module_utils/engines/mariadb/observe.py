@@ -18,7 +18,7 @@ from ...host.process_context import Place, Places, look
 from ...host.processes import Process, Processes
 from ...host.seam import ChangeFailed, Host, Unobservable
 from .. import others, temporary
-from ..instance import Instance, Observed, Refusal, of_mains, override, setting
+from ..instance import COMMAND_LINE, Instance, Observed, Refusal, of_mains, override, setting
 from ..next_start import Wrapper
 from ..others import Change, Text
 from ..rules import Rule
@@ -134,6 +134,8 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     kept = _kept(seen, names)
     rules, is_far = of_flavour(flavour), bool(place and place.root)
     running = {name: _running(host, seen, found, name) for name in names}
+    if found.processes and place and place.namespace == "container":
+        running = {name: _given(each, kept[name], rules.get(name), found) for name, each in running.items()}
     settings = {
         name: setting(
             running[name].value,
@@ -228,6 +230,17 @@ def _running(host: Host, seen: Sight, found: Instance, name: str) -> Observation
         why = "what was written before it was flushed at each commit has not been brought to the disk: run again"
         return Observation(_UNFLUSHED, word.source, why)
     return word
+
+
+def _given(running: Observation, kept: options.Kept, rule: Rule | None, found: Instance) -> Observation:
+    """Return the running word of a setting, of a silent server what its command line fixed.
+
+    A statement can have changed a word of a live setting since, so only one that loses commits counts.
+    """
+    counts = rule is not None and (not rule.live or (rule.loses and not rule.allows(kept.word)))
+    if running.value != UNKNOWN or kept.origin != COMMAND_LINE or kept.word == UNKNOWN or not counts:
+        return running
+    return Observation(kept.word, f"/proc/{found.processes[0].pid}/cmdline")
 
 
 def _word(seen: Sight, name: str) -> Observation:

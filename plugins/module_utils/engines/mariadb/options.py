@@ -22,9 +22,9 @@ from ...host.paths import normal
 from ...host.read_budget import within
 from ...host.seam import Host, Status, Unobservable, Withheld
 from ...host.textfile import Effective, Malformed, without_content
+from ..instance import COMMAND_LINE
 from . import my_cnf, versions
 
-COMMAND_LINE = "its command line"
 _SET_PERSIST = ": SET PERSIST"
 #: What MySQL's SET PERSIST writes, in the data directory.
 AUTO = "mysqld-auto.cnf"

@@ -23,6 +23,7 @@ from ...host.process_context import resolve
 from ...host.read_budget import within
 from ...host.seam import Host, Unobservable
 from ...host.textfile import Effective, Malformed
+from ..instance import COMMAND_LINE
 from . import conf, pg_ctl, suse_script
 
 AUTO = "postgresql.auto.conf"
@@ -162,7 +163,7 @@ def read(
         source = posixpath.join(posixpath.dirname(config), "pg_ctl.conf")
         words = _pg_ctl_words(files, source)
     elif argv is not None:
-        source, words = "its command line", argv[1:]
+        source, words = COMMAND_LINE, argv[1:]
     elif unit:
         source = f"ExecStart of {unit}"
         words = list(begins) if begins is not None else _unit_words(_shown(host, unit), unit)

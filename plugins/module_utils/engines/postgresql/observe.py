@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import posixpath
 import re
 from collections.abc import Iterator
@@ -130,8 +131,10 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     if no_overrides:
         evidence.append(("settings", unknown("sessions", no_overrides)))
     settings = {}
+    given = _given(host, main) if main and place and place.namespace == "container" and not answer else {}
     for name in WORDS:
         running = _running(answer, name, no_answer) if main else Observation("stopped", "no process")
+        running = given.get(name, running)
         persisted, won = _persisted(cluster, name, no_files)
         settings[name] = _setting(host, data, name, running, persisted, won, answer)
     return Observed(
@@ -214,6 +217,21 @@ def _answer(
         return server.ask(host, login, main.pid), None
     except Unobservable as error:
         return None, str(error)
+
+
+def _given(host: Host, main: Process) -> dict[str, Observation]:
+    """Return the settings that the command line of a server fixed: no file and no reload changes them.
+
+    Sessions can still have another synchronous_commit.
+    """
+    found = {}
+    with contextlib.suppress(Unobservable):
+        words = postgresql_cluster.settings_of(argv_of(host, main.pid)[1:])
+        for name in words.keys() & WORDS.keys():
+            with contextlib.suppress(ValueError):
+                word = postgresql_cluster.word(name, words[name])
+                found[name] = Observation(word, f"/proc/{main.pid}/cmdline")
+    return found
 
 
 def _running(answer: dict[str, Any] | None, name: str, why: str | None) -> Observation:

@@ -177,7 +177,7 @@ def test_a_container_s_instance() -> None:
     )
     found, *others = engines(debian(process))
     assert (found["name"], found["namespace"], found["managed_by"], found["unit"], found["stop_timeout"]) == (
-        "docker:0123456789ab /var/lib/postgresql/data",
+        "docker:/data/volumes/pg /var/lib/postgresql/data",
         "container",
         "container",
         None,

@@ -96,7 +96,7 @@ def in_container(pid: int, cgroup: str) -> FakeProcess:
         cwd=INNER,
         namespace=f"402653200{pid}",
         pid_namespace=f"402653190{pid}",
-        mountinfo=VOLUME,
+        mountinfo=VOLUME.replace("/volumes/pg", f"/volumes/{pid}"),
         cgroup=cgroup,
     )
 
@@ -110,7 +110,7 @@ def ignored(host: ProcHost, **given: Any) -> tuple[list[list[int]], list[str]]:
     return [each.instance["pids"] for each in found if each.judged == "ignored"], notes
 
 
-@pytest.mark.parametrize("name", [INNER, f"docker:{'a' * 12} {INNER}", f"container {INNER}"])
+@pytest.mark.parametrize("name", [INNER, f"docker:/data/volumes/50 {INNER}", f"container {INNER}"])
 @pytest.mark.parametrize("cgroups", [DOCKER, NAMELESS], ids=["docker", "nameless"])
 def test_an_entry_never_moves_to_the_container_that_is_left(cgroups: list[str], name: str) -> None:
     """Both have the same path inside; the first is removed."""
@@ -125,7 +125,7 @@ def test_an_entry_never_moves_to_the_container_that_is_left(cgroups: list[str], 
 
 def test_the_whole_name_of_a_container_s_instance_ignores_it_alone() -> None:
     host = ProcHost(in_container(50, DOCKER[0]), in_container(60, DOCKER[1]))
-    assert ignored(host, instance=f"docker:{'b' * 12} {INNER}") == ([[60]], [])
+    assert ignored(host, instance=f"docker:/data/volumes/60 {INNER}") == ([[60]], [])
 
 
 def test_a_container_without_a_name_cannot_be_named() -> None:

@@ -277,24 +277,49 @@ def test_each_cause_of_an_unknown_manager_has_its_own_fix(reason: str, state: st
     assert row(judged(given), "fsync")["remedy"].startswith(fix)
 
 
-@pytest.mark.parametrize(
-    ("manager", "remedy"),
-    [
-        (
-            "container",
-            "read fsync in the container and correct it there, or add postgresql main to durable_ignore",
-        ),
-        ("patroni", "let its user log in"),
-        ("unknown", "let its user log in"),
-    ],
-)
-def test_what_is_unknown_is_read_before_anybody_sets_it(manager: str, remedy: str) -> None:
+@pytest.mark.parametrize("manager", ["patroni", "unknown"])
+def test_what_is_unknown_is_read_before_anybody_sets_it(manager: str) -> None:
     given = instance(managed_by=manager, running={"fsync": "unknown"}, persisted={"fsync": "unknown"})
-    given["settings"]["fsync"]["held"] = None if manager == "container" else "let its user log in"
-    assert row(judged(given), "fsync")["remedy"] == remedy
-    if manager != "container":
-        del given["settings"]["fsync"]["held"]
-        assert row(judged(given), "fsync")["remedy"] == MEND
+    given["settings"]["fsync"]["held"] = "let its user log in"
+    assert row(judged(given), "fsync")["remedy"] == "let its user log in"
+    del given["settings"]["fsync"]["held"]
+    assert row(judged(given), "fsync")["remedy"] == MEND
+
+
+SILENT = {"settings": {"value": "unknown", "source": "psql", "reason": "it runs in a container"}}
+
+
+def test_all_that_cannot_be_read_in_a_container_is_one_finding_with_one_fix() -> None:
+    names = GOOD["postgresql"]
+    found = judged(instance(managed_by="container", running=dict.fromkeys(names, "unknown"), evidence=SILENT))
+    (reason,) = [each for each in found["reasons"] if each["verdict"] == "unknown"]
+    assert reason["id"] == "unknown.container_values"
+    assert all(name in reason["reason"] for name in names)
+    assert "durable_accept" in reason["fix"]
+    assert found["verdict"] == "unknown"
+
+
+def test_what_runs_in_a_container_is_at_risk_though_the_rest_is_unknown() -> None:
+    running = {**dict.fromkeys(GOOD["postgresql"], "unknown"), "fsync": "off"}
+    given = instance(managed_by="container", running=running, persisted={"fsync": "off"}, evidence=SILENT)
+    given["settings"]["fsync"]["from"] = "its command line"
+    found = judged(given)
+    assert found["verdict"] == "at_risk"
+    assert row(found, "fsync")["remedy"] == (
+        "remove the option fsync where the container is defined, and create the container again with its data on the same volumes"
+    )
+    ids = [each["id"] for each in found["reasons"]]
+    assert ids.count("unknown.container_values") == 1
+
+
+def test_a_container_s_command_line_hides_no_setting_of_a_role() -> None:
+    """All settings of the server are known, and nobody can read those of its roles."""
+    found = judged(instance(managed_by="container", evidence=SILENT))
+    (reason,) = [each for each in found["reasons"] if each["verdict"] == "unknown"]
+    assert "settings of roles and databases cannot be read" in reason["reason"]
+    assert "unknown.container_values" not in {
+        each["id"] for each in judged(instance(evidence=SILENT))["reasons"]
+    }
 
 
 def test_a_refusal_is_part_of_the_reason_and_its_fix_is_the_fix() -> None:
