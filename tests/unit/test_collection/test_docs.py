@@ -28,7 +28,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy import (
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import render
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements import Requirement
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import Setting
-from ansible_collections.durable.dbhost.plugins.module_utils.storage import boot_faults, platforms
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import boot_faults, disk_kinds, platforms
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.raid_controllers import controllers
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import conditions
 from ansible_collections.durable.dbhost.plugins.plugin_utils import sarif, variables
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fleet import captured
@@ -193,6 +194,17 @@ def test_the_platforms_and_what_they_document_are_those_of_the_code() -> None:
         (each.word, claim, *said) for each in platforms.PLATFORMS for claim, said in each.statements.items()
     ]
     assert [tuple(row) for row in table("docs/platforms.md", "fact | claim | look at")] == documented
+
+
+def test_the_kinds_of_disk_and_the_raid_tools_are_those_of_the_code() -> None:
+    assert {row[0] for row in table("docs/storage.md", "`kind` | disks")} == set(disk_kinds.KINDS)
+    listed = {
+        (tuple(words(row[0])), tuple(words(row[1]))) for row in table("docs/storage.md", "driver | tool")
+    }
+    assert {(drivers, tuple(tool.split()[0] for tool in tools)) for drivers, tools in listed} == {
+        (tool.DRIVERS, tuple(dict.fromkeys(Path(program).name for program in tool.PROGRAMS)))
+        for tool in controllers.TOOLS
+    }
 
 
 def test_the_conditions_of_a_ups_are_those_of_the_code() -> None:
