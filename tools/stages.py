@@ -46,7 +46,8 @@ FAST = "stacked"
 class Stage:
     """One command, the virtual environment it belongs to, and another that it may need.
 
-    It keeps one processor busy, more or less. `needs` names the stage that has to pass before it begins.
+    It keeps one processor busy, more or less. `needs` names the stage that has to pass before it begins. `make test` leaves
+    out what `is_long`: the command of its group runs it.
     """
 
     group: str
@@ -58,6 +59,7 @@ class Stage:
     live: bool = False
     also: str = ""
     needs: str = ""
+    is_long: bool = False
 
     @property
     def slug(self) -> str:
@@ -107,12 +109,12 @@ def unit_stages() -> Iterator[Stage]:
     """Unit tests: on each ansible-core, then on the oldest Python of a host."""
     old, new = ANSIBLES
     yield Stage("unit", f"unit tests, {new}", new, ALL_UNIT_TESTS)
-    # Actions, lookups and modules are tested on the old one by its own ansible-test. All else knows no ansible-core: it has
-    # been tested once, and what runs on hosts once more below.
+    # All else knows no ansible-core: it has been tested once, and what runs on hosts once more below.
     # Of each parametrized test one case: what an older core or Python answers otherwise, it does so in each case.
     one = ("pytest", "--one-case")
-    of_core = ("tests/unit/plugins/plugin_utils", "tests/unit/test_collection", "-m", "not every_core_alike")
-    yield Stage("unit", f"unit tests, {old}", old, (*one, *of_core))
+    kinds = ("action", "lookup", "modules", "plugin_utils")
+    of_core = (*(f"tests/unit/plugins/{kind}" for kind in kinds), "tests/unit/test_collection")
+    yield Stage("unit", f"unit tests, {old}", old, (*one, *of_core, "-m", "not every_core_alike"))
     pure = (*one, "tests/unit/plugins/module_utils", "-m", "not every_python_alike")
     yield Stage("unit", "unit tests, Python 3.9 without ansible-core", HOST_PYTHON, pure)
     yield Stage("unit", "proof, the short part", new, ("python", "-m", "proof", "--short"))
@@ -158,7 +160,7 @@ def sanity_stages(scratch: Path) -> Iterator[Stage]:
 
 
 def ansible_test_stages(scratch: Path) -> Iterator[Stage]:
-    """ansible-test of each ansible-core, one command after the other: they share a directory."""
+    """ansible-test of each ansible-core, one command after the other: they share a directory. The last one is long."""
     ansible_test = ("python", str(ROOT / "tools/ansible_test.py"))
     sanity = (*ansible_test, "sanity", "--target-python")
     units = (*ansible_test, "units", "--target-python")
@@ -175,10 +177,10 @@ def ansible_test_stages(scratch: Path) -> Iterator[Stage]:
     commands: dict[str, dict[str, tuple[str, ...]]] = {
         new: {
             f"ansible-test sanity, {new}": (*sanity, "default", "--skip-test", "pylint"),
-            # Of unit tests, which ruff looks at, it would take as long again.
-            f"ansible-test pylint of plugins, {new}": (*sanity, "default", "--test", "pylint", "plugins/"),
             f"ansible-test units, {new}, hosts with Python 3.9": (*units, old_python, modules),
             f"ansible-test units, {new}, all are found": (*units, old_python, "--collect-only"),
+            # Of unit tests, which ruff looks at, it would take as long again.
+            f"ansible-test pylint of plugins, {new}": (*sanity, "default", "--test", "pylint", "plugins/"),
         },
         old: {
             f"ansible-test sanity, {old}": (*sanity, old_python, *chosen),
@@ -189,7 +191,10 @@ def ansible_test_stages(scratch: Path) -> Iterator[Stage]:
         needs = f"install, {venv}"
         for name, command in named.items():
             also = HOST_PYTHON if old_python in command else ""
-            yield Stage("sanity", name, venv, command, installed(scratch / venv), also=also, needs=needs)
+            long = name == list(named)[-1]
+            yield Stage(
+                "sanity", name, venv, command, installed(scratch / venv), also=also, needs=needs, is_long=long
+            )
             needs = name
 
 
@@ -268,7 +273,7 @@ def select(stages: list[Stage], name: str) -> list[Stage]:
     sets = {group: [stage.name for stage in stages if stage.group == group] for group in GROUPS}
     # On the distribution's own Python, where it has one that the oldest takes; the scenario is one of the newest's.
     sets["check"] = [*sets["lint"], f"unit tests, {ansibles_here()[0]}", FAST]
-    sets[""] = list(by_name)
+    sets[""] = [stage.name for stage in stages if not stage.is_long]
     if name not in sets and name not in by_name:
         known = "\n  ".join(filter(None, (*sets, *by_name)))
         raise Unknown(f"no stage is called {name!r}; there are:\n  {known}")

@@ -360,7 +360,10 @@ def test_every_stage_can_be_named(tools: dict[str, ModuleType]) -> None:
         assert last is each
         assert {before.name for before in (*needed, each)} >= {after.needs for after in needed} - {""}
         assert each.needs in {"", *(before.name for before in needed)}
-    assert stages.select(found, "") == found
+    long = {each.name for each in found if each.is_long}
+    assert stages.select(found, "") == [each for each in found if each.name not in long]
+    assert long <= {each.name for each in stages.select(found, "sanity")}
+    assert not long & {each.needs for each in found}
     assert {each.group for each in stages.select(found, "lint")} == {"lint"}
 
 
