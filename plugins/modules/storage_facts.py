@@ -117,7 +117,7 @@ ansible_facts:
               description:
                 - V(options), V(type), V(source), V(read_only), V(requires), V(duplicate), V(order), V(letters), V(container),
                   V(initramfs), V(masked), V(link), V(rules), V(driver), V(start), V(generator), V(name) or V(copies), as
-                  docs/storage.md has them.
+                  docs/boot.md has them.
               type: str
               returned: always
             state:
