@@ -45,10 +45,7 @@ SHORT = (
     "",
     "rule, after ours, kernel write through+fstab, barrier=0+conf.d, fsync+drop-in file, sync_binlog",
     "rule, before ours, RUN of sdparm+rc.local, remount+ALTER SYSTEM, synchronous_commit+init_file",
-    "rule, another ID_SERIAL+drop-in of the mount unit+pg_ctl.conf+drop-in, ExecStartPost of the client",
-    "tmpfiles.d, kernel write through+generator in /etc, drop-in of the mount+tmpfiles.d into conf.d+debian-start",
     "rule for the disk that is not in use+fstab, a comment+conf.d, the same value+drop-in file, a comment",
-    "rule of /usr/lib masked in /etc+fstab, x-systemd.automount+drop-in, Nice+drop-in of MariaDB, limits",
     "ld.so.preload",
     "masked unit of a mount without a database",
 )

@@ -41,13 +41,16 @@ SAID: dict[str, tuple[str, ...]] = {
 }
 
 
+#: One of each thing that is bounded: files, processes, mounts. DBHOST_TESTS_WHOLE=1 tries every attack.
+SAMPLE = ("settings", "crowd", "mounts")
+TRIED = tuple(SAID) if os.environ.get("DBHOST_TESTS_WHOLE") == "1" else SAMPLE
 #: Attacks by servers whose data is on the tmpfs of this test.
 IN_MEMORY = ("settings", "below", "tablespaces", "crowd", "opened")
 
 
 @pytest.mark.every_python_alike
 @pytest.mark.skipif(not can_be_hostile(), reason="wants root, and namespaces")
-@pytest.mark.parametrize("attack", SAID)
+@pytest.mark.parametrize("attack", TRIED)
 def test_a_hostile_host_costs_less_than_200_mb_and_is_named(attack: str) -> None:
     found = hostile_host.told(attack, 0.2)
     print(attack, found["peaks"], found["bytes"], f"{found['seconds']} s")
