@@ -24,39 +24,18 @@ SITE = ROOT / "tests/output/site"
 COLLECTION = "durable.dbhost"
 #: What a reader wants -> pages, in the order in which they are read.
 SECTIONS = {
-    "The first hour": (
-        "docs/start",
-        "docs/profiles",
-        "docs/hosts",
-        "docs/variables",
-        "docs/report",
-        "docs/findings",
+    "Start": ("docs/start", "docs/why"),
+    "How to": (
+        *("docs/attest", "docs/fleets", "docs/watch", "docs/recover", "docs/ups", "docs/measure", "docs/capture"),
     ),
-    "What it knows": (
-        *(
-            "docs/storage",
-            "docs/boot",
-            "docs/platforms",
-            "docs/engines",
-            "docs/engines/postgresql",
-            "docs/engines/mariadb",
-        ),
-        *("docs/engines/mssql", "docs/engines/faircom", "docs/engines/firebird", "docs/power", "docs/ups"),
+    "Look up": (
+        *("docs/findings", "docs/variables", "docs/profiles", "docs/report", "docs/storage", "docs/boot"),
+        *("docs/engines", "docs/engines/postgresql", "docs/engines/mariadb", "docs/engines/mssql"),
+        *("docs/engines/faircom", "docs/engines/firebird", "docs/power", "docs/files", "docs/support"),
+        "docs/glossary",
     ),
-    "What it does": (
-        "docs/order",
-        "docs/recover",
-        "docs/files",
-        "docs/watch",
-        "docs/fleets",
-        "docs/measure",
-        "docs/trust",
-        "docs/faq",
-    ),
-    "What it rests on": ("docs/facts", "docs/tested", "docs/proof", "docs/benchmarks"),
-    "Work on it": (
-        *("docs/architecture", "docs/extending", "docs/capture", "docs/glossary", "docs/releasing"),
-    ),
+    "Verify": ("docs/order", "docs/trust", "docs/proof", "docs/facts", "docs/benchmarks"),
+    "Contribute": ("docs/architecture", "docs/extending", "docs/releasing"),
 }
 _LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)#\s`]+)(#[^)\s]*)?(?=\))")
 _CONF = """\

@@ -19,27 +19,34 @@ from support.runs import ROOT, bare_environment, connection, inventory
 from lab.machine import Machine
 
 ROWS = pages.table()["default"]
+START = ROOT / "docs/start.md"
 
 
 @pytest.fixture(scope="module")
 def reader(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with the sources, where a reader has written what README says."""
+    """A directory with the sources, in which a reader has written the files of the tutorial."""
     directory = tmp_path_factory.mktemp("reader") / "sources"
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
     for name in filter(None, listed.stdout.split("\0")):
         if (ROOT / name).exists():
             (directory / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, directory / name, follow_symlinks=False)
-    variables = directory / "inventory/group_vars"
-    variables.mkdir(parents=True)
-    (pinned,) = pages.blocks(ROOT / "README.md", "yaml")
-    (variables / "databases.yml").write_text(pinned)
-    inventory(directory / "inventory/hosts.yml", {"databases": {"hosts": {"db1": connection(machine)}}})
+    written = directory / "inventory"
+    (written / "group_vars").mkdir(parents=True)
+    (configuration,) = pages.blocks(START, "ini")
+    hosts, mounts = pages.blocks(START, "yaml")
+    (directory / "ansible.cfg").write_text(configuration)
+    (written / "hosts.yml").write_text(hosts)
+    (written / "group_vars/databases.yml").write_text(mounts)
+    inventory(written / "zz-connection.yml", {"databases": {"hosts": {"db1": connection(machine)}}})
     return directory
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[f"{number}-{row['page']}" for number, row in enumerate(ROWS, 1)])
-def test_a_command_ends_as_printed(reader: Path, row: dict[str, Any]) -> None:
+def test_a_command_ends_as_printed(reader: Path, machine: Machine, row: dict[str, Any]) -> None:
+    if row.get("on") == "host":
+        machine.run(["sh", "-c", row["command"]])
+        return
     environment = {
         **bare_environment(),
         "HOME": str(reader.parent),

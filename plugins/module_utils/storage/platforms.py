@@ -4,7 +4,7 @@
 """On whose machine a host runs, and what that one documents of flush, FUA and power.
 
 A guest sees that a flush is sent, not that it is honoured: its owner has to look elsewhere and attest. The table says
-where, and what a document says, with its date. Where none was found, nothing is said. docs/platforms.md has it for people.
+where, and what a document says, with its date. Where none was found, nothing is said. docs/attest.md has it for people.
 """
 
 from __future__ import annotations

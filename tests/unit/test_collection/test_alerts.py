@@ -28,6 +28,6 @@ def test_each_alert_goes_by_numbers_that_there_are_and_is_tested() -> None:
 
 def test_the_page_has_each_number() -> None:
     text = (ROOT / "docs/watch.md").read_text(encoding="utf-8")
-    part = text[text.index("## Numbers") :].partition("\n## ")[2]
-    rows = text[text.index("## Numbers") : len(text) - len(part)]
+    part = text[text.index("## Metrics") :].partition("\n## ")[2]
+    rows = text[text.index("## Metrics") : len(text) - len(part)]
     assert re.findall(r"^\| `(\w+)` \|", rows, re.M) == list(metrics.HELP)

@@ -31,7 +31,7 @@ def test_each_printed_command_stands_in_the_table() -> None:
 
 def test_who_is_not_run_says_why() -> None:
     assert all(row["why"] for row in TABLE["by_hand"])
-    assert set(TABLE) == {"default", "engines", "proof", "alike", "by_hand"}
+    assert set(TABLE) == {"default", "start", "engines", "proof", "alike", "by_hand"}
 
 
 @pytest.mark.parametrize("row", TABLE["alike"], ids=lambda row: row["command"][:60])

@@ -379,10 +379,28 @@ def test_both_ansible_cores_run_on_machines_and_the_pages_say_which_where(
     (both,) = [each for each in lab if each.also]
     assert {both.venv, both.also} == {old, new}
     said = " and ".join(f"`{name}`" for name in newest)
-    for page in ("docs/tested.md", "tests/README.md"):
+    for page in ("docs/support.md", "tests/README.md"):
         assert f"{said} " in (stages.ROOT / page).read_text()
     monkeypatch.setattr(stages, "ansibles_here", lambda: (new,))
     assert {each.venv for each in stages.lab_stages(NOTHING) if each.group == "lab"} == {new, "browser"}
+
+
+#: Debian's name of a release -> its number on the page.
+RELEASES = {"bullseye": "11", "bookworm": "12", "trixie": "13"}
+
+
+def test_the_support_page_has_each_scenario_and_the_releases_that_it_runs_on(
+    tools: dict[str, ModuleType],
+) -> None:
+    stages = tools["stages"]
+    page = (stages.ROOT / "docs/support.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([\d, ]+) \|", page, re.M))
+    ran = {}
+    for name in stages.scenarios():
+        platforms = (stages.ROOT / f"molecule/{name}/molecule.yml").read_text(encoding="utf-8")
+        numbers = {number for release, number in RELEASES.items() if release in platforms}
+        ran[name] = ", ".join(sorted(numbers))
+    assert rows == ran
 
 
 def test_the_check_before_a_commit_is_lint_one_core_and_one_scenario(tools: dict[str, ModuleType]) -> None:

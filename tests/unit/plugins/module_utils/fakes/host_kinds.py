@@ -41,9 +41,9 @@ _RAID_WWN = "0x600605b000000000aaaa000000000000"
 
 
 class Kind(NamedTuple):
-    """A kind of host: what people call it, a host of it, what its owner does, and where its facts are from.
+    """A kind of host: its name, a host of it, what its owner attests or corrects, and the source of its facts.
 
-    `is_unsafe`: it is the kind above it, made unsafe. `words` are attestations that no report has to copy.
+    `is_unsafe`: it is another kind, made unsafe. `words` are attestations that no report has to copy.
     """
 
     name: str
@@ -267,37 +267,32 @@ def _nfs(option: str = "hard") -> SmallHost:
 
 
 _NO_SERIAL = {"ID_FS_UUID": "0b6e4d1a-55f3-4c1e-9a52-3f4c0a8e7d10", "ID_PATH": "pci-0000:00:07.0"}
-_LABEL = "nothing; for `protected` attest `power_loss_protection` of a disk that has it"
-_GUEST = "attests `host_honours_flush` of the host, for `protected` `power_loss_protection` of the disk"
-_ELSEWHERE = "attests `host_honours_flush`, for `strict` and `protected` `power_loss_protection`, of the disk, by what {} says"
-_ARRAY = _ELSEWHERE.format("the array's vendor")
-_CLOUD = (
-    "attests `host_honours_flush` of the host by what the cloud documents; for `strict` and `protected`"
-    " `power_loss_protection` of the disk"
-)
+_LABEL = "`power_loss_protection`"
+_GUEST = "`host_honours_flush` (host), `power_loss_protection`"
+_ELSEWHERE = "`host_honours_flush` (disk), `power_loss_protection`"
 KINDS = (
     Kind("SATA disk or SSD", _sata, _LABEL, "lab: `default`, `buses`"),
     Kind("SAS or SCSI disk", partial(_as, "sas_disk_mpt3sas"), _LABEL, "lab: `stacked`; `sas_disk_mpt3sas`"),
     Kind("NVMe SSD with a volatile cache", partial(_as, "nvme_pci"), _LABEL, "lab: `buses`; `nvme_pci`"),
     Kind(
-        "NVMe SSD that has no volatile cache",
+        "NVMe SSD without a volatile cache",
         partial(_as, "nvme_pci", cache="none", cache_mode="write through"),
         "nothing",
         "`nvme_pci`",
     ),
-    Kind("USB disk", partial(_as, "usb_uas_ata"), _ELSEWHERE.format("its label"), "`usb_uas_ata`"),
+    Kind("USB disk", partial(_as, "usb_uas_ata"), _ELSEWHERE, "`usb_uas_ata`"),
     Kind("KVM guest, virtio disk", _virtio, _GUEST, "lab: `default`"),
     Kind(
         "KVM guest, virtio disk without a serial number",
         partial(_virtio, serial="", shown=_NO_SERIAL),
-        f"{_GUEST}; better gives it a serial number",
+        _GUEST,
         "lab: `stacked`",
     ),
     Kind("VMware guest, PVSCSI", partial(_as, "vmware_pvscsi"), _GUEST, "`vmware_pvscsi`"),
     Kind(
         "Hyper-V guest", partial(_as, "hyperv_generation_2", dmi=_MICROSOFT), _GUEST, "`hyperv_generation_2`"
     ),
-    Kind("Azure, data disk", partial(_as, "azure_data_disk", dmi=_AZURE), _CLOUD, "`azure_data_disk`"),
+    Kind("Azure, data disk", partial(_as, "azure_data_disk", dmi=_AZURE), _GUEST, "`azure_data_disk`"),
     Kind(
         "EC2, EBS volume",
         partial(_as, "aws_ebs", cache="none", cache_mode="write through"),
@@ -307,46 +302,46 @@ KINDS = (
     Kind(
         "EC2, instance store",
         partial(_as, "aws_instance_store"),
-        "never: it goes when the machine stops. Moves the data",
+        "never: move the data; the disk is emptied when the machine stops",
         "`aws_instance_store`",
         is_unsafe=True,
     ),
-    Kind("Google, persistent disk", partial(_as, "google_pd_nvme"), _CLOUD, "`google_pd_nvme`"),
-    Kind("RAID volume, its tool says the battery is good", _raid, "nothing", "`raid/storcli_vall`"),
+    Kind("Google, persistent disk", partial(_as, "google_pd_nvme"), _GUEST, "`google_pd_nvme`"),
+    Kind("RAID volume, its tool reports a good battery", _raid, "nothing", "`raid/storcli_vall`"),
     Kind(
-        "its tool says the battery has failed",
+        "RAID volume, battery failed",
         partial(_raid, _failed),
-        "never: replaces the battery",
+        "never: replace the battery",
         "`raid/storcli_vall`, altered",
         is_unsafe=True,
     ),
     Kind(
-        "and the controller is told to write back all the same",
+        "RAID volume, battery failed, write back forced",
         partial(_raid, _forced),
-        "never: replaces the battery, and sets write back without `always`",
+        "never: replace the battery, and set write back without `always`",
         "`raid/storcli_vall`, altered",
         is_unsafe=True,
     ),
     Kind(
         "RAID volume, no tool",
         partial(_raid, tool=False),
-        _ELSEWHERE.format("its controller"),
+        _ELSEWHERE,
         "`raid/storcli_vall`",
     ),
-    Kind("iSCSI LUN on one path", partial(_as, "iscsi_lun"), _ARRAY, "`iscsi_lun`"),
-    Kind("iSCSI LUN on two paths, dm-multipath", _lun, _ARRAY, "lab: `network`"),
+    Kind("iSCSI LUN on one path", partial(_as, "iscsi_lun"), _ELSEWHERE, "`iscsi_lun`"),
+    Kind("iSCSI LUN on two paths, dm-multipath", _lun, _ELSEWHERE, "lab: `network`"),
     Kind(
-        "without `queue_if_no_path`",
+        "iSCSI LUN on two paths without `queue_if_no_path`",
         partial(_lun, "0", "off"),
-        "never: sets `no_path_retry queue`",
+        "never: set `no_path_retry queue`",
         "lab: `network`",
         is_unsafe=True,
     ),
-    Kind("NFS, `hard`", _nfs, _ELSEWHERE.format("the server (`exportfs -v`: sync)"), "lab: `network`"),
+    Kind("NFS, `hard`", _nfs, _ELSEWHERE, "lab: `network`"),
     Kind(
         "NFS, `soft`",
         partial(_nfs, "soft"),
-        "never: mounts it `hard`",
+        "never: mount it `hard`",
         "lab: `network`",
         is_unsafe=True,
     ),
@@ -354,7 +349,7 @@ KINDS = (
     Kind(
         "DRBD, protocol A",
         partial(_drbd, "A"),
-        "never: sets protocol C",
+        "never: set protocol C",
         "lab: `network`",
         is_unsafe=True,
     ),
@@ -362,7 +357,7 @@ KINDS = (
     Kind(
         "md RAID 5 without a journal",
         lambda: _over(md("md7", "raid5", ("sdk", "sdl"), "9:7")),
-        "never: adds a journal, or mirrors",
+        "never: add a journal, or mirror the disks",
         "lab: `stacked`",
         is_unsafe=True,
     ),
@@ -378,9 +373,9 @@ KINDS = (
     ),
     Kind("LVM snapshot on disk", lambda: _mapped("snapshot 8:96 8:112 P 8"), _LABEL, "lab: `stacked`"),
     Kind(
-        "snapshot in memory",
+        "LVM snapshot in memory",
         lambda: _mapped("snapshot 8:96 8:112 N 8"),
-        "never: makes it with a store on disk",
+        "never: create it with a store on disk",
         "model",
         is_unsafe=True,
     ),
@@ -390,7 +385,7 @@ KINDS = (
     Kind(
         "VDO, or another layer without a rule",
         lambda: _mapped("vdo V4 /dev/sdk"),
-        f"attests `layer_passes_flushes` of the layer; {_LABEL.split('; ')[1]}",
+        f"`layer_passes_flushes`, {_LABEL}",
         "model",
         words=(attested("layer_passes_flushes", "dm:LVM-dm-7-uuid"),),
     ),
@@ -398,7 +393,7 @@ KINDS = (
     Kind(
         "JFS",
         lambda: _on(FakeDisk("sdk", "sata", "KIND0001"), fstype="jfs"),
-        "never: JFS flushes nothing. Moves the data to ext4 or XFS",
+        "never: move the data to ext4 or XFS; JFS sends no flushes",
         "counted once by hand",
         is_unsafe=True,
     ),
