@@ -26,7 +26,15 @@ COLLECTION = "durable.dbhost"
 SECTIONS = {
     "Start": ("docs/start", "docs/why"),
     "How to": (
-        *("docs/attest", "docs/fleets", "docs/watch", "docs/recover", "docs/ups", "docs/measure", "docs/capture"),
+        *(
+            "docs/attest",
+            "docs/fleets",
+            "docs/watch",
+            "docs/recover",
+            "docs/ups",
+            "docs/measure",
+            "docs/capture",
+        ),
     ),
     "Look up": (
         *("docs/findings", "docs/variables", "docs/profiles", "docs/report", "docs/storage", "docs/boot"),
