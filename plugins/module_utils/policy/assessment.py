@@ -444,9 +444,10 @@ def _needed(
     accepts = case.inputs.accept_data_loss is True
     needs = [(scope, requirements.of_host(*scope, case.words, accepts)) for scope in scopes]
     on_ups = [(scope, own) for scope, own in needs if scope.profile.rests_on == "ups"]
+    others = [(scope, own) for scope, own in needs if scope.profile.rests_on != "ups"]
     guarded = guarded_by(
         (on_ups or needs)[0][0].profile,
-        [*(need for _scope, own in on_ups for need in own), *common],
+        [*_every(on_ups), *common],
         case.storage,
         [mount for scope, _own in on_ups for mount in scope.mounts],
         [disk for scope, _own in on_ups for disk in scope.disks],
@@ -456,11 +457,14 @@ def _needed(
         units=[instance["unit"] for instance in case.engines["engines"] if instance["unit"]],
         today=case.today,
     )
-    others = [(scope, own) for scope, own in needs if scope.profile.rests_on != "ups"]
-    unmet = [scope for scope, own in others if not requirements.hold([*own, *common])]
-    unmet += [scope for scope, _own in on_ups if not requirements.hold(guarded.needed)]
-    every = [*(need for _scope, own in others for need in own), *guarded.needed]
-    return list(dict.fromkeys(every)), frozenset(scope.profile.name for scope in unmet), guarded
+    unmet = {scope.profile.name for scope, own in others if not requirements.hold([*own, *common])}
+    if not requirements.hold(guarded.needed):
+        unmet |= {scope.profile.name for scope, _own in on_ups}
+    return list(dict.fromkeys([*_every(others), *guarded.needed])), frozenset(unmet), guarded
+
+
+def _every(needs: Iterable[tuple[promises.Scope, list[Requirement]]]) -> Iterator[Requirement]:
+    return itertools.chain.from_iterable(own for _scope, own in needs)
 
 
 def _rows(

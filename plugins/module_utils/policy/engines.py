@@ -232,20 +232,13 @@ def _row(
     running = "stopped" if stopped else seen["running"]
     persisted = seen["persisted"]
     runs, kept = stopped or rule.allows(running), rule.allows(persisted)
+    runs_as, kept_as = _values(rule, running if runs else UNKNOWN, persisted if kept else UNKNOWN)
     # What the command line fixed waits for a restart, also of a setting that a server takes otherwise.
     waits = name in instance["pending_restart"]
     verdict = judge(running, persisted, runs, kept, rule.live and not waits)
     held = None if kept else _held(seen.get("held"), seen.get("permission"), allow)
     ours = instance["managed_by"] not in OWNERS and persisted != UNKNOWN and not held
-    phase = None
-    if verdict.startswith("drift") and ours:
-        phase = rule.phase
-    if verdict == "pending" and _RESTART in allow and instance["managed_by"] == "systemd":
-        phase = rule.phase
-    # Of several words that will do, the one that is there is kept: it may be the stricter one.
-    runs_as = running if runs and running not in (UNKNOWN, "stopped") else None
-    stays = persisted if kept and persisted != UNKNOWN else None
-    kept_as = stays or runs_as or rule.value
+    phase = rule.phase if _is_set(instance, verdict, ours, allow) else None
     source = {"value": running, "source": seen["source"], "reason": seen["reason"]}
     last = {key: seen[key] for key in ("by", "fix") if seen.get(key)}
     why = why_of(verdict, name, running, persisted, rule, seen)
@@ -256,7 +249,7 @@ def _row(
         target=instance["name"],
         setting=name,
         klass=rule.klass,
-        wanted_running=runs_as or kept_as,
+        wanted_running=runs_as,
         wanted_persisted=kept_as,
         running=running,
         persisted=persisted,
@@ -269,6 +262,23 @@ def _row(
         why=why,
         remedy=_remedy(instance, name, verdict, phase, held, seen.get("from")),
     )
+
+
+def _values(rule: Rule, running: str, persisted: str) -> tuple[str, str]:
+    """Return the value that a server should run with, and the one for its next start; given are those that will do, or UNKNOWN.
+
+    Of several values that will do, the current one stays: it may be the stricter one.
+    """
+    runs_as = "" if running in (UNKNOWN, "stopped") else running
+    kept_as = ("" if persisted == UNKNOWN else persisted) or runs_as or rule.value
+    return runs_as or kept_as, kept_as
+
+
+def _is_set(instance: dict[str, Any], verdict: str, ours: bool, allow: Collection[str]) -> bool:
+    """Tell whether a run changes a setting; `ours`: whether it may write it."""
+    if verdict == "pending":
+        return _RESTART in allow and instance["managed_by"] == "systemd"
+    return verdict.startswith("drift") and ours
 
 
 def _remedy(

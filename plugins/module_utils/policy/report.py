@@ -102,31 +102,39 @@ def details(reports: Iterable[dict[str, Any]]) -> Lines:
 
 
 def _details(report: dict[str, Any]) -> list[str]:
-    found = []
-    if report["error"]:
-        found += ["  failed:", f"  - {report['error']}"]
+    found = _listed("failed", filter(None, [report["error"]]))
     for state, heading in _STATES.items():
-        chosen = [change for change in report["changes"] if change["state"] == state]
-        if chosen:
-            found += [f"  {heading}:", *(f"  - {change_line(change)}" for change in chosen)]
+        changes = (change for change in report["changes"] if change["state"] == state)
+        found += _listed(heading, map(change_line, changes))
     if report["reasons"]:
         found += ["  why:", *(row for each in report["reasons"] for row in _reason(each))]
     found += _to_attest(report)
     if report["power"] and _shows_power(report):
-        found += ["  power:", *(f"  - {each}" for each in power_lines(report["power"]))]
-    notes = [*report["warnings"], *report["exposed"]]
-    if notes:
-        found += ["  note:", *(f"  - {note}" for note in notes)]
-    best = report["recommendation"]
-    if best:
-        found += [f"  fits best: {best['profile']}", *(f"  - {why}" for why in best["why"])]
-        found += [f"  - so does {name}" for name in best["also"]]
-        found += ["  group_vars beside the inventory:", *(f"    {row}" for row in best["group_vars"])]
+        found += _listed("power", power_lines(report["power"]))
+    found += _listed("note", [*report["warnings"], *report["exposed"]])
+    found += _best(report["recommendation"])
     for name, rating in report["ratings"].items():
         found += [f"  {name}: {rating['verdict']}", *(f"    - {what}" for what in _takes(rating))]
     was = f" (was {report['was']})" if report["was"] != report["verdict"] else ""
     profile = f", profile {report['profile']}" if report["profile"] else ""
     return [f"{report['host']}: {report['verdict']}{was}{profile}", *found, ""]
+
+
+def _listed(heading: str, rows: Iterable[str]) -> list[str]:
+    """Return rows below a heading, [] without rows."""
+    found = [f"  - {row}" for row in rows]
+    return [f"  {heading}:", *found] if found else []
+
+
+def _best(best: dict[str, Any] | None) -> list[str]:
+    """Return the profile that fits best, with the variables that pin it, [] without one."""
+    if not best:
+        return []
+    return [
+        *(f"  fits best: {best['profile']}", *(f"  - {why}" for why in best["why"])),
+        *(f"  - so does {name}" for name in best["also"]),
+        *("  group_vars beside the inventory:", *(f"    {row}" for row in best["group_vars"])),
+    ]
 
 
 def _reason(each: dict[str, Any]) -> list[str]:

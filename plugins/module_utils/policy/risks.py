@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -109,66 +110,63 @@ def of(
         for mount in mounts
         if mount["barrier"] == "off" and mount["disks"] == UNKNOWN
     ]
-    bare: dict[str, list[str]] = {}
-    for mount in mounts:
-        if mount["barrier"] == "off" and mount["disks"] != UNKNOWN and mount["target"] not in held:
-            for name in mount["disks"]:
-                bare.setdefault(name, []).append(mount["target"])
-    flush_blocked_by = _labels(
-        layer for mount in mounts for layer in flush_passthrough.layers(mount) if layer.cache_mode != UNKNOWN
-    )
-    unflushed = dict.fromkeys(found for mount in mounts for found in drbd.unflushed(mount))
-    early = {layer.label for layer in flush_passthrough.early(mounts)}
-    early_ack = _labels(layer for mount in mounts for layer in flush_passthrough.early_ack(mount))
+    unflushed: dict[str, list[Risk]] = {}
+    for name, risk in itertools.chain(_bare(mounts, held), _blocked(mounts), _drbd(mounts), _parity(mounts)):
+        unflushed.setdefault(name, []).append(risk)
     for disk in disks:
-        cache = disk["write_cache"]
-        name, target = disk["name"], disk["id"] or disk["name"]
-        # Written while its cache was on: to switch that off makes nothing stable.
-        is_pending = disk["flush"] == "owed" and cache["device"] != "none"
-        if is_pending and not requirements.is_protected(disk, words):
-            found.append(_risk(findings.FLUSH_PENDING, target, "flush", disk=name))
-        if requirements.outlives_power(disk, words):
-            continue
-        wrong = requirements.fault_of_volume(disk)
-        if wrong and volume.is_exposed(disk["raid"]):
-            found.append(
-                _risk(
-                    findings.RAID_CACHE, target, "write_cache", disk=name, cause=wrong.why, cure=wrong.remedy
-                )
-            )
-        if cache["kernel"] == "write through" and cache["device"] == "enabled":
-            found.append(_risk(findings.WRITE_THROUGH, target, "kernel_cache_mode", disk=name))
-        found += [
-            _risk(findings.BARRIER_OFF, mounted, "barrier", disk=name, mount=mounted)
-            for mounted in bare.get(name, ())
-        ]
-        found += [
-            _risk(
-                findings.FLUSH_BLOCKED_EARLY if layer in early else findings.FLUSH_BLOCKED,
-                layer,
-                "layer_cache_mode",
-                disk=name,
-                layer=layer,
-            )
-            for layer in flush_blocked_by.get(name, ())
-        ]
-        found += [
-            _risk(
-                findings.DRBD if drbd.by_option(said) else findings.DRBD_ORDERING,
-                layer.label,
-                "flush",
-                disk=name,
-                layer=layer.label,
-                setting=said,
-            )
-            for layer, said in unflushed
-            if name in layer.disks
-        ]
-        found += [
-            _risk(findings.PARTIAL_PARITY_LOG, layer, "consistency_policy", disk=name, layer=layer)
-            for layer in early_ack.get(name, ())
-        ]
+        found += _of_pending_flush(disk, words)
+        if not requirements.outlives_power(disk, words):
+            found += [*_of_cache(disk), *unflushed.get(disk["name"], ())]
     return found
+
+
+def _of_pending_flush(disk: dict[str, Any], words: list[Attestation]) -> Iterator[Risk]:
+    # Written while its cache was on: to switch that off makes nothing stable.
+    is_pending = disk["flush"] == "owed" and disk["write_cache"]["device"] != "none"
+    if is_pending and not requirements.is_protected(disk, words):
+        yield _risk(findings.FLUSH_PENDING, disk["id"] or disk["name"], "flush", disk=disk["name"])
+
+
+def _of_cache(disk: dict[str, Any]) -> Iterator[Risk]:
+    """Yield how a disk whose cache a power cut empties loses commits by itself."""
+    cache, name, target = disk["write_cache"], disk["name"], disk["id"] or disk["name"]
+    wrong = requirements.fault_of_volume(disk)
+    if wrong and volume.is_exposed(disk["raid"]):
+        yield _risk(findings.RAID_CACHE, target, "write_cache", disk=name, cause=wrong.why, cure=wrong.remedy)
+    if cache["kernel"] == "write through" and cache["device"] == "enabled":
+        yield _risk(findings.WRITE_THROUGH, target, "kernel_cache_mode", disk=name)
+
+
+def _bare(mounts: list[dict[str, Any]], held: frozenset[str]) -> Iterator[tuple[str, Risk]]:
+    """Yield each disk to which a file system sends no flushes."""
+    for mount in mounts:
+        target = mount["target"]
+        if mount["barrier"] == "off" and mount["disks"] != UNKNOWN and target not in held:
+            for name in mount["disks"]:
+                yield name, _risk(findings.BARRIER_OFF, target, "barrier", disk=name, mount=target)
+
+
+def _blocked(mounts: list[dict[str, Any]]) -> Iterator[tuple[str, Risk]]:
+    """Yield each disk above which a layer drops flushes."""
+    early = {layer.label for layer in flush_passthrough.early(mounts)}
+    every = (layer for mount in mounts for layer in flush_passthrough.layers(mount))
+    for name, label in _labels(layer for layer in every if layer.cache_mode != UNKNOWN):
+        kind = findings.FLUSH_BLOCKED_EARLY if label in early else findings.FLUSH_BLOCKED
+        yield name, _risk(kind, label, "layer_cache_mode", disk=name, layer=label)
+
+
+def _drbd(mounts: list[dict[str, Any]]) -> Iterator[tuple[str, Risk]]:
+    """Yield each disk to which DRBD sends no flushes."""
+    for layer, said in dict.fromkeys(found for mount in mounts for found in drbd.unflushed(mount)):
+        kind = findings.DRBD if drbd.by_option(said) else findings.DRBD_ORDERING
+        for name in layer.disks:
+            yield name, _risk(kind, layer.label, "flush", disk=name, layer=layer.label, setting=said)
+
+
+def _parity(mounts: list[dict[str, Any]]) -> Iterator[tuple[str, Risk]]:
+    """Yield each disk of an array that answers writes before they are on it."""
+    for name, label in _labels(layer for mount in mounts for layer in flush_passthrough.early_ack(mount)):
+        yield name, _risk(findings.PARTIAL_PARITY_LOG, label, "consistency_policy", disk=name, layer=label)
 
 
 def of_memory(case: Case, is_promised: Callable[[dict[str, Any]], bool]) -> Iterator[Reason]:
@@ -188,10 +186,6 @@ def lies_on_loss(case: Case, instance: dict[str, Any], held: frozenset[str]) -> 
     return bool(of(mounts, leaves(case.storage, mounts)[0], case.words, held))
 
 
-def _labels(layers: Iterable[flush_passthrough.FlushLayer]) -> dict[str, list[str]]:
-    """Return {disk: the layers above it}, each once."""
-    found: dict[str, dict[str, None]] = {}
-    for layer in layers:
-        for name in layer.disks:
-            found.setdefault(name, {})[layer.label] = None
-    return {name: list(labels) for name, labels in found.items()}
+def _labels(layers: Iterable[flush_passthrough.FlushLayer]) -> Iterable[tuple[str, str]]:
+    """Return each disk with the label of each layer above it, once."""
+    return dict.fromkeys((name, layer.label) for layer in layers for name in layer.disks)

@@ -745,8 +745,7 @@ def _kernel_cache_mode(disk: dict[str, Any], profile: Profile, cache_phase: str 
     # The same rule that sets the cache pins the kernel cache mode.
     persisted = running if cache["persisted"] == "none" else _pinned(disk)
     # A mode that another component lowers, or may lower, whatever our rule does.
-    lowered = cache.get("kernel_persisted") if cache["device"] != "none" else None
-    lowered = lowered if lowered in ("write through", UNKNOWN) else None
+    lowered = _lowered(cache)
     persisted = lowered or persisted
     verdict = judge("kernel_cache_mode", running, persisted, wanted, live=True)
     if verdict == "drift_running" and running == "write back":
@@ -757,12 +756,11 @@ def _kernel_cache_mode(disk: dict[str, Any], profile: Profile, cache_phase: str 
     )
     if verdict == "drift_persisted" and cache["persisted"] == UNSET and not needs_rule and not lowered:
         verdict = "ok"  # the kernel asks the device anew at each boot
-    phase = None
-    if verdict.startswith("drift") and _switchable(disk) and cache["device"] != UNKNOWN:
+    # One rule keeps both: without a change of the cache there is none.
+    phase = cache_phase if verdict == "drift_persisted" else None
+    if verdict == "drift_running" and _switchable(disk) and cache["device"] != UNKNOWN:
         # Without a pin of its own the kernel cache mode follows the cache when that is switched.
         phase = "raise" if lie else "tighten" if kernel_cache_mode.is_pinned(disk) else None
-    if verdict == "drift_persisted":
-        phase = cache_phase  # one rule keeps both: without a change of the cache there is none
     name = disk["name"]
     why = {
         "write through": f"the kernel cache mode of {name} is write through: the kernel sends it no flush",
@@ -774,6 +772,12 @@ def _kernel_cache_mode(disk: dict[str, Any], profile: Profile, cache_phase: str 
     return row._replace(
         evidence={**row.evidence, "persisted": disk["evidence"]["write_cache.kernel_persisted"]}
     )
+
+
+def _lowered(cache: dict[str, Any]) -> str | None:
+    """Return the kernel cache mode, or UNKNOWN, to which another component lowers it at the next boot, or None."""
+    found = cache.get("kernel_persisted") if cache["device"] != "none" else None
+    return found if found in ("write through", UNKNOWN) else None
 
 
 #: Setting of a disk -> the field of the facts where its running value was observed.
