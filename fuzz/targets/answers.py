@@ -20,7 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.inputs impor
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import HEIGHT, render
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import details, with_outcomes
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_answer
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.verdicts import VERDICTS
+from ansible_collections.durable.dbhost.plugins.module_utils.rows import VERDICTS
 from fuzz import ROOT
 from fuzz.target import FIXTURES, of_bytes
 

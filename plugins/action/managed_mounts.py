@@ -58,9 +58,8 @@ class ActionModule(Bounded):
             profiles = {}
             if inputs.profile:
                 host = choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
-                profiles = {
-                    each["target"]: each["profile"] for each in promises.of_mounts(found, named, *host)
-                }
+                held = promises.of_mounts(found, named, *host)
+                profiles = {each.facts["target"]: each.profile for each in held}
         except BadInput as error:
             raise refused(f"{error}. Nothing was written.") from error
         targets = [mount["target"] for mount in found]

@@ -35,6 +35,25 @@ _NAMES = (
 )
 
 
+#: Verdicts of a host, the worst first; the last three are outside the order.
+VERDICTS = (
+    "at_risk",
+    "blocked",
+    "unreachable",
+    "unknown",
+    "drifted",
+    "pending",
+    "unverified",
+    "attested",
+    "durable",
+    "accepted_loss",
+    "not_managed",
+    "not_applicable",
+)
+#: Those that fail a run unless `durable_fail_on` names others.
+FAIL_ON = VERDICTS[:6]
+
+
 class Reason(NamedTuple):
     """One thing that is not right with a host, as each output takes it: none of them reads it back out of a text.
 

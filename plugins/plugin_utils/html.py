@@ -17,7 +17,7 @@ from ..module_utils.host.printable import name as shown
 from ..module_utils.host.printable import printable
 from ..module_utils.policy.page import Group, by_remedy, groups, reasons
 from ..module_utils.policy.report import change_line, power_lines, worst_first
-from ..module_utils.policy.verdicts import VERDICTS
+from ..module_utils.rows import VERDICTS
 
 _TEMPLATE = "report.html.j2"
 _FINDINGS = "https://github.com/durable-db/dbhost/blob/main/docs/findings.md"

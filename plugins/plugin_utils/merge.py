@@ -19,7 +19,7 @@ from ..module_utils.policy.assessment import unobserved
 from ..module_utils.policy.inputs import Inputs
 from ..module_utils.policy.report import natural, with_outcomes, worst_first
 from ..module_utils.policy.results import conclude
-from ..module_utils.policy.verdicts import VERDICTS
+from ..module_utils.rows import VERDICTS
 from .json_schema import misfits
 from .output import Found
 

@@ -1,49 +1,75 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A host as it is judged. Pure."""
+"""A host as it is assessed: what is declared of it, what was observed, and the mounts that count. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ..attestations import Attestation
-from ..engines.placement import Placement
+from ..engines.placement import Placement, place
 from ..rows import Reason
-from . import counted, promises, ups_inputs
-from .inputs import Inputs
-from .waivers import Waivers
-
-NO_ENGINES: dict[str, Any] = {"time": "", "engines": [], "unattributed": [], "writers": []}
+from . import counted, managed, requirements
+from .declared import Declared
+from .facts_check import NO_ENGINES
 
 
 class Case(NamedTuple):
-    """One host as it is judged: what its owner says, what was observed, and the mounts that count.
+    """One host as it is assessed.
 
-    `power` is `durable_power`, None where nobody asked for it; `asked` is what `durable_ups` says; `words`
-    are the attestations in force, `expired` the others by where they are written; `today` an ISO 8601 date.
-    `engines` is `durable_engines` but for those that are only listed: `standings` has them all, with
-    `durable_ignore` in `ignoring`. `temporary`: (mount point, why it is not judged) of those that hold only temporary
-    files. `entries`: `durable_mount_profiles` by path; `placed`: where each of `engines` keeps its files. `layers`: those that a
-    run may touch. `lost`: paths of the inventory that are on no mount. `waivers`: `durable_accept`.
+    `power` is `durable_power`, None if it was not collected; `today` an ISO 8601 date. `engines` is `durable_engines` but for
+    those that are only listed: `standings` has them all. `placed`: where each of `engines` stores its files, in their order.
+    `mounts`: the managed ones; `lost`: paths of the inventory that are on no mount.
     """
 
-    inputs: Inputs
+    declared: Declared
     storage: dict[str, Any]
     engines: dict[str, Any]
     power: dict[str, Any] | None
-    asked: ups_inputs.Asked
-    words: list[Attestation]
-    expired: dict[str, Attestation]
-    mounts: list[dict[str, Any]]
     today: str
-    entries: Mapping[str, promises.Entry] = MappingProxyType({})
-    placed: tuple[tuple[dict[str, Any], Placement], ...] = ()
-    temporary: tuple[tuple[str, str], ...] = ()
-    standings: tuple[counted.Standing, ...] = ()
-    ignoring: counted.Ignoring = counted.Ignoring()
-    layers: frozenset[str] = frozenset()
-    lost: tuple[Reason, ...] = ()
-    waivers: Waivers = Waivers()
+    standings: tuple[counted.Standing, ...]
+    placed: tuple[tuple[dict[str, Any], Placement], ...]
+    mounts: list[dict[str, Any]]
+    lost: tuple[Reason, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether the host has no managed mount, and nothing that is or may be an engine."""
+        no_mounts = not self.mounts and not self.lost
+        return no_mounts and not any(self.engines[kind] for kind in ("engines", "unattributed"))
+
+    @property
+    def temporary(self) -> tuple[tuple[str, str], ...]:
+        """Return (mount point, why it is not judged) of those that hold only temporary files."""
+        found = managed.temporary(self.placed, self.mounts)
+        return tuple(
+            (target, f"it holds nothing but temporary files of {', '.join(who)}: not judged")
+            for target, who in found.items()
+        )
+
+
+def of(
+    declared: Declared,
+    storage: dict[str, Any],
+    found_engines: dict[str, Any],
+    power: dict[str, Any] | None,
+    today: str,
+) -> Case:
+    """Return a host as it is assessed. Raises BadInput."""
+    inputs = declared.inputs
+    storage = {**storage, "mounts": requirements.vouched(storage["mounts"], declared.words)}
+    standings = counted.standings(found_engines, inputs.databases, declared.ignoring.entries)
+    judged = counted.judged(standings)
+    lost: list[Reason] = []
+    mounts = managed.mounts_of(inputs.mounts, inputs.databases, storage, judged, declared.entries, lost)
+    return Case(
+        declared,
+        storage,
+        engines=found_engines if found_engines is NO_ENGINES else {**found_engines, "engines": judged},
+        power=power,
+        today=today,
+        standings=tuple(standings),
+        placed=tuple((each, place(each, storage)) for each in judged),
+        mounts=mounts,
+        lost=tuple(lost),
+    )

@@ -8,20 +8,21 @@ Pure: `durable_engines` in, rows out, as policy/settings.py for disks and mounts
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .. import catalog
 from ..engines import findings
 from ..engines.contract import judge_of
+from ..engines.placement import Placement
 from ..engines.rules import OWNERS, Honoured, Rule, Subject, judge, where_to_set, why_of
 from ..host.observation import UNKNOWN
 from ..host.printable import command
 from ..host.printable import name as quoted
-from ..profiles import Profile
 from ..rows import MEND, Reason, Setting
 from .counted import Standing
 from .kept import left
+from .promises import Server
 
 #: Nodes of these are restarted by their owner only: their settings are set, and wait.
 _CLUSTERS = ("galera", "group_replication")
@@ -64,16 +65,16 @@ class Engines(NamedTuple):
 
 
 def assess(
-    found: dict[str, Any],
-    held_to: Callable[[dict[str, Any]], Profile],
+    servers: Iterable[Server],
+    unattributed: Iterable[dict[str, Any]],
     storage: dict[str, Any],
     honoured: Honoured,
     allow: Collection[str],
-    lies_on_loss: Callable[[dict[str, Any]], bool],
+    lies_on_loss: Callable[[Placement], bool],
 ) -> Engines:
     """Return what is to be said of all engines of a host.
 
-    `found`: durable_engines; `held_to`: the profile that an instance is judged by; `honoured` tells whether a disk's FUA
+    `unattributed`: processes that belong to no instance; `honoured` tells whether a disk's FUA
     may be relied on; `allow`: the permissions that this run has; `lies_on_loss`: whether disks or mounts below
     an instance lose commits, so that it was not safe however it is set.
     """
@@ -82,9 +83,8 @@ def assess(
     warnings: list[Reason] = []
     lasting: list[str] = []
     checks: list[str] = []
-    unknowns = [_unattributed(process) for process in found["unattributed"]]
-    for instance in found["engines"]:
-        profile = held_to(instance)
+    unknowns = [_unattributed(process) for process in unattributed]
+    for instance, where, profile in servers:
         subject = Subject(instance, profile, storage, honoured)
         own = [left(row, profile)._replace(profile=profile.name) for row in _rows(subject, allow)]
         unread = [row for row in own if instance["managed_by"] == "container" and row.verdict == UNKNOWN]
@@ -101,7 +101,7 @@ def assess(
             checks.append(
                 f"{quoted(subject.label)} was damaged: {seen}; unless it was mended since, see with {check}"
             )
-        if own_risks or (profile.promises_durability and lies_on_loss(instance)):
+        if own_risks or (profile.promises_durability and lies_on_loss(where)):
             checks.append(
                 f"{quoted(subject.label)} was exposed: when it is mended, look for damage with {check}"
             )

@@ -11,8 +11,9 @@ from typing import Any
 
 from ..host.observation import UNKNOWN
 from . import shape
-from .case import NO_ENGINES
 
+#: What stands for durable_engines if engines were not collected.
+NO_ENGINES: dict[str, Any] = {"time": "", "engines": [], "unattributed": [], "writers": []}
 #: Facts older than this, by the controller's clock, are last run's (a fact cache keeps them).
 _MAX_AGE = datetime.timedelta(hours=1)
 #: No host had facts before: a clock without a battery begins in 1970.

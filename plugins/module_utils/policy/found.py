@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..rows import Reason, Setting
 from . import guard
+from .promises import Mount
 from .requirements import Requirement
 from .waivers import Waivers
 
@@ -16,7 +17,7 @@ from .waivers import Waivers
 class Findings(NamedTuple):
     """What holding facts against a profile found, before it is summed up.
 
-    `promises`: whether any mount or engine is to keep its commits; `mounts`: the managed ones, each with its profile.
+    `promises`: whether any mount or engine is to keep its commits; `mounts`: the managed ones.
     `exposed`: the checks for damage that may be there already; `withheld`: names of profiles of which not every
     requirement is met, so that nothing that is held to them may become less strict. `lasting`: the servers that will
     lose commits, or may, whatever this run sets. `lease`: what the guard is to be allowed, None for nothing.
@@ -24,7 +25,7 @@ class Findings(NamedTuple):
     """
 
     promises: bool
-    mounts: list[dict[str, Any]]
+    mounts: list[Mount]
     rows: tuple[Setting, ...]
     needed: list[Requirement]
     risks: list[Reason]

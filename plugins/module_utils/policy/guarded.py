@@ -13,6 +13,7 @@ from ..profiles import Profile
 from ..rows import Reason, Setting
 from ..ups import findings
 from . import budgets, guard, power_settings, requirements, ups
+from .promises import Mount
 from .requirements import Requirement
 from .ups_inputs import Asked
 
@@ -33,13 +34,13 @@ class Guarded(NamedTuple):
     held: frozenset[str] = frozenset()
     warnings: tuple[Reason, ...] = ()
 
-    def seen(self, row: Setting, mount: dict[str, Any]) -> Setting:
+    def seen(self, row: Setting, mount: Mount) -> Setting:
         """Return a row of a mount as it is where there may be a guard."""
-        if mount["profile"].rests_on != "ups" or row.setting != "barrier":
+        if mount.profile.rests_on != "ups" or row.setting != "barrier":
             return row
-        target = mount["target"]
+        target = mount.facts["target"]
         may = self.lease is not None and target in self.lease.mounts
-        return guard.barrier(row, mount, self.power, target in self.held, may)
+        return guard.barrier(row, mount.facts, self.power, target in self.held, may)
 
     def within(self, withheld: Container[str], leased: str) -> Guarded:
         """Return it for a host on which nothing may loosen now that is held to one of these profiles.

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..host import json_text
+from ..rows import VERDICTS
 from .assessment import SCHEMA
-from .verdicts import VERDICTS
 
 _KEY = ("layer", "target", "setting")
 _SEEN = ("running", "persisted", "verdict")

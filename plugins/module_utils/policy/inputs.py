@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..profiles import BadInput, near
+from ..rows import FAIL_ON, VERDICTS
 from . import variable_names as names
-from .verdicts import FAIL_ON, VERDICTS
 
 #: Seconds after which a host goes back by itself; the least that leaves time to boot, and the most.
 UNDO_AFTER, _LEAST_UNDO, _MOST_UNDO = 900, 60, 86400

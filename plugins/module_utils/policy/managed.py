@@ -17,7 +17,7 @@ from ..host.printable import name as quoted
 from ..profiles import BadInput, gathered, near
 from ..rows import Reason
 from ..storage import findings, mount_settings
-from . import promises, requirements
+from . import promises
 
 
 def mounts_of(
@@ -59,7 +59,7 @@ def mounts_of(
         mount = by_target[target]
         chosen[mount["target"]] = {**mount, "listed": True}
         # A database's log may be mounted in its directory, whether a server is found there or not.
-        inner = () if requirements.holds_system(mount) else _below(target, storage)
+        inner = () if mount_settings.holds_system(mount) else _below(target, storage)
         for each in inner:
             chosen.setdefault(each["target"], {**each, "listed": False})
     for path in database_paths(databases):

@@ -13,10 +13,11 @@ from ..catalog import NAMES
 from ..engines import findings as of_engines
 from ..engines.contract import judge_of
 from ..rows import Reason
-from ..storage import disk_kinds, drbd, findings, multipath
+from ..storage import disk_kinds, drbd, findings, mount_settings, multipath
 from ..storage.disk_kinds import CONTAINERS
 from . import counted, kinds, managed, requirements
-from .case import NO_ENGINES, Case
+from .case import Case
+from .facts_check import NO_ENGINES
 
 #: Names of processes in one warning.
 _WRITERS = 5
@@ -28,7 +29,7 @@ def not_judged(case: Case) -> Iterator[Reason]:
     """Yield the mounts and servers that are only listed, how they would count, and what is wrong with who ignores them."""
     for target, why in case.temporary:
         yield findings.TEMPORARY.found(target, mount=target, what=why)
-    ignoring = case.ignoring if case.engines is not NO_ENGINES else counted.Ignoring()
+    ignoring = case.declared.ignoring if case.engines is not NO_ENGINES else counted.Ignoring()
     for each in counted.notes(case.standings, ignoring):
         yield kinds.LISTED.found(what=each)
 
@@ -37,7 +38,7 @@ def writers(case: Case) -> Iterator[Reason]:
     """Yield who writes to a managed mount that should hold databases alone, and is no engine that is understood."""
     for mount in case.mounts:
         here = [row for row in case.engines["writers"] if row["device"] == mount["device"]]
-        if here and not requirements.holds_system(mount):
+        if here and not mount_settings.holds_system(mount):
             names = ", ".join(dict.fromkeys(f"{row['name']} ({row['pid']})" for row in here[:_WRITERS]))
             more = f" and {len(here) - _WRITERS} more" if len(here) > _WRITERS else ""
             yield findings.WRITERS.found(
@@ -96,7 +97,7 @@ def not_found(case: Case) -> Iterator[Reason]:
     if case.engines is NO_ENGINES:
         return
     here = {instance["engine"] for instance in case.engines["engines"]}
-    for entry in case.inputs.databases or ():
+    for entry in case.declared.inputs.databases or ():
         name = str(entry["engine"])
         engine, paths = NAMES.get(name, name), ", ".join(entry["paths"])
         of_engine = [where for instance, where in case.placed if instance["engine"] == engine]
@@ -114,7 +115,7 @@ def unmatched(case: Case) -> Iterator[Reason]:
         *(layer["id"] for layer in layers if requirements.can_vouch(layer)),
     }
     ids = sorted(filter(None, names))
-    for word in case.words:
+    for word in case.declared.words:
         if word.target not in (attestations.HOST, *ids):
             yield kinds.UNMATCHED_ATTESTATION.found(
                 word.target,

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from ..attestations import HOST
 from ..host.printable import Lines, line, lines, message
+from ..rows import VERDICTS
 from .report import takes_place, worst_first
-from .verdicts import VERDICTS
 
 #: Verdicts that do not come from a host's state.
 _NO_STATE = ("blocked", "unreachable", "unknown")

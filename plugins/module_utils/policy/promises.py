@@ -18,7 +18,7 @@ from ..host.paths import normal
 from ..profiles import BadInput, Profile, choose, gathered, overridden, strictest
 from ..rows import Reason
 from ..storage import findings
-from .requirements import Requirement, cache_of
+from ..storage.disk_kinds import cache_of
 
 VARIABLE = "durable_mount_profiles"
 _KEYS = ("profile", "overrides")
@@ -38,8 +38,48 @@ class Entry(NamedTuple):
         return overridden(where, profile, self.overrides), pinned
 
 
+class Mount(NamedTuple):
+    """The facts of a managed mount, the profile that applies to it, and that profile without overrides."""
+
+    facts: dict[str, Any]
+    profile: Profile
+    pinned: Profile
+
+    @property
+    def named(self) -> str:
+        """Return its mount point with its profile."""
+        return f"{self.facts['target']} ({self.profile.name})"
+
+    @property
+    def may_lose(self) -> str:
+        """Return that commits there may be lost, '' where the profile promises durability."""
+        if self.profile.promises_durability:
+            return ""
+        return f"profile {self.profile.name}: what lies there can be lost at a power cut, as asked"
+
+
+class Disk(NamedTuple):
+    """The facts of a disk below managed mounts, and the strictest profile of what shares its cache."""
+
+    facts: dict[str, Any]
+    profile: Profile
+
+
+class Server(NamedTuple):
+    """The facts of an instance of an engine, where it stores its files, and the strictest profile of these places."""
+
+    facts: dict[str, Any]
+    where: Placement
+    profile: Profile
+
+    @property
+    def label(self) -> str:
+        """Return its engine and its name."""
+        return f"{self.facts['engine']} {self.facts['name']}"
+
+
 class Scope(NamedTuple):
-    """A profile with its overrides, as pinned, and what is held to it: mounts, and all disks below them."""
+    """A profile with its overrides, as pinned, and the facts of what it applies to: mounts, and all disks below them."""
 
     profile: Profile
     pinned: Profile
@@ -82,8 +122,8 @@ def without_overrides(entries: Mapping[str, Entry]) -> dict[str, Entry]:
 
 def of_mounts(
     mounts: Iterable[dict[str, Any]], entries: Mapping[str, Entry], profile: Profile, pinned: Profile
-) -> list[dict[str, Any]]:
-    """Return the managed mounts, each with the `profile` that it is held to, and that as `pinned`. Raises BadInput.
+) -> list[Mount]:
+    """Return the managed mounts, each with its profile. Raises BadInput.
 
     `profile` and `pinned` are the host's.
     """
@@ -97,51 +137,48 @@ def of_mounts(
         chosen, base = profile, pinned
         for path in named:
             chosen, base = entries[path].of(f"{VARIABLE}: {path}", profile, pinned)
-        found.append({**mount, "profile": chosen, "pinned": base})
+        found.append(Mount(mount, chosen, base))
     return found
 
 
-def of_disks(disks: Iterable[dict[str, Any]], mounts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the disks below managed mounts, each with the strictest `profile` of what shares its cache. Raises BadInput."""
-    above: dict[str, list[dict[str, Any]]] = {}
+def of_disks(disks: Iterable[dict[str, Any]], mounts: list[Mount]) -> list[Disk]:
+    """Return the disks below managed mounts, each with its profile. Raises BadInput."""
+    above: dict[str, list[Mount]] = {}
     for mount in mounts:
-        for cache in dict.fromkeys(map(cache_of, mount["disks_seen"])):
+        for cache in dict.fromkeys(map(cache_of, mount.facts["disks_seen"])):
             above.setdefault(cache, []).append(mount)
     found = []
     for disk in disks:
         here = above[cache_of(disk["name"])]
-        profile = strictest((mount["profile"] for mount in here), "write_cache")
+        profile = strictest((mount.profile for mount in here), "write_cache")
         if profile.wanted("write_cache") == "disabled":
             _expect_no_guard(disk, here, profile)
-        found.append({**disk, "profile": profile})
+        found.append(Disk(disk, profile))
     return found
 
 
-def shared(disks: Iterable[dict[str, Any]], mounts: list[dict[str, Any]]) -> Iterator[Reason]:
+def shared(disks: Iterable[Disk], mounts: list[Mount]) -> Iterator[Reason]:
     """Yield of each disk below mounts with several profiles to whose it is held."""
     for disk in disks:
-        here = [mount for mount in mounts if cache_of(disk["name"]) in map(cache_of, mount["disks_seen"])]
-        if any(mount["profile"] != disk["profile"] for mount in here):
-            whose = [mount["target"] for mount in here if mount["profile"] == disk["profile"]]
+        name = disk.facts["name"]
+        here = [mount for mount in mounts if cache_of(name) in map(cache_of, mount.facts["disks_seen"])]
+        others = [mount.named for mount in here if mount.profile != disk.profile]
+        if others:
+            whose = [mount.facts["target"] for mount in here if mount.profile == disk.profile]
             yield findings.SHARED_DISK.found(
-                disk["name"],
-                disk=disk["name"],
-                profile=disk["profile"].name,
-                mounts=", ".join(whose),
-                others=", ".join(_named(mount) for mount in here if mount["profile"] != disk["profile"]),
+                name, disk=name, profile=disk.profile.name, mounts=", ".join(whose), others=", ".join(others)
             )
 
 
-def scopes(
-    mounts: list[dict[str, Any]], disks: list[dict[str, Any]], profile: Profile, pinned: Profile
-) -> list[Scope]:
+def scopes(mounts: list[Mount], disks: Iterable[Disk], profile: Profile, pinned: Profile) -> list[Scope]:
     """Return each profile of a host with its mounts and disks; the host's alone where nothing is managed."""
     groups: dict[tuple[Profile, Profile], list[dict[str, Any]]] = {}
     for mount in mounts:
-        groups.setdefault((mount["profile"], mount["pinned"]), []).append(mount)
+        groups.setdefault((mount.profile, mount.pinned), []).append(mount.facts)
+    every = [disk.facts for disk in disks]
     if not groups:
         return [Scope(profile, pinned, [], [])]
-    return [Scope(*which, group, below(group, disks)) for which, group in groups.items()]
+    return [Scope(*which, group, below(group, every)) for which, group in groups.items()]
 
 
 def below(mounts: Iterable[dict[str, Any]], disks: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -150,54 +187,28 @@ def below(mounts: Iterable[dict[str, Any]], disks: Iterable[dict[str, Any]]) -> 
     return [disk for disk in disks if disk["name"] in names]
 
 
-def of_engine(where: Placement, mounts: Iterable[dict[str, Any]], profile: Profile) -> Profile:
-    """Return the profile that an engine is judged by: the strictest of its mounts, `profile` for those that are not managed.
+def of_engines(
+    placed: Iterable[tuple[dict[str, Any], Placement]], mounts: Iterable[Mount], profile: Profile
+) -> list[Server]:
+    """Return the instances, each with its profile; `profile`: the host's, for mounts that are not managed.
 
-    Where it is not known where it keeps all of its files, the strictest of the host.
+    An instance whose places are not all known has the strictest of the host.
     """
-    held = {mount["device"]: mount["profile"] for mount in mounts}
-    found = [held.get(mount["device"], profile) for mount in where.mounts]
-    if where.unknown or not found:
-        found += [profile, *held.values()]
-    return strictest(found, "engines")
-
-
-def torn(
-    placed: Iterable[tuple[dict[str, Any], Placement]], mounts: list[dict[str, Any]], profile: Profile
-) -> Iterator[tuple[dict[str, Any], Requirement]]:
-    """Yield the mounts on which an engine keeps files that may go, while others of its have to last, each with the need that
-    is not met."""
-    held = {mount["device"]: mount for mount in mounts}
+    held = {mount.facts["device"]: mount.profile for mount in mounts}
+    servers = []
     for instance, where in placed:
-        here = [held[mount["device"]] for mount in where.mounts if mount["device"] in held]
-        lasting = [mount for mount in here if mount["profile"].promises_durability]
-        if not of_engine(where, mounts, profile).promises_durability:
-            continue
-        for mount in here:
-            if not mount["profile"].promises_durability:
-                yield mount, _torn(f"{instance['engine']} {instance['name']}", where, mount, lasting)
+        found = [held.get(mount["device"], profile) for mount in where.mounts]
+        if where.unknown or not found:
+            found += [profile, *held.values()]
+        servers.append(Server(instance, where, strictest(found, "engines")))
+    return servers
 
 
-def _torn(label: str, where: Placement, mount: dict[str, Any], lasting: list[dict[str, Any]]) -> Requirement:
-    others = ", ".join(map(_named, lasting)) or "places that are not known"
-    return Requirement.failed(
-        findings.ONE_PROMISE,
-        mount["target"],
-        f"{label} keeps files on {mount['target']} ({where.examples[mount['device']]}), and on {others}",
-        engine=label,
-        mount=_named(mount),
-    )
-
-
-def _named(mount: dict[str, Any]) -> str:
-    return f"{mount['target']} ({mount['profile'].name})"
-
-
-def _expect_no_guard(disk: dict[str, Any], mounts: list[dict[str, Any]], profile: Profile) -> None:
+def _expect_no_guard(disk: dict[str, Any], mounts: list[Mount], profile: Profile) -> None:
     """Raise BadInput where a guard would take barriers away over a cache that is to be off: a reset turns it on again."""
     for mount in mounts:
-        if mount["profile"].rests_on == "ups":
+        if mount.profile.rests_on == "ups":
             raise BadInput(
-                f"{VARIABLE}: {_named(mount)} lies on {disk['name']}, whose cache {profile.name} wants off: a guard takes no"
+                f"{VARIABLE}: {mount.named} lies on {disk['name']}, whose cache {profile.name} wants off: a guard takes no"
                 " barriers away there; give all mounts of that disk the same profile, or profile flush"
             )

@@ -12,8 +12,8 @@ from typing import Any
 from ..attestations import HEAD, HOST
 from ..catalog import LAYERS, is_engine
 from ..host.printable import Lines, lines
+from ..rows import VERDICTS
 from . import plan
-from .verdicts import VERDICTS
 
 #: Attestations that are written out for one host; its file has all.
 _WRITTEN = 5

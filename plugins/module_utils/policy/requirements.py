@@ -8,9 +8,8 @@ from __future__ import annotations
 import datetime
 import errno
 import os
-import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .. import attestations
@@ -32,9 +31,8 @@ from ..storage import (
 from ..storage.disk_kinds import SAN
 from ..storage.raid_controllers import volume
 from . import kinds
+from .promises import Mount, Server
 
-#: Never without barriers: a host that cannot boot cannot be mended.
-_NEVER_LOOSENED = ("/", "/boot", "/usr", "/var", "/etc", "/home")
 #: Transports whose standard asks for FUA. The kernel leaves SATA's off unless told (libata.fua).
 _FUA_IN_STANDARD = ("scsi", "sas", "nvme")
 #: The claim about a layer that no rule understands, and the requirement that rests on it.
@@ -157,14 +155,14 @@ def of_neighbours(
     """
     ours = {mount["device"] for mount in managed}
     off = {
-        cache_of(disk["name"])
+        disk_kinds.cache_of(disk["name"])
         for disk in disks
         if disk["write_cache"]["device"] != "enabled" and profile.write_cache == "enabled"
     }
     found = []
     for mount in every:
         below = [] if mount["device"] in ours else mount["disks_seen"]
-        shared = [name for name in below if cache_of(name) in off]
+        shared = [name for name in below if disk_kinds.cache_of(name) in off]
         # Of what only a container sees the next boot is never known.
         words = {mount["barrier"], mount["persisted"]["barrier"] if mount["hidden_in"] is None else ""}
         has_barriers = "barrier" in mount_settings.SETTINGS_OF.get(mount["fstype"], ())
@@ -192,6 +190,31 @@ def of_barriers(rows: Iterable[Setting]) -> list[Requirement]:
         and row.verdict.startswith("drift")
         and "off" in (row.running, row.persisted)
     ]
+
+
+def of_engines(servers: Iterable[Server], mounts: Iterable[Mount]) -> Iterator[tuple[Mount, Requirement]]:
+    """Yield the mounts on which an engine keeps files that may go, while others of its have to last, each with the need that
+    is not met."""
+    held = {mount.facts["device"]: mount for mount in mounts}
+    for server in servers:
+        if not server.profile.promises_durability:
+            continue
+        here = [held[mount["device"]] for mount in server.where.mounts if mount["device"] in held]
+        lasting = [mount.named for mount in here if not mount.may_lose]
+        for mount in here:
+            if mount.may_lose:
+                yield mount, _torn(server, mount, lasting)
+
+
+def _torn(server: Server, mount: Mount, lasting: list[str]) -> Requirement:
+    target, others = mount.facts["target"], ", ".join(lasting) or "places that are not known"
+    return Requirement.failed(
+        findings.ONE_PROMISE,
+        target,
+        f"{server.label} keeps files on {target} ({server.where.examples[mount.facts['device']]}), and on {others}",
+        engine=server.label,
+        mount=mount.named,
+    )
 
 
 def vouched(mounts: list[dict[str, Any]], words: list[Attestation]) -> list[dict[str, Any]]:
@@ -249,11 +272,6 @@ def outlives_power(disk: dict[str, Any], words: list[Attestation]) -> bool:
 def is_protected(disk: dict[str, Any], words: list[Attestation]) -> bool:
     """Tell whether a disk's cache survives a power cut: it is attested, or its RAID controller shows it."""
     return _word(words, ("power_loss_protection",), disk) is not None or bool(_controller_keeps(disk))
-
-
-def cache_of(name: str) -> str:
-    """Return what holds the cache of a disk: of an NVMe namespace, its controller."""
-    return re.sub(r"^(nvme\d+)n\d+$", r"\1", name)
 
 
 def of_disk(rests_on: str, disk: dict[str, Any], words: list[Attestation]) -> Requirement:
@@ -602,18 +620,9 @@ def why_not_only_databases(mount: dict[str, Any]) -> str:
 
 def _not_only_databases(mount: dict[str, Any]) -> tuple[Kind | None, dict[str, str]]:
     """Return why a file system may not be without barriers as an entry of the catalogue, None if it may, and its values."""
-    wrong = [target for target in mount["targets"] if _is_system(target)]
+    wrong = [target for target in mount["targets"] if mount_settings.is_system(target)]
     if wrong:
         return findings.HOLDS_SYSTEM, {"mount": wrong[0]}
     if mount["fstype"] == "btrfs":
         return findings.ON_BTRFS, {"mount": mount["target"]}
     return None if mount["listed"] else findings.NOT_LISTED, {"mount": mount["target"]}
-
-
-def holds_system(mount: dict[str, Any]) -> bool:
-    """Tell whether a mount holds more than databases by its name alone: others always write there."""
-    return any(map(_is_system, mount["targets"]))
-
-
-def _is_system(target: str) -> bool:
-    return target in _NEVER_LOOSENED or target.startswith(("/boot/", "/usr/", "/etc/"))

@@ -6,17 +6,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ..attestations import Attestation
-from ..engines.placement import place
+from ..engines.placement import Placement
 from ..host.observation import UNKNOWN
 from ..rows import Kind, Reason, Setting
 from ..storage import drbd, findings, flush_passthrough, mount_settings
 from ..storage.raid_controllers import volume
 from . import guard, requirements
 from .case import Case
+from .promises import Server
 
 
 class Risk(NamedTuple):
@@ -169,21 +170,22 @@ def _parity(mounts: list[dict[str, Any]]) -> Iterator[tuple[str, Risk]]:
         yield name, _risk(findings.PARTIAL_PARITY_LOG, label, "consistency_policy", disk=name, layer=label)
 
 
-def of_memory(case: Case, is_promised: Callable[[dict[str, Any]], bool]) -> Iterator[Reason]:
+def of_memory(servers: Iterable[Server]) -> Iterator[Reason]:
     """Yield how running instances lose all of their commits, because their data is in memory."""
-    for instance, where in case.placed:
-        if where.in_memory and instance["state"] != "stopped" and is_promised(instance):
-            label = f"{instance['engine']} {instance['name']}"
-            yield findings.DATA_IN_MEMORY.found(label, engine=label, place=", ".join(where.in_memory))
+    for server in servers:
+        where, is_promised = server.where, server.profile.promises_durability
+        if where.in_memory and server.facts["state"] != "stopped" and is_promised:
+            yield findings.DATA_IN_MEMORY.found(
+                server.label, engine=server.label, place=", ".join(where.in_memory)
+            )
 
 
-def lies_on_loss(case: Case, instance: dict[str, Any], held: frozenset[str]) -> bool:
+def lies_on_loss(case: Case, where: Placement, held: frozenset[str]) -> bool:
     """Tell whether what an instance wrote may have been lost by the disks and mounts below it, not by others."""
-    where = place(instance, case.storage)
     if where.unknown or not where.mounts or guard.risks(case.power):
         return True
     mounts = list(where.mounts)
-    return bool(of(mounts, leaves(case.storage, mounts)[0], case.words, held))
+    return bool(of(mounts, leaves(case.storage, mounts)[0], case.declared.words, held))
 
 
 def _labels(layers: Iterable[flush_passthrough.FlushLayer]) -> Iterable[tuple[str, str]]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..host.observation import UNKNOWN
@@ -13,18 +13,16 @@ from ..next_boot.tuned import BY as TUNED
 from ..profiles import KEEP, Profile
 from ..rows import MEND, Setting
 from . import requirements
+from .promises import Disk, Mount
 from .settings import judge, reason
 
 #: Setting -> what TuneD calls it.
 IN_TUNED = {"scheduler": "elevator", "readahead": "readahead"}
 
 
-def rows(mounts: list[dict[str, Any]], disks: list[dict[str, Any]], tuned: dict[str, Any]) -> list[Setting]:
+def rows(mounts: Iterable[Mount], disks: Iterable[Disk], tuned: dict[str, Any]) -> list[Setting]:
     """Return a row for the scheduler of each disk, and one for the readahead of each device with a
-    file system on it: the readahead that counts is that of the topmost device.
-
-    Disks and mounts have each the `profile` that they are held to.
-    """
+    file system on it: the readahead that counts is that of the topmost device."""
     found: dict[tuple[str, str], Setting] = {}
     for row in (*_schedulers(disks, tuned), *_readaheads(mounts, tuned)):
         found[row.target, row.setting] = row
@@ -44,9 +42,9 @@ def wanted_scheduler(disk: dict[str, Any], profile: Profile) -> str:
     return by_medium.get(disk["rotational"], KEEP)
 
 
-def _schedulers(disks: list[dict[str, Any]], tuned: dict[str, Any]) -> Iterator[Setting]:
-    for disk in disks:
-        wanted = wanted_scheduler(disk, disk["profile"])
+def _schedulers(disks: Iterable[Disk], tuned: dict[str, Any]) -> Iterator[Setting]:
+    for disk, profile in disks:
+        wanted = wanted_scheduler(disk, profile)
         # A device that orders no queue of its own has no scheduler to set.
         if wanted != KEEP and (disk["scheduler"]["available"] or disk["scheduler"]["running"] == UNKNOWN):
             seen = (disk["scheduler"]["running"], disk["scheduler"]["persisted"])
@@ -58,12 +56,12 @@ def _schedulers(disks: list[dict[str, Any]], tuned: dict[str, Any]) -> Iterator[
             own_id = disk["id"] if disk["multipath"] == "no" else None
             how = requirements.how_named(disk) if disk["multipath"] == "no" else ""
             row = _row(disk["name"], own_id, "scheduler", wanted, seen, evidence, tuned, how)
-            yield row._replace(profile=disk["profile"].name)
+            yield row._replace(profile=profile.name)
 
 
-def _readaheads(mounts: list[dict[str, Any]], tuned: dict[str, Any]) -> Iterator[Setting]:
-    for mount in mounts:
-        wanted = str(mount["profile"].readahead)
+def _readaheads(mounts: Iterable[Mount], tuned: dict[str, Any]) -> Iterator[Setting]:
+    for mount, profile, _pinned in mounts:
+        wanted = str(profile.readahead)
         if wanted != KEEP and mount["readahead"]:
             seen = (mount["readahead"]["running"], mount["readahead"]["persisted"])
             evidence = {
@@ -72,7 +70,7 @@ def _readaheads(mounts: list[dict[str, Any]], tuned: dict[str, Any]) -> Iterator
                 "persisted": mount["evidence"]["readahead.persisted"],
             }
             row = _row(mount["carrier"], mount["carrier_id"], "readahead", wanted, seen, evidence, tuned)
-            yield row._replace(profile=mount["profile"].name)
+            yield row._replace(profile=profile.name)
 
 
 def _row(

@@ -36,6 +36,7 @@ from ..storage import (
 from ..storage.raid_controllers import volume
 from . import requirements
 from .kept import left
+from .promises import Disk
 
 #: Persisted word for "nothing says what the next boot will do".
 UNSET = "unset"
@@ -187,15 +188,15 @@ def can_persist(setting: str, persisted: str, source: str) -> bool:
 
 def of_layers(
     mounts: list[dict[str, Any]],
-    disks: list[dict[str, Any]],
+    disks: list[Disk],
     early: list[flush_passthrough.FlushLayer],
 ) -> list[Setting]:
     """Return a row for each layer between managed file systems and disks that should pass flushes
     on, and does not, or will not after the next boot: those over a disk that caches, or may after a reset.
 
-    `disks`: those whose caches do not survive a power cut, each with its `profile`; `early`: the layers that the initramfs makes.
+    `disks`: those whose caches do not survive a power cut; `early`: the layers that the initramfs makes.
     """
-    needing = {disk["name"]: disk for disk in disks if _may_cache(disk, disk["profile"])}
+    needing = {disk.facts["name"]: disk.facts for disk in disks if _may_cache(*disk)}
     first = {layer.name: layer for layer in early}
     rows = {}
     for layer in (layer for mount in mounts for layer in flush_passthrough.with_cache_mode(mount)):

@@ -11,30 +11,13 @@ from typing import Any
 from ..catalog import LAYERS, is_engine
 from ..host.observation import UNKNOWN
 from ..host.printable import name as quoted
-from ..rows import Reason, Setting
+from ..rows import VERDICTS, Reason, Setting
 from ..storage import mount_settings
 from . import guard, kinds, plan
 from .found import Findings
 from .requirements import Requirement
 from .waivers import Accepted
 
-#: Verdicts of a host, worst first; the last three stand beside the order.
-VERDICTS = (
-    "at_risk",
-    "blocked",
-    "unreachable",
-    "unknown",
-    "drifted",
-    "pending",
-    "unverified",
-    "attested",
-    "durable",
-    "accepted_loss",
-    "not_managed",
-    "not_applicable",
-)
-#: Verdicts that fail a host unless the user chooses others.
-FAIL_ON = ("at_risk", "blocked", "unreachable", "unknown", "drifted", "pending")
 #: What is changed of a disk that a layer over it is made by.
 _CACHE_SETTINGS = ("write_cache", "kernel_cache_mode")
 

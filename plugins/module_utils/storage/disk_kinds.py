@@ -385,3 +385,8 @@ def _doubt(traits: Traits, transport: str) -> str | None:
         # _raid has let it pass, as a single disk or because its driver offers no others.
         return None if _is_of_a_maker(traits) else f"no maker of disks is known in {called!r}"
     return f"no rule for {called} at {traits.driver or traits.name}"
+
+
+def cache_of(name: str) -> str:
+    """Return what holds the cache of a disk: of an NVMe namespace, its controller."""
+    return re.sub(r"^(nvme\d+)n\d+$", r"\1", name)

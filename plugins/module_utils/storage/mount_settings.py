@@ -15,6 +15,8 @@ from typing import Any
 
 from ..host.observation import UNKNOWN, Observation, unknown
 
+_OF_THE_SYSTEM = ("/", "/boot", "/usr", "/var", "/etc", "/home")
+
 #: The kernel reads the number in base 8, 10 or 16, and takes any but 0 for on (FACTS 74; Linux 5.10 to 7.2). Releases
 #: differ over a plus sign, which some refuse, and over numbers above the largest signed one.
 _NUMBER = re.compile(r"\+?(0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)")
@@ -146,3 +148,13 @@ def restore(options: tuple[str, ...], original: tuple[str, ...]) -> tuple[str, .
     if set(others) - {"defaults"} == {o for o in original if not meaning(o)} - {"defaults"}:
         return original
     return (*others, *(option for option in original if meaning(option)))
+
+
+def holds_system(mount: dict[str, Any]) -> bool:
+    """Tell whether a mount holds more than databases by its name alone: others always write there."""
+    return any(map(is_system, mount["targets"]))
+
+
+def is_system(target: str) -> bool:
+    """Tell whether a mount point is one of the system's. Its barriers stay on: a host that cannot boot cannot be repaired."""
+    return target in _OF_THE_SYSTEM or target.startswith(("/boot/", "/usr/", "/etc/"))

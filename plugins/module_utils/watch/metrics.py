@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..host.printable import line
-from ..policy.verdicts import VERDICTS
+from ..rows import VERDICTS
 
 _PREFIX = "durable_dbhost"
 #: Name -> what it says; all of them are gauges. Times are in seconds since the epoch.

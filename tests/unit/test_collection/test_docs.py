@@ -23,11 +23,11 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy import (
     inputs,
     kinds,
     plan,
-    verdicts,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import render
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements import Requirement
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import Setting
+from ansible_collections.durable.dbhost.plugins.module_utils.rows import FAIL_ON, VERDICTS
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import boot_faults, disk_kinds, platforms
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.raid_controllers import controllers
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import conditions
@@ -90,10 +90,10 @@ def test_how_long_a_run_waits_for_a_restarted_server() -> None:
 
 def test_the_verdicts_are_listed_worst_first_with_those_that_fail() -> None:
     rows = table("docs/report.md", "verdict | meaning | fails by default")
-    assert tuple(row[0] for row in rows) == verdicts.VERDICTS
-    assert tuple(row[0] for row in rows if row[2] == "yes") == verdicts.FAIL_ON
+    assert tuple(row[0] for row in rows) == VERDICTS
+    assert tuple(row[0] for row in rows if row[2] == "yes") == FAIL_ON
     readme = [word for row in table("README.md", "verdict | meaning") for word in words(row[0])]
-    assert tuple(readme) == verdicts.VERDICTS
+    assert tuple(readme) == VERDICTS
 
 
 def test_the_file_has_the_keys_that_are_described() -> None:
@@ -119,7 +119,7 @@ def test_the_permissions_and_what_fails_are_those_of_the_policy() -> None:
     (fails,) = [
         row[2] for row in table("docs/variables.md", "variable | type") if "durable_fail_on" in row[0]
     ]
-    assert tuple(words(fails)) == verdicts.FAIL_ON
+    assert tuple(words(fails)) == FAIL_ON
 
 
 def test_the_profiles_are_those_that_are_shipped() -> None:
@@ -169,7 +169,7 @@ def test_the_levels_of_sarif_are_those_of_the_code() -> None:
     rows = table("docs/report.md", "verdict of the reason | `level`")
     assert rows.pop() == ["any other", "note"]
     assert {verdict: level for named, level in rows for verdict in words(named)} == sarif.LEVELS
-    assert set(sarif.LEVELS) <= set(verdicts.VERDICTS)
+    assert set(sarif.LEVELS) <= set(VERDICTS)
 
 
 def test_the_claims_and_their_lives_are_those_of_the_policy() -> None:

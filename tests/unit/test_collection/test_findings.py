@@ -18,8 +18,7 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.contract import ENGINES
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import catalogue
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.verdicts import FAIL_ON, VERDICTS
-from ansible_collections.durable.dbhost.plugins.module_utils.rows import MEND, Kind
+from ansible_collections.durable.dbhost.plugins.module_utils.rows import FAIL_ON, MEND, VERDICTS, Kind
 
 ROOT = Path(__file__).resolve().parents[3]
 UTILS = "ansible_collections.durable.dbhost.plugins.module_utils"

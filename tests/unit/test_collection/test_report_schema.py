@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import SCHEMA
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.history import with_history
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.verdicts import VERDICTS
+from ansible_collections.durable.dbhost.plugins.module_utils.rows import VERDICTS
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fleet import reports
 
 pytestmark = pytest.mark.every_core_alike

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("jinja2")
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.verdicts import VERDICTS
+from ansible_collections.durable.dbhost.plugins.module_utils.rows import VERDICTS
 from ansible_collections.durable.dbhost.plugins.plugin_utils.html import _FINDINGS as FINDINGS
 from ansible_collections.durable.dbhost.plugins.plugin_utils.html import TONES, _host, render
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fleet import reports

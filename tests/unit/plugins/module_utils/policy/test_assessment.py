@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess, unobserved
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.verdicts import VERDICTS
-from ansible_collections.durable.dbhost.plugins.module_utils.rows import Reason
+from ansible_collections.durable.dbhost.plugins.module_utils.rows import VERDICTS, Reason
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import flush
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 

@@ -25,7 +25,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect imp
 from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import LEASE
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.inputs import Inputs
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.verdicts import FAIL_ON, VERDICTS
+from ansible_collections.durable.dbhost.plugins.module_utils.rows import FAIL_ON, VERDICTS
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect as storage_of
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.collect import collect as power_of
 

@@ -11,6 +11,7 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import requirements, risks, settings
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.managed import mounts_of
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.promises import Disk
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import choose
 from ansible_collections.durable.dbhost.plugins.module_utils.rows import MEND, MOVE
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import flush_passthrough
@@ -253,14 +254,14 @@ ATTEST = f"attest power_loss_protection for {SATA}"
 )
 def test_a_layer_that_passes_no_flush_on(over: tuple[str, ...], mode: str, early: bool, cure: str) -> None:
     found = flush_passthrough.FlushLayer("dm-9", "pg", mode, ("sda",), over)
-    given = disk(device="enabled", kernel="unknown", place="array", control="sata", profile=profile("flush"))
+    given = disk(device="enabled", kernel="unknown", place="array", control="sata")
     stack = [
         {**layer("dm", "linear", below=("sda",)), "cache_mode": mode, "state": ""},
         {**layer("disk"), "name": "sda", "cache_mode": "", "state": ""},
     ]
     first = [found] if early else []
     if not over:
-        (row,) = settings.of_layers([{"stack": stack}], [given], first)
+        (row,) = settings.of_layers([{"stack": stack}], [Disk(given, profile("flush"))], first)
         assert row.remedy == cure
     assert settings._layer_remedy(found, "drift_running", [given], early) == cure
     assert settings._layer_remedy(found, "pending", [given], early) == "reboot"

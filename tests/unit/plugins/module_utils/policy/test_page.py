@@ -22,8 +22,13 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import 
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import worst_first
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_answer
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.verdicts import VERDICTS
-from ansible_collections.durable.dbhost.plugins.module_utils.rows import HANGS, MEND, NO_ANSWER, Reason
+from ansible_collections.durable.dbhost.plugins.module_utils.rows import (
+    HANGS,
+    MEND,
+    NO_ANSWER,
+    VERDICTS,
+    Reason,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.findings import WRITE_HOLE
 
 from ..fakes.fleet import KINDS, report, reports

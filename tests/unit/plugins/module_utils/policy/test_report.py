@@ -20,7 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.report impor
     with_outcomes,
     worst_first,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.verdicts import VERDICTS
+from ansible_collections.durable.dbhost.plugins.module_utils.rows import VERDICTS
 
 from ..fakes.told_power import guard, leased, power
 

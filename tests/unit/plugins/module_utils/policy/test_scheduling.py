@@ -11,6 +11,7 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import scheduling
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.promises import Disk
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.scheduling import wanted_scheduler
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput, Profile, choose
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import scheduler_rules
@@ -115,7 +116,7 @@ def test_a_path_to_a_disk_is_not_set_by_a_name_that_others_have_too(
     (disk,) = [disk for disk in storage["disks"] if disk["name"] == "sda"]
     wanted = profile(scheduler_solid_state="mq-deadline", scheduler_rotational="mq-deadline")
     disks = [{**disk, "multipath": multipath, "scheduler": {**disk["scheduler"], "running": "none"}}]
-    (row,) = scheduling.rows([], [{**disk, "profile": wanted} for disk in disks], storage["tuned"])
+    (row,) = scheduling.rows([], [Disk(disk, wanted) for disk in disks], storage["tuned"])
     assert (row.target, row.phase) == (host.disk("sda").id if phase else "sda", phase)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.plan import build, changes
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.promises import Disk
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import (
     Boot,
     Setting,
@@ -360,7 +361,7 @@ def test_a_layer_over_a_cache_that_is_to_come_on_has_to_pass_flushes() -> None:
     (mount,) = [{**mount, "stack": stack} for mount in storage["mounts"] if mount["target"] == "/srv/maria"]
     for profile, rows in (("flush", 1), ("strict", 0)):
         chosen, _pinned = choose(profile, shipped(), {}, {})
-        assert len(of_layers([mount], [{**disk, "profile": chosen}], [])) == rows
+        assert len(of_layers([mount], [Disk(disk, chosen)], [])) == rows
 
 
 def test_a_virtio_switch_that_is_read_only_is_left_to_the_hypervisor() -> None:

@@ -17,7 +17,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.guard import
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.managed import mounts_of
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import change_line
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.ups import CONDITIONS, nothing_known
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.verdicts import VERDICTS
+from ansible_collections.durable.dbhost.plugins.module_utils.rows import VERDICTS
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from ..fakes.runs import NOW, attested, enforce, expect_cures, inputs, settled

@@ -18,7 +18,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Un
 from ansible_collections.durable.dbhost.plugins.module_utils.host_facts import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import results
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.inputs import Inputs
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.verdicts import VERDICTS
+from ansible_collections.durable.dbhost.plugins.module_utils.rows import VERDICTS
 from ansible_collections.durable.dbhost.plugins.module_utils.watch import metrics, orders, program
 
 from ..fakes.captured import COLLECTION
