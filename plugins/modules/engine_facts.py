@@ -330,6 +330,8 @@ ansible_facts:
                 - C(held) is null, or how to take away what beats every file that a run writes; C(permission) is the word of
                   C(durable_allow) with which a run takes it away itself, or null.
                 - C(refused), if a run refuses to set it, is the reason, and C(held) is then what to do about that.
+                - C(owner_of), C(owner) and C(owner_wanted), if a run changes the owner of a file first, are what a plan calls
+                  it, and C(user:group) before and after.
               type: dict
               returned: always
             overrides:

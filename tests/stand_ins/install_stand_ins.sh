@@ -39,6 +39,11 @@ mssql() {
     install -m 0644 "$here/sqlservr_stand_in.py" "$root/opt/mssql/lib/stand-in/sqlservr_stand_in.py"
     install -D -m 0644 "$here/mssql-server-stand-in.service" "$root/etc/systemd/system/mssql-server.service"
     own mssql "$root/var/opt/mssql"
+    # As the vendor's permissions guide lists them: mssql-conf ran under sudo, and made the file as root.
+    chmod 0770 "$root/var/opt/mssql"
+    [ -e "$root/var/opt/mssql/mssql.conf" ] || printf '[EULA]\naccepteula = Y\n\n' >"$root/var/opt/mssql/mssql.conf"
+    [ -n "$root" ] || chown root:root "$root/var/opt/mssql/mssql.conf"
+    chmod 0644 "$root/var/opt/mssql/mssql.conf"
 }
 
 faircom() {

@@ -59,7 +59,8 @@ def installed(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Mac
         "tar -C /root -xf /root/stand_ins.tar;"
         "install -d /srv/mssql/home /srv/faircom/data /var/opt; ln -s /srv/mssql/home /var/opt/mssql;"
         "sh /root/stand_ins/install_stand_ins.sh mssql faircom;"
-        "chown -R mssql:mssql /srv/mssql/home; chown faircom:faircom /srv/faircom/data;"
+        "chown -R mssql:mssql /srv/mssql/home; chown root:root /var/opt/mssql/mssql.conf;"
+        "chown faircom:faircom /srv/faircom/data;"
         "sed -i 's|^LOCAL_DIRECTORY.*|LOCAL_DIRECTORY /srv/faircom/data|' /opt/faircom/config/ctsrvr.cfg;"
         "cp /opt/faircom/config/ctsrvr.cfg /root/ctsrvr.cfg;"
         # A disk that is lost at each boot, without a cache to flush and without FUA; no file system survives on it.
@@ -130,6 +131,9 @@ def test_on_disks_with_fua_sql_server_gets_the_fua_way(
     assert hardened.code == 0
     text = sh(installed, "cat /var/opt/mssql/mssql.conf")
     assert "3979" in text
+    # The vendor's guide lists root as its owner: the plan names the change, and the run makes it.
+    (owner,) = [each for each in hardened.reports[HOST]["changes"] if each["setting"].startswith("owner of ")]
+    assert (owner["layer"], owner["persisted"], owner["state"]) == ("mssql", "0:0", "done")
     assert sh(installed, "stat -c %U /var/opt/mssql/mssql.conf") == "mssql"
     check, _count = again
     assert row(check, "alternatewritethrough")["running"] == "0"

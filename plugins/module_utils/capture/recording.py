@@ -32,7 +32,7 @@ CALLS = (
 
 #: Those that change something.
 _CHANGES = (
-    *("change", "hold", "make_lock", "make_mount_writable", "remove_file", "set_mount_atime"),
+    *("change", "give_file", "hold", "make_lock", "make_mount_writable", "remove_file", "set_mount_atime"),
     *("set_mount_options", "sync", "sync_mount", "try_mount", "write_attribute", "write_file"),
 )
 

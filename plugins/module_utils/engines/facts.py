@@ -380,6 +380,8 @@ def _add_observed(facts: dict[str, Any], observed: Observed) -> None:
     # What a run would refuse, a check does not promise.
     refused = observed.refused
     rows = {name: refused.keeps(row) if refused else row for name, row in observed.settings.items()}
+    if observed.gives:
+        rows = {name: observed.gives.adds(row) for name, row in rows.items()}
     facts["settings"] = {name: {**row, "by": others.by(row)} for name, row in rows.items()}
     facts["pending_restart"] = list(observed.pending_restart)
     facts["overrides"] = list(observed.overrides)

@@ -67,6 +67,18 @@ class Refusal(NamedTuple):
         return row if row["held"] else {**row, "held": self.fix, "refused": self.reason}
 
 
+class Gift(NamedTuple):
+    """A file whose owner a run sets before it writes there: how a plan names it, and `user:group` before and after."""
+
+    name: str
+    before: str
+    after: str
+
+    def adds(self, row: dict[str, str | None]) -> dict[str, str | None]:
+        """Return a row of settings with this change."""
+        return {**row, "owner_of": self.name, "owner": self.before, "owner_wanted": self.after}
+
+
 class Observed(NamedTuple):
     """What an engine says of one of its instances, and its files say of its next start.
 
@@ -81,7 +93,7 @@ class Observed(NamedTuple):
     their own way; `remedy` is a sentence; `role` and `database` are null for any, and where it is neither's.
     `databases`: Firebird's, [{path, forced_writes, running, in_use, mode, owner, reason}], paths as the instance sees them.
     `writes`: the files that a run may write to set its settings; `refused`: why it
-    would not, or None. `passing`: paths of open files
+    would not, or None; `gives`: the owner that it sets first, or None. `passing`: paths of open files
     that are no data: logs for people, and temporary files. `temporary`: directories in which nothing but temporary files of
     its lies, as the instance sees them; they are no `directories`.
     """
@@ -96,6 +108,7 @@ class Observed(NamedTuple):
     evidence: tuple[tuple[str, Observation], ...] = ()
     writes: tuple[str, ...] = ()
     refused: Refusal | None = None
+    gives: Gift | None = None
     passing: tuple[str, ...] = ()
     temporary: tuple[str, ...] = ()
 

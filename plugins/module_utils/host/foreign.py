@@ -270,7 +270,7 @@ class _Tree:
             return None
         if status.st_uid not in (0, self._chief):
             return self._of(status.st_uid)
-        if above.st_mode & stat.S_ISVTX and _are_links_protected():
+        if above.st_mode & stat.S_ISVTX and are_links_protected():
             return None  # Only its owner can have named it so.
         return Identity(_NOBODY, _NOBODY if by_all else above.st_gid, ())
 
@@ -353,7 +353,7 @@ def _account(user: int) -> Identity:
 
 
 @functools.cache
-def _are_links_protected() -> bool:
+def are_links_protected() -> bool:
     """Tell whether a user may give a second name only to files of his own: fs.protected_hardlinks."""
     try:
         with open("/proc/sys/fs/protected_hardlinks", encoding="ascii") as handle:

@@ -36,7 +36,8 @@ class Question(NamedTuple):
     disk now); way, everything that is passed; names in a directory; search for files in it and `depth`
     levels below, of `smallest` bytes at least, whose names end in `ending`; links, the directories to which
     links in it lead; sync of the file, or with
-    `flush` of its whole file system. `named_by`: the user who named the path, None for root.
+    `flush` of its whole file system; give, to set the `owner` (user and group) of the file that was `assessed` (device, inode,
+    user and group). `named_by`: the user who named the path, None for root.
     """
 
     what: str
@@ -49,6 +50,8 @@ class Question(NamedTuple):
     smallest: int = 0
     ending: str = ""
     named_by: foreign.Identity | None = None
+    assessed: tuple[int, ...] = ()
+    owner: tuple[int, ...] = ()
 
     @property
     def namer(self) -> foreign.Identity | None:
@@ -167,6 +170,7 @@ def _told(status: os.stat_result, links: float) -> list[float]:
         status.st_size,
         status.st_mtime,
         max(status.st_ctime, links),
+        status.st_nlink,
     ]
 
 
@@ -243,7 +247,24 @@ def _sync(walk: foreign.Walk, question: Question) -> bytes:
     return b""
 
 
+def _give(walk: foreign.Walk, question: Question) -> bytes:
+    """Set the owner of the file that was assessed, by a descriptor that the user who chose it could open for reading.
+
+    Under a second name it can be any file of the system. The kernel prevents that name only with fs.protected_hardlinks.
+    """
+    with walk.opened(stat.S_ISREG, "regular file") as descriptor:
+        status = os.fstat(descriptor)
+        if (status.st_dev, status.st_ino, status.st_uid, status.st_gid) != tuple(question.assessed):
+            raise foreign.Refused("another file is there since it was assessed")
+        if status.st_nlink != 1 or not foreign.are_links_protected():
+            raise foreign.Refused("it may have another name (fs.protected_hardlinks, number of hard links)")
+        os.fchown(descriptor, *question.owner)
+        os.fsync(descriptor)
+    return b""
+
+
 _ACTS = {
+    "give": _give,
     "links": _links,
     "status": _status,
     "content": _content,

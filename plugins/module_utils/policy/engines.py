@@ -43,6 +43,9 @@ _RESTARTS = {
 #: Those that of a server that runs are always told, whatever they are.
 _TOLD = ("files", "preloads")
 
+#: The change of a file's owner that a run makes before it writes a setting there (engines/instance.py).
+_OWNER = ("owner_of", "owner", "owner_wanted")
+
 #: What stands for a setting of the rules of which an instance tells nothing.
 _NOT_TOLD = {"running": UNKNOWN, "persisted": UNKNOWN, "source": "none", "from": None}
 
@@ -241,6 +244,7 @@ def _row(
     phase = rule.phase if _is_set(instance, verdict, ours, allow) else None
     source = {"value": running, "source": seen["source"], "reason": seen["reason"]}
     last = {key: seen[key] for key in ("by", "fix") if seen.get(key)}
+    last.update({key: str(seen.get(key)) for key in _OWNER if seen.get("owner_of")})
     why = why_of(verdict, name, running, persisted, rule, seen)
     if held and seen.get("refused") and verdict != "ok":
         why = f"{why}, and no run sets it: {seen['refused']}"

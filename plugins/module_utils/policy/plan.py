@@ -90,19 +90,25 @@ def changes(steps: dict[str, dict[str, Any]], rows: Iterable[Setting]) -> list[d
 
     `persisted` is None where they change only what is in force.
     """
-    return [
-        {
-            "phase": str(row.phase),
-            "layer": row.layer,
-            "target": row.target,
+    found: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for row in rows:
+        if not row.phase or row.layer not in steps[row.phase]:
+            continue
+        about = {"phase": str(row.phase), "layer": row.layer, "target": row.target}
+        owner = row.evidence.get("persisted") if row.persisted != row.wanted_persisted else None
+        if owner and owner.get("owner_of"):
+            # Its file is given to another user first, once.
+            name, before = owner["owner_of"], owner["owner"]
+            told = {"setting": name, "running": before, "persisted": before, "wanted": owner["owner_wanted"]}
+            found.setdefault((row.layer, row.target, name), {**about, **told})
+        found[row.layer, row.target, row.setting] = {
+            **about,
             "setting": row.setting,
             "running": row.running,
             "persisted": row.persisted if _is_written(row) else None,
             "wanted": row.wanted_running,
         }
-        for row in rows
-        if row.phase and row.layer in steps[row.phase]
-    ]
+    return list(found.values())
 
 
 def files(

@@ -55,6 +55,8 @@ def _state(
     if not report["settings"] and report["error"]:
         return "unknown"
     row = after.get((change["layer"], change["target"], change["setting"]))
+    if row is None and any(_has_owner(change, each) for each in after.values()):
+        return "failed"
     if row is None and not _is_observed(change, report):
         return "unknown"
     # A row that is gone asks for nothing any more: a flush that was owed, an engine that is stopped.
@@ -65,6 +67,13 @@ def _state(
     if held:
         return "done"
     return "undone" if report.get("undone") and LAYERS[change["layer"]].undone else "failed"
+
+
+def _has_owner(change: dict[str, Any], row: dict[str, Any]) -> bool:
+    """Tell whether a row shows that a change of a file's owner is still necessary."""
+    kept = row.get("evidence", {}).get("persisted") or {}
+    about = (row["layer"], row["target"], kept.get("owner_of"))
+    return about == (change["layer"], change["target"], change["setting"])
 
 
 def _is_observed(change: dict[str, Any], report: dict[str, Any]) -> bool:

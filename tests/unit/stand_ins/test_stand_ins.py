@@ -278,6 +278,13 @@ class TestInstall:
         )
         assert "control.writethrough" in said.stdout
 
+    def test_the_modes_are_those_of_the_vendors_guide(self, tmp_path: Path) -> None:
+        assert self.install(tmp_path, "mssql").returncode == 0
+        home = tmp_path / "var/opt/mssql"
+        modes = {path: path.stat().st_mode & 0o7777 for path in (home, home / "mssql.conf")}
+        assert modes == {home: 0o770, home / "mssql.conf": 0o644}
+        assert text(tmp_path) == "[EULA]\naccepteula = Y\n\n"
+
     def test_a_real_server_is_left_alone(self, tmp_path: Path) -> None:
         program = tmp_path / "opt/mssql/bin/sqlservr"
         program.parent.mkdir(parents=True)

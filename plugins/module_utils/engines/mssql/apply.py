@@ -4,7 +4,7 @@
 """The mssql layer: trace flags and write-through of SQL Server on Linux, set by its own mssql-conf.
 
 mssql-conf writes its file anew in place, without our comments: what was there before is kept among
-the originals alone.
+the originals alone. A file that belongs to another user is given to the server's user first (tool.py), and stays so.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ target_of = servers.target_of
 #: Setting -> what it was before us; a switch that was not set is `absent`.
 ORIGINALS = our_paths.ORIGINALS_MSSQL
 _ABSENT = "absent"
+#: How a change of the owner of mssql.conf is named, in a plan and among the originals.
+OWNER = tool.OWNER
 #: What a switch can be restored to.
 _VALUES = ("0", "1")
 #: In this order each state on the way is as safe as the start: write-through first.
@@ -52,10 +54,11 @@ class Work(NamedTuple):
 
 
 class Release(NamedTuple):
-    """What release changes, and the facts of the instance, None where SQL Server is gone."""
+    """What release changes, and the facts of the instance, None where SQL Server is gone; `warnings`: what remains."""
 
     changes: tuple[Change, ...]
     facts: dict[str, Any] | None = None
+    warnings: tuple[str, ...] = ()
 
 
 def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
@@ -76,6 +79,9 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
         _check(facts, target.wanted)
     if any(change.when == "persisted" for change in changes):
         tool.runner(host)
+        given = _given(host)
+        before.update({change.setting: change.before for change in given})
+        changes = [*given, *changes]
     return Work(tuple(changes), before, facts)
 
 
@@ -110,10 +116,15 @@ def plan_release(host: Host) -> Release:
         gone = (Change(observe.NAME, name, "persisted", word, "forgotten") for name, word in kept.items())
         return Release(tuple(gone))
     now = _before(facts)
-    changes = tuple(
+    changes = [
         Change(observe.NAME, name, "persisted", now[name], kept[name]) for name in _ORDER if name in kept
+    ]
+    if any(change.before != change.after for change in changes):
+        changes = [*_given(host), *changes]
+    remains = (
+        f"{tool.CONFIG} stays with the server's user. It belonged to {kept.get(OWNER)} before the first run."
     )
-    return Release(changes, facts)
+    return Release(tuple(changes), facts, (remains,) if OWNER in kept else ())
 
 
 def apply_release(host: Host, work: Release) -> None:
@@ -127,7 +138,7 @@ def apply_release(host: Host, work: Release) -> None:
             verify(
                 Change(observe.NAME, name, "persisted", now[name], word)
                 for name, word in wanted.items()
-                if now[name] != word
+                if now.get(name, word) != word
             )
     originals.save(host, {}, ORIGINALS)
 
@@ -178,9 +189,22 @@ def _check(facts: dict[str, Any], wanted: dict[str, str]) -> None:
             )
 
 
+def _given(host: Host) -> list[Change]:
+    """Return the change of the owner of mssql.conf that is necessary before mssql-conf can write it. Raises ChangeFailed."""
+    try:
+        found = tool.ownership(host)
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
+    return [Change(observe.NAME, OWNER, "persisted", found.before, found.after)] if found else []
+
+
 def _write(host: Host, wanted: dict[str, str]) -> None:
     """Set what is wanted by mssql-conf, see owner and mode kept, and bring the file to the disk."""
-    runner, before = tool.runner(host), _owner(host)
+    wanted = {name: word for name, word in wanted.items() if name != OWNER}
+    runner, given = tool.runner(host), tool.ownership(host)
+    if given:
+        host.give_file(tool.CONFIG, given.status, given.user, given.group)
+    before = _owner(host)
     for name in _sequence(wanted):
         host.change([*runner, *_arguments(name, wanted[name])])
     after = _owner(host)

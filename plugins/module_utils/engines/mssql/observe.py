@@ -18,10 +18,10 @@ from ...host import bounded_read, bounds
 from ...host.observation import UNKNOWN, Observation, unknown
 from ...host.process_context import Place
 from ...host.processes import Process, Processes, argv_of, variables
-from ...host.seam import Host, Unobservable
+from ...host.seam import ChangeFailed, Host, Unobservable
 from ...host.textfile import Line, Malformed, without_content
 from .. import since_start, start_files, temporary
-from ..instance import Instance, Observed, of_mains
+from ..instance import Gift, Instance, Observed, of_mains
 from ..next_start import NextStart
 from ..open_files import write_through
 from ..start_files import Word
@@ -142,9 +142,19 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         directories=(*_named(said), *_directories(lines, said)),
         pending_restart=start_files.waiting(settings),
         writes=(CONFIG,),
-        refused=tool.refusal(host) if not root else None,
+        refused=None if root else tool.refusal(host),
+        gives=None if root else _gives(host),
         evidence=tuple(evidence),
     )
+
+
+def _gives(host: Host) -> Gift | None:
+    """Return the change of the owner of mssql.conf with which a run starts, None if it changes none."""
+    try:
+        found = tool.ownership(host)
+    except (ChangeFailed, Unobservable):
+        return None  # The refusal states the reason.
+    return Gift(tool.OWNER, found.before, found.after) if found else None
 
 
 def words(lines: list[Line] | None, why: str | None) -> dict[str, Word]:

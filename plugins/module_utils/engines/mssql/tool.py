@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import stat
+from typing import NamedTuple
+
 from ...host import confined, trusted_path
-from ...host.seam import ChangeFailed, Host, Refused, Unobservable
+from ...host.seam import ChangeFailed, Host, Refused, Status, Unobservable
 from ..instance import Refusal
 
 PATH = "/opt/mssql/bin/mssql-conf"
@@ -17,6 +20,10 @@ CONFIG = f"{HOME}/mssql.conf"
 _MODULES = "/opt/mssql/lib/mssql-conf"
 #: Without it, Python loads what the user has in ~/.local/lib.
 _VARIABLES = {"PYTHONNOUSERSITE": "1"}
+#: How a plan names the owner of the file.
+OWNER = f"owner of {CONFIG}"
+#: Whether a user can give a second name to other users' files: sysctl fs of Linux.
+_LINKS = "/proc/sys/fs/protected_hardlinks"
 
 
 def refusal(host: Host) -> Refusal | None:
@@ -43,8 +50,8 @@ def _expect_file(host: Host) -> None:
 def runner(host: Host) -> list[str]:
     """Return the command to which mssql-conf's arguments are added: it runs as the owner of its file's directory.
 
-    He may put a link there at any moment, so it writes with no more rights than his. Raises ChangeFailed where it is not
-    to be run: others than root may change it, or its file is a link or somebody else's.
+    That user can put a link there at any moment, so mssql-conf gets no more rights. Raises ChangeFailed if it must not
+    run: others than root can change it, its file is a link, or the owner of its file cannot be set.
     """
     try:
         trusted_path.expect_program(host, PATH)
@@ -61,7 +68,7 @@ def runner(host: Host) -> list[str]:
         if home.status is None:
             raise Unobservable(f"{HOME}: it is not there")
         if home.status.user:
-            _expect_owner(host, home.status.user)
+            ownership(host)
             return confined.command(host, confined.account(host, home.status.user), [PATH], _VARIABLES)
         why = trusted_path.weakness(host, HOME)
     except Unobservable as error:
@@ -75,11 +82,46 @@ def runner(host: Host) -> list[str]:
     return [PATH]
 
 
-def _expect_owner(host: Host, user: int) -> None:
-    status = host.locate(CONFIG).status
-    if status and status.user != user:
-        raise Refused(
-            f"{CONFIG}: seen a file of user {status.user} in a directory of user {user}, as whom {PATH} runs;"
-            " wanted that user as its owner",
-            f"run chown {user} {CONFIG}, then run again",
-        )
+class Ownership(NamedTuple):
+    """The status of mssql.conf, and the owner that it must have before mssql-conf can write it, as user and group."""
+
+    status: Status
+    user: int
+    group: int
+
+    @property
+    def before(self) -> str:
+        """The present owner and group."""
+        return f"{self.status.user}:{self.status.group}"
+
+    @property
+    def after(self) -> str:
+        """The owner and group that a run sets."""
+        return f"{self.user}:{self.group}"
+
+
+def ownership(host: Host) -> Ownership | None:
+    """Return the owner that a run sets first, None if mssql-conf can write its file, or makes it.
+
+    Microsoft's permissions guide requires the server's user for all files below its directory. A file that mssql-conf made
+    under sudo is root's. Raises Refused and Unobservable.
+    """
+    status, home = host.locate(CONFIG).status, host.locate(HOME).status
+    if status is None or home is None or home.user in (0, status.user):
+        return None
+    runs_as = confined.account(host, home.user)
+    allowed = status.mode >> (3 if status.group == runs_as.gid else 0) & 0o7
+    if allowed & 0o2:
+        return None
+    found = Ownership(status, runs_as.uid, runs_as.gid)
+    seen = (
+        f"{CONFIG}: observed owner {found.before} in a directory of user {home.user}, expected {found.after}"
+    )
+    fix = f"check its content, run chown {found.after} {CONFIG}, then run again"
+    if not allowed & 0o4:
+        raise Refused(f"{seen}; the server cannot read it (mode {status.mode & 0o7777:04o})", fix)
+    if not stat.S_ISREG(status.mode) or status.links != 1:
+        raise Refused(f"{seen}; it is no regular file with one name, and a run sets no other owner", fix)
+    if host.read(_LINKS).strip() != "1":
+        raise Refused(f"{seen}; a run sets it only with fs.protected_hardlinks 1", fix)
+    return found

@@ -352,6 +352,17 @@ class FakeHost(Host):
         argv = ["sync", *(["--file-system"] if whole else []), path]
         self._mutate(("change", *argv), lambda: self.on_change(argv))
 
+    def give_file(
+        self, path: str, status: Status, user: int, group: int, timeout: float = CHANGE_TIMEOUT
+    ) -> None:
+        if self.status(path)[:4] != status[:4]:
+            raise ChangeFailed(f"{path}: another file is there")
+        self._mutate(("give", path, f"{user}:{group}"), lambda: self.on_give(path, user, group))
+
+    def on_give(self, path: str, user: int, group: int) -> None:
+        """Set the owner of a file."""
+        self.uids[path] = user
+
     def sync_mount(self, mount: Mount, timeout: float = CHANGE_TIMEOUT) -> None:
         self._expect_same(mount)
         self.change(["sync", "--file-system", mount.target], timeout)

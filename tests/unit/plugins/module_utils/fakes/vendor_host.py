@@ -41,7 +41,8 @@ class VendorHost(ProcHost):
     where it is not there; `owners`: path -> `user:group`; `clock` is now, and goes on by 5 s with each change.
 
     `sqlservr` and `faircom` say what restarted servers log; `broken` makes mssql-conf change nothing,
-    `chowns` makes it take the file for root; `deaf` makes a restart leave the server as it was; `ends` makes it
+    `chowns` makes it take the file for root; `hard_links`: the names of mssql.conf;
+    `deaf` makes a restart leave the server as it was; `ends` makes it
     end so many seconds after a restart.
     """
 
@@ -52,10 +53,11 @@ class VendorHost(ProcHost):
         self.clock = BOOT + 5000
         self.version = "V12.0.1.214(Build-230103)"
         self.broken = self.chowns = self.deaf = False
-        self.slept = 0
+        self.slept, self.hard_links = 0, 1
         self.ends: int | None = None
         self.files["/proc/uptime"] = lambda: f"{self.clock - BOOT:.2f} 1.00\n"
         self.after_mutation = self._age
+        self.files["/proc/sys/fs/protected_hardlinks"] = "1\n"
         self.units = {MSSQL_UNIT: {"TimeoutStopUSec": "30min"}, FAIRCOM_UNIT: {"TimeoutStopUSec": "10min"}}
 
     def run(self, argv: list[str], timeout: float = READ_TIMEOUT) -> Result:
@@ -84,6 +86,10 @@ class VendorHost(ProcHost):
         elif argv[0] != "sync":
             super().on_change(argv)
 
+    def on_give(self, path: str, user: int, group: int) -> None:
+        self.owners[path] = f"{user}:{group}"
+        self.times[path] = self.clock
+
     def conf(self) -> configparser.ConfigParser:
         """Return mssql.conf as it is."""
         config = configparser.ConfigParser(interpolation=None)
@@ -100,7 +106,8 @@ class VendorHost(ProcHost):
         usual = f"{MSSQL}:{MSSQL}" if f"{path}/".startswith(f"{HOME}/") else f"{found.user}:{found.group}"
         user, group = map(int, self.owners.get(path, usual).split(":"))
         mode = found.mode & ~0o7777 | self.modes.get(path, 0o660) if path == CONF else found.mode
-        return found._replace(user=user, group=group, mode=mode, modified=at, changed=at)
+        links = self.hard_links if path == CONF else 1
+        return found._replace(user=user, group=group, mode=mode, modified=at, changed=at, links=links)
 
     def _mssql_conf(self, words: list[str]) -> None:
         config = self.conf()

@@ -384,7 +384,7 @@ class TestRights:
     def test_where_everybody_may_write_anybody_may_have_put_it(
         self, mode: int, readable: bool, host: Host, top: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(foreign, "_are_links_protected", lambda: True)
+        monkeypatch.setattr(foreign, "are_links_protected", lambda: True)
         shared = home(top, 0, mode, "shared")
         put(shared / "x")
         link(shared / "of eve", top / "secret")
@@ -403,7 +403,7 @@ class TestRights:
     ) -> None:
         shared = home(top, 0, 0o1777, "shared")
         put(shared / "x")
-        monkeypatch.setattr(foreign, "_are_links_protected", lambda: False)
+        monkeypatch.setattr(foreign, "are_links_protected", lambda: False)
         with pytest.raises(Unobservable, match="may not read it"):
             text(host, shared / "x")
 
@@ -653,3 +653,89 @@ class TestSync:
         monkeypatch.setattr(reader, "syncfs", full)
         found = reader.answer_to(reader.Question("sync", str(top), flush=True))
         assert found.error == "No space left on device"
+
+
+@as_root
+class TestGiving:
+    """The owner of a file in another user's directory is set by the descriptor of the file that was assessed."""
+
+    @staticmethod
+    def give(host: Host, path: Path) -> None:
+        status = host.locate(str(path)).status
+        assert status
+        host.give_file(str(path), status, EVE, EVE)
+
+    @pytest.fixture(autouse=True)
+    def _protected(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(foreign, "are_links_protected", lambda: True)
+
+    def test_a_file_that_its_user_can_read_is_given_and_its_text_and_mode_stay(
+        self, host: Host, top: Path
+    ) -> None:
+        path = put(home(top) / "x", mode=0o644)
+        self.give(host, path)
+        found = path.stat()
+        assert (found.st_uid, found.st_gid, found.st_mode & 0o7777) == (EVE, EVE, 0o644)
+        assert path.read_text() == "mine"
+
+    @pytest.mark.parametrize("mode", [0o600, 0o640])
+    def test_a_file_that_its_user_cannot_read_is_not_given(self, host: Host, top: Path, mode: int) -> None:
+        path = put(home(top) / "x", mode=mode)
+        with pytest.raises(ChangeFailed, match=r"x: its owner could not be set: .*may not read it"):
+            self.give(host, path)
+        assert path.stat().st_uid == 0
+
+    def test_a_file_with_a_second_name_is_not_given(self, host: Host, top: Path) -> None:
+        secret = put(top / "passwd", mode=0o644)
+        path = home(top) / "x"
+        os.link(secret, path)
+        with pytest.raises(ChangeFailed, match="it may have another name"):
+            self.give(host, path)
+        assert secret.stat().st_uid == 0
+
+    def test_without_protected_hard_links_nothing_is_given(
+        self, host: Host, top: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(foreign, "are_links_protected", lambda: False)
+        path = put(home(top) / "x", mode=0o644)
+        with pytest.raises(ChangeFailed, match=r"fs\.protected_hardlinks"):
+            self.give(host, path)
+        assert path.stat().st_uid == 0
+
+    def test_a_file_or_link_that_took_its_place_is_not_given(self, host: Host, top: Path) -> None:
+        of_eve, passwd = home(top), put(top / "passwd", mode=0o644)
+        path = put(of_eve / "x", mode=0o644)
+        status = host.locate(str(path)).status
+        assert status
+        path.unlink()
+        link(path, passwd)
+        with pytest.raises(ChangeFailed, match="another file is there since it was assessed"):
+            host.give_file(str(path), status, EVE, EVE)
+        assert passwd.stat().st_uid == 0
+
+    def test_a_link_that_comes_while_it_is_opened_leads_to_nothing_that_is_given(
+        self, host: Host, top: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        of_eve, passwd = home(top), put(top / "passwd", mode=0o644)
+        path = put(of_eve / "x", mode=0o644)
+        status = host.locate(str(path)).status
+        assert status
+        host_of_attack = Host()
+        fresh = reader.Reader()
+        monkeypatch.setattr(seam, "_READER", fresh)
+
+        def exchange() -> None:
+            path.unlink()
+            link(path, passwd)
+
+        # After the path was walked, before the file itself is opened for reading.
+        swapped(monkeypatch, lambda name, _flags: name.startswith("/proc/self/fd/"), exchange)
+        with pytest.raises(ChangeFailed, match="it may have another name"):
+            host_of_attack.give_file(str(path), status, EVE, EVE)
+        fresh._abandon()
+        assert passwd.stat().st_uid == 0
+
+    def test_a_directory_is_not_given(self, host: Host, top: Path) -> None:
+        path = home(top)
+        with pytest.raises(ChangeFailed, match="not a regular file"):
+            self.give(host, path)

@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import rules as mssql
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.rules import Subject
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import with_outcomes
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import choose
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
@@ -574,3 +575,47 @@ def test_each_word_says_what_it_means(kept: bool, name: str, word: str, means: s
     found = judged(server(seen, seen if kept else DEFAULT))
     (row,) = [row for row in found["settings"] if row["setting"] == name]
     assert f"{means}; forced flush is right here (" in row["why"]
+
+
+OWNER = "owner of /var/opt/mssql/mssql.conf"
+
+
+def of_root(kept: dict[str, str]) -> dict[str, Any]:
+    """Return SQL Server whose mssql.conf is root's, as the vendor's guide lists it."""
+    found = server(kept)
+    for seen in found["settings"].values():
+        seen.update({"owner_of": OWNER, "owner": "0:0", "owner_wanted": "998:998"})
+    return found
+
+
+def test_a_plan_lists_the_owner_that_a_run_sets_once_and_first() -> None:
+    found = judged(of_root(words("on", "off", "0", "0")))
+    changes = [each for each in found["changes"] if each["layer"] == "mssql"]
+    assert changes[0] == {
+        "phase": "tighten",
+        "layer": "mssql",
+        "target": "main",
+        "setting": OWNER,
+        "running": "0:0",
+        "persisted": "0:0",
+        "wanted": "998:998",
+    }
+    assert [each["setting"] for each in changes[1:]] == [
+        "traceflag3979",
+        "writethrough",
+        "alternatewritethrough",
+    ]
+
+
+def test_without_a_value_to_write_the_owner_is_left_unchanged() -> None:
+    found = judged(of_root(DEFAULT))
+    assert not [each for each in found["changes"] if each["layer"] == "mssql"]
+
+
+@pytest.mark.parametrize(("after", "state"), [(of_root, "failed"), (server, "done")])
+def test_the_report_reads_the_result_of_the_owner_from_the_host(after: Any, state: str) -> None:
+    wrong = words("on", "off", "0", "0")
+    before, now = judged(of_root(wrong)), judged(after(wrong))
+    begun = {"begun": [["tighten", "mssql"]], "looked_only": False, "error": ""}
+    found = with_outcomes({**now, **begun, "changes": before["changes"]})
+    assert [each["state"] for each in found["changes"] if each["setting"] == OWNER] == [state]

@@ -372,7 +372,6 @@ def test_in_root_s_own_directory_mssql_conf_runs_as_root() -> None:
     ("owners", "modes", "message"),
     [
         ({HOME: "0:998"}, {HOME: 0o770}, "seen root's directory that others may change .*mode 0770"),
-        ({CONF: "0:0"}, {}, "seen a file of user 0 in a directory of user 998.*chown"),
         ({HOME: "4711:0", CONF: "4711:0"}, {}, "user 4711 has no account"),
     ],
 )
@@ -497,3 +496,109 @@ def test_a_value_that_is_not_ours_is_never_handed_to_mssql_conf_by_release(value
     apply_release(host, plan_release(host))
     assert ("unset", "control.writethrough") in commands(host)
     assert not [argv for argv in commands(host) if argv[:2] == ("set", "control.writethrough")]
+
+
+#: As Microsoft's permissions guide lists them: the directory mssql:mssql 0770, mssql.conf root:root 0644.
+DOCUMENTED: dict[str, Any] = {"owners": {HOME: "998:998", CONF: "0:0"}, "modes": {HOME: 0o770, CONF: 0o644}}
+GIVEN = (mssql_conf.OWNER, "persisted", "0:0", "998:998")
+
+
+def documented(text: str = WRONG, **changed: Any) -> VendorHost:
+    """Return a host with the owners and modes of the vendor's guide."""
+    host = with_mssql(text, "3979")
+    host.owners.update(DOCUMENTED["owners"])
+    host.modes.update({**DOCUMENTED["modes"], **changed.get("modes", {})})
+    return host
+
+
+def test_the_documented_owner_of_mssql_conf_is_changed_before_mssql_conf_writes_and_the_plan_lists_it() -> (
+    None
+):
+    host = documented()
+    planned = plan(host, [Target("mssql", FLUSH)]).changes
+    assert planned[0][1:] == GIVEN
+    assert host.mutations == []
+    assert run(host, FLUSH) == [change[1:] for change in planned]
+    assert [each for each in host.mutations if each[0] in ("give", "change")][:2] == [
+        ("give", CONF, "998:998"),
+        ("change", *AS_MSSQL, TOOL, "set", "control.writethrough", "1"),
+    ]
+    assert settings(host, "persisted") == {**FLUSH, "traceflag3982": "off"}
+    # What runs stays known: it was noted before the owner changed.
+    assert settings(host, "running")["writethrough"] == "0"
+    host.mutations.clear()
+    assert run(host, FLUSH) == []
+    assert host.mutations == []
+
+
+def test_facts_name_the_change_of_the_owner_only_while_it_is_necessary() -> None:
+    host = documented()
+    row = facts(host)["settings"]["writethrough"]
+    assert (row["owner_of"], row["owner"], row["owner_wanted"], row["held"]) == (*GIVEN[:1], *GIVEN[2:], None)
+    run(host, FLUSH)
+    assert "owner_of" not in facts(host)["settings"]["writethrough"]
+
+
+def test_a_file_of_another_user_that_the_server_can_write_keeps_its_owner() -> None:
+    host = documented(modes={CONF: 0o664})
+    host.owners[CONF] = "0:998"
+    assert GIVEN[0] not in [change[0] for change in run(host, FLUSH)]
+    assert not [each for each in host.mutations if each[0] == "give"]
+    assert settings(host, "persisted")["writethrough"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (
+            lambda host: host.modes.update({CONF: 0o600}),
+            r"expected 998:998; the server cannot read it \(mode 0600\); check its content, run chown 998:998",
+        ),
+        (
+            lambda host: host.files.update({"/proc/sys/fs/protected_hardlinks": "0\n"}),
+            "only with fs.protected_hardlinks 1",
+        ),
+        (lambda host: host.files.pop("/proc/sys/fs/protected_hardlinks"), "protected_hardlinks"),
+        (lambda host: setattr(host, "hard_links", 2), "no regular file with one name"),
+    ],
+)
+def test_an_owner_that_cannot_be_set_safely_is_refused_with_the_command(spoil: Any, message: str) -> None:
+    host = documented()
+    spoil(host)
+    with pytest.raises(ChangeFailed, match=message):
+        run(host, FLUSH)
+    assert host.mutations == []
+    assert facts(host)["settings"]["writethrough"]["held"]
+
+
+def test_a_file_that_comes_after_the_assessment_is_not_given_to_the_server() -> None:
+    host = documented()
+    found = mssql_conf.ownership(host)
+    assert found
+    host.owners[CONF] = "7:7"
+    with pytest.raises(ChangeFailed, match="another file is there"):
+        host.give_file(CONF, found.status, found.user, found.group)
+
+
+def test_release_leaves_the_owner_and_says_so() -> None:
+    host = documented()
+    run(host, FLUSH)
+    host.mutations.clear()
+    work = plan_release(host)
+    assert work.warnings == (
+        f"{CONF} stays with the server's user. It belonged to 0:0 before the first run.",
+    )
+    apply_release(host, work)
+    assert host.owners[CONF] == "998:998"
+    assert not [each for each in host.mutations if each[0] == "give"]
+    assert not host.exists(ORIGINALS)
+
+
+def test_release_sets_the_owner_again_if_it_is_wrong_again() -> None:
+    host = documented()
+    run(host, FLUSH)
+    host.owners[CONF] = "0:0"
+    work = plan_release(host)
+    assert work.changes[0][1:] == GIVEN
+    apply_release(host, work)
+    assert settings(host, "persisted")["writethrough"] == "0"
