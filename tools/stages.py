@@ -95,6 +95,7 @@ def lint_stages() -> Iterator[Stage]:
         "codespell": ("codespell",),
         "reuse": ("reuse", "lint", "--lines"),
         "words": ("python", "tools/words.py"),
+        "complexity": ("python", "tools/complexity.py"),
         "changelog": ("antsibull-changelog", "lint"),
     }
     for name, command in commands.items():

@@ -177,8 +177,7 @@ def _steps(
 ) -> Iterator[udev_rules.Assignment]:
     """Yield what rules assign, and programs that they run as a condition."""
     rules = tuple(rules)
-    waiting = {id(rule): rule for rule in rules if any(map(_is_condition, rule.tokens))}
-    for rule in waiting.values():
+    for rule in rules:
         for token in filter(_is_condition, rule.tokens):
             others = tuple(each for each in rule.tokens if each.is_match and not _is_condition(each))
             if udev_rules.match(rule._replace(tokens=others), device) != udev_rules.NO:

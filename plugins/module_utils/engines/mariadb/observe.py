@@ -136,17 +136,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     running = {name: _running(host, seen, found, name) for name in names}
     if found.processes and place and place.namespace == "container":
         running = {name: _given(each, kept[name], rules.get(name), found) for name, each in running.items()}
-    settings = {
-        name: setting(
-            running[name].value,
-            kept[name].word,
-            running[name].source if found.processes else (kept[name].origin or "option files"),
-            "; ".join(dict.fromkeys(filter(None, (running[name].reason, kept[name].reason)))) or None,
-            kept[name].origin,
-            options.held(name, kept[name].origin),
-        )
-        for name in names
-    }
+    settings = {name: _setting(name, running[name], kept[name], found) for name in names}
     settings = {
         name: row if is_far else _refused(seen, rules.get(name), name, kept[name].word, row)
         for name, row in settings.items()
@@ -155,9 +145,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     waiting = [
         name
         for name in names
-        if name in rules
-        and not rules[name].live
-        and _differ(running[name].value, settings[name]["persisted"] or UNKNOWN)
+        if _waits(rules.get(name), running[name].value, settings[name]["persisted"] or UNKNOWN)
     ]
     root = place.root if place else ""
     elsewhere, why = _tables_elsewhere(host, root, seen.data)
@@ -173,6 +161,22 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         temporary=_temporary(host, root, seen),
         evidence=(*_evidence(seen, found), *([("directories", unknown(seen.data, why))] if why else [])),
     )
+
+
+def _setting(name: str, running: Observation, kept: options.Kept, found: Instance) -> dict[str, str | None]:
+    return setting(
+        running.value,
+        kept.word,
+        running.source if found.processes else (kept.origin or "option files"),
+        "; ".join(dict.fromkeys(filter(None, (running.reason, kept.reason)))) or None,
+        kept.origin,
+        options.held(name, kept.origin),
+    )
+
+
+def _waits(rule: Rule | None, running: str, persisted: str) -> bool:
+    """Tell whether a setting waits for a restart."""
+    return rule is not None and not rule.live and _differ(running, persisted)
 
 
 def _writes(seen: Sight) -> tuple[str, ...]:

@@ -130,13 +130,11 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     overrides, no_overrides = _all_overrides(host, data, answer)
     if no_overrides:
         evidence.append(("settings", unknown("sessions", no_overrides)))
-    settings = {}
-    given = _given(host, main) if main and place and place.namespace == "container" and not answer else {}
-    for name in WORDS:
-        running = _running(answer, name, no_answer) if main else Observation("stopped", "no process")
-        running = given.get(name, running)
-        persisted, won = _persisted(cluster, name, no_files)
-        settings[name] = _setting(host, data, name, running, persisted, won, answer)
+    running = _all_running(host, main, place, answer, no_answer)
+    settings = {
+        name: _setting(host, data, name, running[name], *_persisted(cluster, name, no_files), answer)
+        for name in WORDS
+    }
     return Observed(
         writes=_writes(files, cluster) if cluster else (),
         passing=(*(_logs(files, data) if main else ()), *_passing(host, files.root, found, temporary)),
@@ -149,6 +147,23 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         overrides=overrides,
         evidence=tuple(evidence),
     )
+
+
+def _all_running(
+    host: Host,
+    main: Process | None,
+    place: Place | None,
+    answer: dict[str, Any] | None,
+    no_answer: str | None,
+) -> dict[str, Observation]:
+    """Return {setting: what runs}; in a container the command line counts, because the server is not asked there."""
+    if main is None:
+        return dict.fromkeys(WORDS, Observation("stopped", "no process"))
+    found = {name: _running(answer, name, no_answer) for name in WORDS}
+    if place and place.namespace == "container" and not answer:
+        given = _given(host, main)
+        found = {name: given.get(name, value) for name, value in found.items()}
+    return found
 
 
 def _writes(files: Files, cluster: Cluster) -> tuple[str, ...]:
