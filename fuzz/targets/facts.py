@@ -9,6 +9,11 @@ from __future__ import annotations
 import json
 
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce import one_run
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import (
+    BACKUPS,
+    DRIVE_CACHES,
+    WRITE_POLICIES,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     kernel_version,
     mountinfo,
@@ -313,9 +318,9 @@ def arcconf_answer(text: str) -> None:
 def expect_known_words(volumes: list[volume.Volume]) -> None:
     """Expect nothing but the words of the facts, and that what they mean can be told."""
     for found in volumes:
-        assert found.write_policy in volume.WRITE_POLICIES
-        assert found.backup in volume.BACKUPS
-        assert found.drive_caches in volume.DRIVE_CACHES
+        assert found.write_policy in WRITE_POLICIES
+        assert found.backup in BACKUPS
+        assert found.drive_caches in DRIVE_CACHES
         assert found.id == volume.normal_id(found.id)
         volume.fault({"volume": found.id, **found._asdict()})
 

@@ -59,7 +59,7 @@ ansible_facts:
   type: dict
   contains:
     durable_engines:
-      description: Database engines. Words, never booleans, where a value can be unknown.
+      description: Database engines. Texts, never booleans, if a value can be unknown.
       type: dict
       returned: always
       contains:
@@ -71,7 +71,7 @@ ansible_facts:
           description: When the facts were taken, by the host's clock, in UTC and ISO 8601.
           type: str
           returned: always
-          sample: "2026-01-31T12:00:00Z"
+          sample: '2026-01-31T12:00:00Z'
         paths:
           description: Directories of data and logs of all instances, as this host sees them.
           type: list
@@ -120,14 +120,14 @@ ansible_facts:
         unattributed:
           description:
             - Processes that look like an engine and belong to no instance that was found.
-            - As long as there is one, it is not known what this host runs.
-            - Of very many of one user some are told, and the last one's reason says how many more there are.
+            - As long as there is one, the servers of this host are unknown.
+            - Of very many of one user some are listed, and the last one's reason says how many more there are.
           type: list
           elements: dict
           returned: always
           contains:
             pid:
-              description: Its process id, or null where an engine could not be looked for at all.
+              description: Its process id, or null if the search for an engine failed.
               type: int
               returned: always
             name:
@@ -148,14 +148,10 @@ ansible_facts:
               description: V(mssql), V(faircom), V(firebird), V(postgresql) or V(mariadb), which MySQL is as well.
               type: str
               returned: always
-            flavour:
-              description: V(mariadb), V(mysql) or V(unknown).
-              type: str
-              returned: for MariaDB and MySQL
             name:
               description:
-                - The instance's name, which stays. V(15/main) of a cluster of Debian; V(mssql), V(mariadb), V(firebird) in
-                  the engine's usual place; otherwise its data directory, installation, configuration or unit.
+                - The instance's name, which stays. V(15/main) of a cluster of Debian; V(mssql), V(mariadb), V(firebird) in the
+                  engine's usual place; otherwise its data directory, installation, configuration or unit.
                 - In a container it begins with the data directory on the host, or the container's name, or else its id.
               type: str
               returned: always
@@ -190,11 +186,13 @@ ansible_facts:
               type: str
               returned: always
             namespace:
-              description: V(host), V(private) (a mount namespace of its own), V(container) or V(unknown).
+              description: V(host), V(private) (a separate mount namespace), V(container) or V(unknown).
               type: str
               returned: always
             root:
-              description: Where its files are seen when that is not at their own paths, as V(/proc/4711/root); else empty.
+              description:
+                - The directory below which its files are, as V(/proc/4711/root), if the host has other files at their paths;
+                  else empty.
               type: str
               returned: always
             starts_at_boot:
@@ -207,7 +205,7 @@ ansible_facts:
               description: Seconds that a clean stop may take before systemd kills it, V(infinity) or V(unknown).
               type: str
               returned: always
-              sample: "1800"
+              sample: '1800'
             preloads:
               description:
                 - Libraries in its memory that make fsync do nothing.
@@ -224,17 +222,17 @@ ansible_facts:
             temporary:
               description:
                 - Directories in which nothing but its temporary files lies, links followed, as the host sees them.
-                - Of SQL Server tempdb's, by the names that setup gives them; of PostgreSQL tablespaces with nothing but temporary
-                  relations and sorts, and C(stats_temp_directory); of MariaDB and MySQL C(tmpdir), C(innodb_tmpdir) and the
-                  directory of C(innodb_temp_data_file_path). Such files are not among
+                - Of SQL Server tempdb's, by the names that setup gives them; of PostgreSQL tablespaces with nothing but
+                  temporary relations and sorts, and C(stats_temp_directory); of MariaDB and MySQL C(tmpdir), C(innodb_tmpdir)
+                  and the directory of C(innodb_temp_data_file_path). Such files are not among
                   RV(ansible_facts.durable_engines.engines[].files).
               type: list
               elements: str
               returned: always
             requires_mounts:
               description:
-                - The mount units that its own unit requires and waits for, V([]) without a unit; or V(unknown) where the
-                  unit's file has changed since systemd read it.
+                - The mount units that its own unit requires and waits for, V([]) without a unit; or V(unknown) where the unit's
+                  file has changed since systemd read it.
               type: raw
               returned: always
             writes:
@@ -245,7 +243,7 @@ ansible_facts:
             files:
               description:
                 - The files that it has open for writing, one entry for each directory, device and way of opening.
-                - Of an instance with very many processes some are looked at;
+                - Of an instance with very many processes only some are read;
                   RV(ansible_facts.durable_engines.engines[].evidence) says so.
               type: list
               elements: dict
@@ -259,11 +257,11 @@ ansible_facts:
                   description: The device in C(/proc/PID/mountinfo), or V(unknown).
                   type: str
                   returned: always
-                  sample: "8:17"
+                  sample: '8:17'
                 opened:
                   description:
-                    - V(buffered) or V(direct) (O_DIRECT), then V(dsync) (O_DSYNC) or V(sync) (O_SYNC) where it was asked for.
-                    - V(unknown) on an architecture whose flags are not known.
+                    - V(buffered) or V(direct) (O_DIRECT), then V(dsync) (O_DSYNC) or V(sync) (O_SYNC) if it was requested.
+                    - V(unknown) on an architecture without a rule for its flags.
                   type: str
                   returned: always
                   sample: direct dsync
@@ -275,11 +273,90 @@ ansible_facts:
                   description: One of them.
                   type: str
                   returned: always
+            settings:
+              description:
+                - Its settings by name.
+                - C(from) - The file and line that wins at the next start, of another component too, or null.
+                - C(by) - The component that sets it last, V(durable.dbhost), V(server) for the server's own files and defaults,
+                  or another one; null if that is unknown.
+                - C(fix) - What to remove there.
+                - C(refused) - The reason; C(held) is then what to do about that.
+                - C(owner_of) - The name of that file in a plan.
+                - C(owner) - Its C(user:group) before.
+                - C(owner_wanted) - Its C(user:group) after.
+                - C(running) - The value in force, V(stopped) without a process, or V(unknown).
+                - C(persisted) - The value after the next start, which a command of a unit, an C(init_file), a script at boot or
+                  C(tmpfiles.d) may set last.
+                - C(source) - Where it was read.
+                - C(reason) - Why a value is V(unknown), or null.
+                - C(held) - How to remove the setting that overrides every file that a run writes, or null.
+                - C(permission) - The value of C(durable_allow) with which a run removes that itself, or null.
+              type: dict
+              returned: always
+            overrides:
+              description: Settings of roles, users or databases.
+              type: list
+              elements: dict
+              returned: always
+              contains:
+                scope:
+                  description: What it applies to.
+                  type: str
+                  returned: always
+                setting:
+                  description: The setting's name.
+                  type: str
+                  returned: always
+                value:
+                  description: The value there.
+                  type: str
+                  returned: always
+                source:
+                  description: The place of the setting.
+                  type: str
+                  returned: always
+                remedy:
+                  description: What to do.
+                  type: str
+                  returned: always
+                role:
+                  description: The role or user, or null.
+                  type: str
+                  returned: always
+                database:
+                  description: The database, or null.
+                  type: str
+                  returned: always
+                permission:
+                  description: The value of C(durable_allow) with which a run removes it, or null.
+                  type: str
+                  returned: always
+            pending_restart:
+              description: Names of settings that a restart would put into effect.
+              type: list
+              elements: str
+              returned: always
+            evidence:
+              description:
+                - For contested values their C(value), C(source) and C(reason). The reason says why a value is unknown.
+                - The value of C(files) is V(complete), V(partial) or V(unknown).
+                - The value of C(write_through) is V(yes), V(no) or V(unknown), whether what must be written through is open so.
+                - The value of C(recovery), of FairCom DB, is V(yes), V(no) or V(unknown), whether its last start had to
+                  recover; C(damage) is there where its log tells of a recovery that failed.
+                - The value of C(start_arguments) is V(unknown) if an undocumented script, its C(source), alone decides
+                  arguments of the next start. Its reason is V(script), or V(script_of_user), which is not read.
+                - By a setting's name, V(absent) says that this version shows no such setting.
+              type: dict
+              returned: always
+            flavour:
+              description: V(mariadb), V(mysql) or V(unknown).
+              type: str
+              returned: for MariaDB and MySQL
             databases:
               description:
-                - The databases that it has open, that its configuration names, and that lie in the directories that it
-                  or the inventory names. Also databases in the same directories as these, and what may be one and could
-                  not be read.
+                - The databases that it has open, that its configuration names, and those in the directories that it or the
+                  inventory names.
+                - Also databases in the same directories as these, and what may be one and could not be read.
               type: list
               elements: dict
               returned: for Firebird
@@ -295,7 +372,7 @@ ansible_facts:
                 running:
                   description:
                     - What the processes do that have it open. V(on) where each write goes to the disk at once, V(off),
-                      V(closed) where nobody has it open, or V(unknown).
+                      V(closed) if no process has it open, or V(unknown).
                     - With Classic and SuperClassic, processes that have it open go on as they were when the header changes.
                   type: str
                   returned: always
@@ -305,8 +382,8 @@ ansible_facts:
                   returned: always
                 mode:
                   description:
-                    - V(read_write), V(read_only), V(shutdown) where nobody can attach, V(backup) where changes go to a file
-                      beside it for a while, or V(unknown).
+                    - V(read_write), V(read_only), V(shutdown) if it refuses logins, V(backup) if changes go to another file for
+                      a while, or V(unknown).
                   type: str
                   returned: always
                 owner:
@@ -314,50 +391,9 @@ ansible_facts:
                   type: str
                   returned: always
                 reason:
-                  description: Why one of the words is V(unknown), or null.
+                  description: Why one of the values is V(unknown), or null.
                   type: str
                   returned: always
-            settings:
-              description:
-                - Its settings by name, each with C(running), C(persisted), C(source), C(reason), C(from), C(held),
-                  C(permission) and C(by).
-                - C(persisted) is the value after the next start, which a command of a unit, an C(init_file), a script at boot or
-                  C(tmpfiles.d) may set last.
-                - C(from) is the file and line that wins at the next start, of another component too.
-                - C(by) is the component that sets it last, V(durable.dbhost), V(server) for the server's own files and defaults,
-                  or another one; null if that is unknown. For another one C(fix) says what to remove.
-                - C(reason) says why a word is V(unknown).
-                - C(held) is null, or how to take away what beats every file that a run writes; C(permission) is the word of
-                  C(durable_allow) with which a run takes it away itself, or null.
-                - C(refused), if a run refuses to set it, is the reason, and C(held) is then what to do about that.
-                - C(owner_of), C(owner) and C(owner_wanted), if a run changes the owner of a file first, are what a plan calls
-                  it, and C(user:group) before and after.
-              type: dict
-              returned: always
-            overrides:
-              description: >-
-                Settings of roles, users or databases, with C(scope), C(setting), C(value), C(source), C(remedy), and
-                C(role), C(database) and C(permission), which may be null.
-              type: list
-              elements: dict
-              returned: always
-            pending_restart:
-              description: Names of settings that a restart would put into effect.
-              type: list
-              elements: str
-              returned: always
-            evidence:
-              description:
-                - For contested values their C(value), C(source) and C(reason). The reason says why a value is unknown.
-                - The value of C(files) is V(complete), V(partial) or V(unknown).
-                - The value of C(write_through) is V(yes), V(no) or V(unknown), whether what must be written through is open so.
-                - The value of C(recovery), of FairCom DB, is V(yes), V(no) or V(unknown), whether its last start had to recover;
-                  C(damage) is there where its log tells of a recovery that failed.
-                - The value of C(start_arguments) is V(unknown) if an undocumented script, its C(source), alone decides arguments
-                  of the next start. Its reason is V(script), or V(script_of_user), which is not read.
-                - By a setting's name, V(absent) says that this version shows no such setting.
-              type: dict
-              returned: always
 """
 
 import time

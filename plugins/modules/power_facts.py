@@ -60,7 +60,7 @@ ansible_facts:
   type: dict
   contains:
     durable_power:
-      description: The UPS and its monitor. Words, never booleans, where a value can be unknown.
+      description: The UPS and its monitor. Texts, never booleans, if a value can be unknown.
       type: dict
       returned: always
       contains:
@@ -72,7 +72,7 @@ ansible_facts:
           description: When the facts were taken, by the host's clock, in UTC and ISO 8601.
           type: str
           returned: always
-          sample: "2026-01-31T12:00:00Z"
+          sample: '2026-01-31T12:00:00Z'
         kernel:
           description: The kernel's release.
           type: str
@@ -120,7 +120,7 @@ ansible_facts:
               type: str
               returned: always
             status:
-              description: Its status in NUT's words. Empty where it tells none.
+              description: Its status in the notation of NUT. Empty if it reports none.
               type: list
               elements: str
               returned: always
@@ -134,7 +134,7 @@ ansible_facts:
               type: float
               returned: always
             runtime_low:
-              description: Seconds that it still lasts when the monitor is told that it is low, null where that is not known.
+              description: Seconds that it still lasts when the monitor learns that it is low, or null if that is unknown.
               type: float
               returned: always
             stale:
@@ -160,15 +160,46 @@ ansible_facts:
           sample: {pollfreq: 5, pollfreqalert: 5, finaldelay: 5, hostsync: 15, deadtime: 15}
         budget:
           description:
-            - What is needed and what there is, in seconds. C(durability) is one flush of what was committed, C(clean_stop) the
-              end of all engines by themselves.
+            - What is needed and what there is, in seconds.
+            - C(durability) is one flush of what was committed, C(clean_stop) the end of all engines by themselves.
           type: dict
           returned: always
           contains:
             durability:
-              description: From a power failure to the end of the flush, as C(clean_stop) below.
+              description: From a power failure to the end of the flush.
               type: dict
               returned: always
+              contains:
+                needed:
+                  description: The sum of the terms; a number, V(infinity) or V(unknown).
+                  type: raw
+                  returned: always
+                available:
+                  description: What the battery gives; a number or V(unknown).
+                  type: raw
+                  returned: always
+                state:
+                  description: V(met), V(unmet) or V(unknown).
+                  type: str
+                  returned: always
+                terms:
+                  description: The parts of the sum.
+                  type: list
+                  elements: dict
+                  returned: always
+                  contains:
+                    name:
+                      description: What it is for.
+                      type: str
+                      returned: always
+                    seconds:
+                      description: A number, V(infinity) or V(unknown).
+                      type: raw
+                      returned: always
+                    source:
+                      description: Its source.
+                      type: str
+                      returned: always
             clean_stop:
               description: From a low battery to the end of the machine.
               type: dict
@@ -201,7 +232,7 @@ ansible_facts:
                       type: raw
                       returned: always
                     source:
-                      description: Where it is from.
+                      description: Its source.
                       type: str
                       returned: always
         conditions:
@@ -225,30 +256,24 @@ ansible_facts:
               type: str
               returned: always
             evidence:
-              description: What was seen.
+              description: The observed value.
               type: str
               returned: always
             why:
-              description: What is wrong with that. Empty where it is met.
+              description: What is wrong with that. Empty if it is met.
               type: str
               returned: always
             remedy:
-              description: What to do. Empty where it is met.
+              description: What to do. Empty if it is met.
               type: str
               returned: always
         guard:
-          description: What the guard does that takes barriers away, by its own word as far as it can be trusted.
+          description: The state of the guard that turns barriers off, by its own report as far as it can be trusted.
           type: dict
           returned: always
           contains:
             state:
               description: V(absent), V(waiting), V(loose), V(tight), V(failed), V(stopped) or V(unknown).
-              type: str
-              returned: always
-            installed:
-              description:
-                - Whether its program, unit and hook are there as this version of the collection writes them, and the unit is
-                  enabled. V(current), V(differs), V(absent) or V(unknown).
               type: str
               returned: always
             reason:
@@ -267,10 +292,60 @@ ansible_facts:
               description: What it may do, with the mount points, the first and last day, and the seconds needed; or null.
               type: dict
               returned: always
+              contains:
+                schema:
+                  description: The version of the form of this mapping.
+                  type: int
+                  returned: always
+                mounts:
+                  description: Mount points of which it may turn the barriers off.
+                  type: list
+                  elements: str
+                  returned: always
+                issued:
+                  description: The first day on which it holds, in UTC and ISO 8601.
+                  type: str
+                  returned: always
+                expires:
+                  description: The last day on which it holds.
+                  type: str
+                  returned: always
+                quiet:
+                  description: Seconds for which all conditions must be met before it turns barriers off.
+                  type: int
+                  returned: always
+                needed:
+                  description: For each budget the seconds of runtime that the battery must have.
+                  type: dict
+                  returned: always
+                test_ups:
+                  description: Whether a UPS that a test driver makes up counts.
+                  type: bool
+                  returned: always
+                units:
+                  description: The services of engines, which stop after it has turned barriers on.
+                  type: list
+                  elements: str
+                  returned: always
             mounts:
-              description: Its mount points, each with C(target) and what the kernel says of its C(barrier).
+              description: Its mount points.
               type: list
               elements: dict
+              returned: always
+              contains:
+                target:
+                  description: The mount point.
+                  type: str
+                  returned: always
+                barrier:
+                  description: The kernel's value. V(on), V(off) or V(unknown).
+                  type: str
+                  returned: always
+            installed:
+              description:
+                - Whether its program, unit and hook are there as this version of the collection writes them, and the unit is
+                  enabled. V(current), V(differs), V(absent) or V(unknown).
+              type: str
               returned: always
         settings:
           description:

@@ -55,7 +55,7 @@ ansible_facts:
   type: dict
   contains:
     durable_storage:
-      description: Disks and mounted file systems. Words, never booleans, where a value can be unknown.
+      description: Disks and mounted file systems. Texts, never booleans, if a value can be unknown.
       type: dict
       returned: always
       contains:
@@ -67,7 +67,7 @@ ansible_facts:
           description: When the facts were taken, by the host's clock, in UTC and ISO 8601.
           type: str
           returned: always
-          sample: "2026-01-31T12:00:00Z"
+          sample: '2026-01-31T12:00:00Z'
         kernel:
           description: The kernel's release.
           type: str
@@ -81,7 +81,7 @@ ansible_facts:
             - Whose machine it is, by its firmware (C(/sys/class/dmi/id)), else by systemd-detect-virt.
             - V(aws), V(azure), V(google), V(oracle_cloud), V(alibaba), V(digitalocean), V(hetzner), V(scaleway), V(vultr),
               V(akamai), V(openstack), V(hyperv), V(vmware), V(proxmox), V(ovirt), V(nutanix), V(virtualbox), V(xen), V(qemu),
-              V(none) (a machine of its own) or V(unknown).
+              V(none) (a separate machine) or V(unknown).
           type: str
           returned: always
         fstab_error:
@@ -108,8 +108,8 @@ ansible_facts:
               returned: always
             boot:
               description:
-                - What becomes of the boot for it. V(required) where it stops, V(read_only) where it leaves C(/) so, V(undecided)
-                  where it does one of both, V(without) where it leaves a mount out that it needs, V(empty) where systemd makes an
+                - How it affects the boot. V(required) where it stops, V(read_only) where it leaves C(/) so, V(undecided) where
+                  it does one of both, V(without) where it leaves a mount out that it needs, V(empty) where systemd makes an
                   empty directory for a bind mount that has none, else V(optional).
               type: str
               returned: always
@@ -121,11 +121,11 @@ ansible_facts:
               type: str
               returned: always
             state:
-              description: V(refused), or V(unknown) where it cannot be told from here.
+              description: V(refused), or V(unknown) if the host cannot show it.
               type: str
               returned: always
             why:
-              description: What is wrong, in plain words.
+              description: What is wrong.
               type: str
               returned: always
             remedy:
@@ -142,13 +142,13 @@ ansible_facts:
           type: dict
           returned: always
         unresolved:
-          description: For each database path that could not be looked at, the reason.
+          description: For each database path that could not be read, the reason.
           type: dict
           returned: always
         links:
           description:
-            - For each database path with links directly in it that lead to directories, where those really lie. What
-              is there counts as below the path.
+            - For each database path with links directly in it that lead to directories, where those really lie. What is there
+              counts as below the path.
           type: dict
           returned: always
         leased:
@@ -196,11 +196,10 @@ ansible_facts:
               returned: always
             id:
               description:
-                - The name that stays (C(wwn:), C(nvme:) or C(serial:); C(nfs:) of an NFS export), or null; without one
-                  nothing can be persisted.
-                  RV(ansible_facts.durable_storage.disks[].evidence) has the reason.
-                - For a disk without such a name a substitute (C(ptuuid:), C(member:), C(fsuuid:) or C(path:)). Its
-                  evidence then has the way in which it can come to mean another disk.
+                - The name that stays (C(wwn:), C(nvme:) or C(serial:); C(nfs:) of an NFS export), or null; without one nothing
+                  can be persisted. RV(ansible_facts.durable_storage.disks[].evidence) has the reason.
+                - For a disk without such a name a substitute (C(ptuuid:), C(member:), C(fsuuid:) or C(path:)). Its evidence
+                  then has the way in which it can come to mean another disk.
               type: str
               returned: always
             kind:
@@ -211,12 +210,13 @@ ansible_facts:
               returned: always
             transport:
               description:
-                - V(sata), V(sat), V(scsi), V(sas), V(nvme), V(virtio), V(xen), V(usb), V(firewire), V(mmc), V(nfs) or V(unknown).
+                - V(sata), V(sat), V(scsi), V(sas), V(nvme), V(virtio), V(xen), V(usb), V(firewire), V(mmc), V(nfs) or
+                  V(unknown).
                 - V(sat) is a SATA disk behind a controller that translates SCSI for it, as SAS controllers do.
               type: str
               returned: always
             control:
-              description: By which interface its cache is asked and switched; V(sata), V(scsi), V(nvme), V(virtio), or V(none).
+              description: The interface by which its cache is read and set; V(sata), V(scsi), V(nvme), V(virtio), or V(none).
               type: str
               returned: always
             switchable:
@@ -225,21 +225,24 @@ ansible_facts:
               returned: always
             place:
               description:
-                - Where its cache is switched, one keyword, as V(host), V(array), V(provider), V(qemu) or V(nowhere); empty
-                  when not known.
+                - Where its cache is switched, as a keyword; empty if unknown. V(host), V(array), V(provider), V(azure),
+                  V(vmware), V(qemu), V(hyperv), V(virtualbox), V(xen), V(hypervisor), V(nbd), V(ceph), V(nfs), V(layer),
+                  V(bridge), V(controller), V(nowhere), V(arcconf), V(ssacli), V(ssacli_arcconf), V(storcli), V(storcli2),
+                  V(sas_ircu), V(host_arcconf), V(host_ssacli), V(host_ssacli_arcconf), V(host_storcli), V(host_storcli2) or
+                  V(host_sas_ircu).
               type: str
               returned: always
               sample: array
             multipath:
               description:
-                - V(yes) for a path of a multipath device, whose RV(ansible_facts.durable_storage.disks[].id) is that of
-                  its other paths too; no rule goes by it. Else V(no).
+                - V(yes) for a path of a multipath device, whose RV(ansible_facts.durable_storage.disks[].id) is that of its
+                  other paths too; no rule goes by it. Else V(no).
               type: str
               returned: always
             flush_blocked_by:
               description:
-                - The device-mapper devices above it, mounted or not, that pass no flush on, or of which that is not
-                  known. Its cache is not turned on below them before the next boot.
+                - The device-mapper devices above it, mounted or not, that drop flushes, or of which that is not known. Its
+                  cache is not turned on below them before the next boot.
               type: list
               elements: str
               returned: always
@@ -269,7 +272,8 @@ ansible_facts:
                   type: str
                   returned: always
                 kernel:
-                  description: The kernel cache mode. The kernel flushes at V(write back), not at V(write through); or V(unknown).
+                  description:
+                    - The kernel cache mode. The kernel flushes at V(write back), not at V(write through); or V(unknown).
                   type: str
                   returned: always
                 persisted:
@@ -278,45 +282,44 @@ ansible_facts:
                       V(none), V(unset) if nothing sets it, or V(unknown).
                   type: str
                   returned: always
-                kernel_persisted:
+                volatile:
                   description:
-                    - The kernel cache mode at the next boot, V(write through) or V(unknown).
+                    - Whether a power cut empties it. V(non_volatile) or V(unknown); of a RAID volume whose controller answered
+                      also V(volatile).
+                  type: str
+                  returned: always
+                kernel_persisted:
+                  description: The kernel cache mode at the next boot, V(write through) or V(unknown).
                   type: str
                   returned: if another component lowers it, or may lower it
                 power_on:
                   description:
-                    - In which state it comes out of a reset or a boot, because the disk has saved it, or else by
-                      default. V(enabled), V(disabled) or V(unknown).
+                    - In which state it comes out of a reset or a boot, because the disk has saved it, or else by default.
+                      V(enabled), V(disabled) or V(unknown).
                   type: str
                   returned: for a SCSI disk below a device-mapper device of C(/) or C(/usr)
-                volatile:
-                  description:
-                    - Whether a power cut empties it. V(non_volatile) or V(unknown); of a RAID volume whose controller
-                      was asked also V(volatile).
-                  type: str
-                  returned: always
             raid:
               description:
-                - Of a RAID volume what the tool of its controller says; null for other disks. The tool, or why none
-                  could be asked, is in RV(ansible_facts.durable_storage.disks[].evidence).
+                - Of a RAID volume what the tool of its controller says; null for other disks. The tool, or why none could be
+                  asked, is in RV(ansible_facts.durable_storage.disks[].evidence).
               type: dict
               returned: always
               contains:
                 volume:
-                  description: The tool's name of the volume, or null where it is not known which one the disk is.
+                  description: The tool's name of the volume, or null if the disk may be another one.
                   type: str
                   returned: always
                   sample: /c0/v1
                 write_policy:
                   description:
-                    - V(write_back) while the battery or capacitor is good, V(always_write_back) in any case,
-                      V(write_through), or V(unknown).
+                    - V(write_back) while the battery or capacitor is good, V(always_write_back) in any case, V(write_through),
+                      or V(unknown).
                   type: str
                   returned: always
                 backup:
                   description:
-                    - The battery or capacitor behind the controller's cache. V(good), V(charging) (or learning),
-                      V(failed), V(missing) or V(unknown).
+                    - The battery or capacitor behind the controller's cache. V(good), V(charging) (or learning), V(failed),
+                      V(missing) or V(unknown).
                   type: str
                   returned: always
                 drive_caches:
@@ -328,7 +331,7 @@ ansible_facts:
               type: str
               returned: always
             fua_efficient:
-              description: Whether a log write needs no flush of its own. V(yes), V(no) or V(unknown).
+              description: Whether a log write needs no separate flush. V(yes), V(no) or V(unknown).
               type: str
               returned: always
             scheduler:
@@ -378,7 +381,7 @@ ansible_facts:
           returned: always
           contains:
             target:
-              description: Where it is mounted first; of file system V(raw) the device.
+              description: Its first mount point; of file system V(raw) the device.
               type: str
               returned: always
             targets:
@@ -411,7 +414,7 @@ ansible_facts:
                   type: str
                   returned: always
                 target:
-                  description: Where it is mounted there.
+                  description: Its mount point there.
                   type: str
                   returned: always
                 atime:
@@ -464,12 +467,6 @@ ansible_facts:
               description: The running atime option.
               type: str
               returned: always
-            recovery:
-              description:
-                - What an NFS client does when the server does not answer. V(hard), V(soft), V(softerr) or V(unknown). Beside it
-                  C(persisted.recovery), which may be V(unset).
-              type: str
-              returned: for NFS
             sync:
               description: Whether it is mounted with C(sync). V(yes) or V(no).
               type: str
@@ -489,14 +486,14 @@ ansible_facts:
             options_boot:
               description:
                 - Options of the next boot, from fstab or the systemd mount unit or drop-in that overrides it, those of
-                  C(rootflags=) first. Null when nothing mounts it, or that could not be told.
+                  C(rootflags=) first. Null when nothing mounts it, or that is unknown.
               type: list
               elements: str
               returned: always
             persisted:
               description:
-                - The next mount, from superblock defaults and C(options_boot). V(unset) where nothing mounts it,
-                  V(refused) where the kernel would not.
+                - The next mount, from superblock defaults and C(options_boot).
+                - V(unset) if nothing mounts it, V(refused) if the kernel would refuse it.
               type: dict
               returned: always
               contains:
@@ -512,6 +509,10 @@ ansible_facts:
                   description: The atime option, V(unset) or V(unknown).
                   type: str
                   returned: always
+                recovery:
+                  description: V(hard), V(soft), V(softerr), V(unset) or V(unknown).
+                  type: str
+                  returned: for NFS
             stack:
               description: The layers below, top first, down to the disks.
               type: list
@@ -524,28 +525,28 @@ ansible_facts:
                   returned: always
                 type:
                   description:
-                    - V(partition), V(lvm), V(crypt), V(multipath), V(dm), V(md), V(drbd), V(bcache), V(loop), V(disk),
-                      or V(unknown).
+                    - V(partition), V(lvm), V(crypt), V(multipath), V(dm), V(md), V(drbd), V(bcache), V(loop), V(disk), or
+                      V(unknown).
                   type: str
                   returned: always
                 detail:
                   description:
-                    - What sort of it, as V(linear), V(raid1), V(writeback), or the name of a layer that is not understood. Of a
+                    - Its subtype, as V(linear), V(raid1), V(writeback), or the name of a layer that is not understood. Of a
                       loop device the type of the file system that holds its file.
                   type: str
                   returned: always
                 state:
                   description:
                     - Of an md array its consistency policy, what it is doing and how many members it lacks. Of a cache its
-                      mode, of a writecache what it lies on (V(ssd) or V(pmem)), of a snapshot whether its exceptions
-                      are V(persistent) or V(transient), of integrity V(journal), V(bitmap) or V(no journal).
+                      mode, of a writecache its medium (V(ssd) or V(pmem)), of a snapshot whether its exceptions are
+                      V(persistent) or V(transient), of integrity V(journal), V(bitmap) or V(no journal).
                     - Of a multipath device what it does without a path, now and by multipathd's C(no_path_retry).
                     - Of a DRBD device its protocol, how it orders writes, flushes that are off, and peers that are up to date.
                   type: str
                   returned: always
                   sample: resync, degraded by 1
                 below:
-                  description: Kernel names of what it lies on.
+                  description: Kernel names of the devices below it.
                   type: list
                   elements: str
                   returned: always
@@ -555,17 +556,18 @@ ansible_facts:
                   returned: always
                 cache_mode:
                   description:
-                    - The kernel cache mode of this layer; empty for partitions and disks. A device-mapper
-                      device keeps the cache mode with which it was made. V(write through) drops flushes.
+                    - The kernel cache mode of this layer; empty for partitions and disks. A device-mapper device keeps the
+                      cache mode with which it was made. V(write back), or V(write through), which drops flushes; or V(unknown).
                   type: str
                   returned: always
                 reason:
-                  description: Why what it promises is not known; empty where it is.
+                  description: Why its guarantee is unknown; empty if it is known.
                   type: str
                   returned: always
                 id:
                   description:
-                    - Of a device-mapper device the name that stays, C(dm:) and its uuid, or C(dm-name:) and its name; else empty.
+                    - Of a device-mapper device the name that stays, C(dm:) and its uuid, or C(dm-name:) and its name; else
+                      empty.
                   type: str
                   returned: always
                 held_on:
@@ -601,7 +603,8 @@ ansible_facts:
                   type: str
                   returned: always
                 name:
-                  description: The kernel's name of the layer, or of a file system the chunks - V(data), V(metadata) or V(system).
+                  description:
+                    - The kernel's name of the layer, or of a file system the chunks - V(data), V(metadata) or V(system).
                   type: str
                   returned: always
                 level:
@@ -622,6 +625,12 @@ ansible_facts:
                 - Keys are the fields' names, with a dot where they lie deeper (C(persisted.barrier)).
               type: dict
               returned: always
+            recovery:
+              description:
+                - What an NFS client does when the server does not answer. V(hard), V(soft), V(softerr) or V(unknown). See also
+                  C(persisted.recovery), which may be V(unset).
+              type: str
+              returned: for NFS
 """
 
 import time

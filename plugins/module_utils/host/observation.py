@@ -6,11 +6,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from .seam import Unobservable
 
 UNKNOWN = "unknown"
+
+
+class _Setter(TypedDict, total=False):
+    by: str
+    fix: str
+
+
+class Evidence(_Setter):
+    """One observation as JSON has it; `by` and `fix` only if there are any."""
+
+    value: str | None
+    source: str
+    reason: str | None
 
 
 class Observation(NamedTuple):
@@ -25,11 +38,14 @@ class Observation(NamedTuple):
     by: str | None = None
     fix: str | None = None
 
-    def as_dict(self) -> dict[str, str | None]:
-        """Return the fields as JSON takes them; `by` and `fix` only if there are any."""
-        return {
-            key: text for key, text in self._asdict().items() if text is not None or key not in ("by", "fix")
-        }
+    def as_dict(self) -> Evidence:
+        """Return the fields as JSON takes them."""
+        found: Evidence = {"value": self.value, "source": self.source, "reason": self.reason}
+        if self.by is not None:
+            found["by"] = self.by
+        if self.fix is not None:
+            found["fix"] = self.fix
+        return found
 
 
 def unknown(source: str, reason: str) -> Observation:

@@ -61,40 +61,13 @@ _UNITS = "/etc/systemd/system"
 _NO_TEXT = re.compile("[\udc80-\udcff]")
 _REQUIRES = "x-systemd.requires"
 _AFTER, _BEFORE, _MOUNTS_FOR = "x-systemd.after", "x-systemd.before", "x-systemd.requires-mounts-for"
-#: What can be wrong with a line.
-FAULTS = (
-    "letters",
-    "options",
-    "type",
-    "source",
-    "read_only",
-    "requires",
-    "duplicate",
-    "order",
-    "container",
-    "initramfs",
-    "masked",
-    "link",
-    "rules",
-    "driver",
-    "start",
-    "generator",
-    "name",
-    "copies",
-)
-#: A boot stops; it comes up with / read-only, and without some of its mounts; it does one of both; it leaves out a mount that it
-#: needs; it mounts an empty directory, which systemd makes where a bind mount has none; or it does not need this one. systemd
-#: leaves out the whole of local-fs.target, to which the remount of / belongs, where a unit cannot be loaded that it requires;
-#: where that unit is required by one of its mounts, it may leave out the mount's device in its place, and then the mount fails.
-#: Of units that wait for each other it leaves out one that it chooses.
-EFFECTS = ("required", "read_only", "undecided", "without", "empty", "optional")
 
 
 class Fault(NamedTuple):
     """Why a line mounts nothing, or not what it should.
 
-    `fault` is one of FAULTS; `state` is refused, or unknown where it cannot be told from here; `options` are the words
-    of the line that are wrong; `effect`: what becomes of a boot that needs the line, one of EFFECTS.
+    `fault` and `effect` are values of FAULTS and EFFECTS in facts/storage.py; `state` is refused, or unknown where it cannot be
+    told from here; `options` are the words of the line that are wrong.
     """
 
     line: Entry

@@ -24,7 +24,6 @@ NETWORK = "network"
 VIRTUAL = "virtual"
 EPHEMERAL = "ephemeral"
 MEMORY = "memory"
-KINDS = (PHYSICAL, RAID_VOLUME, SAN, NETWORK, VIRTUAL, EPHEMERAL, MEMORY, UNKNOWN)
 
 RAID_HIDES = "a RAID controller answers for the disks behind it"
 CONTROLLER_MAY_HIDE = "a RAID controller may answer in place of the disk"

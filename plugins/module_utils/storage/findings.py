@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
+from ..facts.storage import FAULTS
 from ..host import our_paths
 from ..rows import MEND, MOVE, Kind
-from .boot_faults import FAULTS
 
 BARRIER_OFF = Kind(
     "risk.barrier_off",

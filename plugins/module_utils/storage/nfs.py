@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ..facts.storage import RECOVERIES
 from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN, Observation, unknown
 from .blockstack import Layer, Stack
@@ -25,9 +26,7 @@ from .shown_options import HIDDEN, without_login
 
 TYPES = ("nfs", "nfs4")
 TRANSPORT = "nfs"
-#: What the client does when the server does not answer: the options of that name, nfs(5).
 HARD = "hard"
-RECOVERIES = (HARD, "soft", "softerr")
 _COMMIT = "an NFS client sends COMMIT at each fsync"
 
 

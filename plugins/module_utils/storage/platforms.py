@@ -188,8 +188,6 @@ PLATFORMS = (
     ),
 )
 _BY_WORD = {platform.word: platform for platform in PLATFORMS}
-#: All that the fact may be.
-WORDS = (*_BY_WORD, NONE, UNKNOWN)
 
 
 def read(host: Host, virtualization: str) -> str:

@@ -157,10 +157,10 @@ SUBJECTS = (
         "A tool of a RAID controller",
         "A key of a profile",
     ),
-    *("A finding", "A verdict"),
+    *("A fact", "A finding", "A verdict"),
 )
 #: Those that may need fewer places than the others.
-FEW = {"A finding": 3}
+FEW = {"A fact": 3, "A finding": 3}
 
 
 def places(subject: str) -> list[str]:

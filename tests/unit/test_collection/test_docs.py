@@ -17,6 +17,7 @@ import yaml
 from ansible_collections.durable.dbhost.plugins.module_utils import catalog
 from ansible_collections.durable.dbhost.plugins.module_utils.attestations import CLAIMS
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import restart
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import FAULTS, KINDS
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import (
     assessment,
     chosen_layers,
@@ -28,7 +29,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import 
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements import Requirement
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import Setting
 from ansible_collections.durable.dbhost.plugins.module_utils.rows import FAIL_ON, VERDICTS
-from ansible_collections.durable.dbhost.plugins.module_utils.storage import boot_faults, disk_kinds, platforms
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import platforms
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.raid_controllers import controllers
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import conditions
 from ansible_collections.durable.dbhost.plugins.plugin_utils import sarif, variables
@@ -76,9 +77,9 @@ def words(cell: str) -> list[str]:
 
 def test_each_fault_of_the_next_boot_is_a_setting_of_the_report() -> None:
     listed = described("setting")["setting"].partition("faults of the next boot: ")[2].partition(".")[0]
-    assert sorted(words(listed.replace("`", ""))) == sorted(boot_faults.FAULTS)
+    assert sorted(words(listed.replace("`", ""))) == sorted(FAULTS)
     rows = table("docs/boot.md", "setting | what is wrong")
-    assert {row[0] for row in rows} - {""} == set(boot_faults.FAULTS)
+    assert {row[0] for row in rows} - {""} == set(FAULTS)
 
 
 def test_how_long_a_run_waits_for_a_restarted_server() -> None:
@@ -197,7 +198,7 @@ def test_the_platforms_and_what_they_document_are_those_of_the_code() -> None:
 
 
 def test_the_kinds_of_disk_and_the_raid_tools_are_those_of_the_code() -> None:
-    assert {row[0] for row in table("docs/storage.md", "`kind` | disks")} == set(disk_kinds.KINDS)
+    assert {row[0] for row in table("docs/storage.md", "`kind` | disks")} == set(KINDS)
     listed = {
         (tuple(words(row[0])), tuple(words(row[1]))) for row in table("docs/storage.md", "driver | tool")
     }

@@ -18,13 +18,10 @@ from ...host.observation import UNKNOWN
 #: What the controller does with a write: keeps it while its battery or capacitor is good, keeps it in any case, or
 #: passes it to the disks at once.
 WRITE_BACK, ALWAYS_WRITE_BACK, WRITE_THROUGH = "write_back", "always_write_back", "write_through"
-WRITE_POLICIES = (WRITE_BACK, ALWAYS_WRITE_BACK, WRITE_THROUGH, UNKNOWN)
 #: The battery or capacitor behind the controller's cache; `charging` also while it learns.
 GOOD, CHARGING, FAILED, MISSING = "good", "charging", "failed", "missing"
-BACKUPS = (GOOD, CHARGING, FAILED, MISSING, UNKNOWN)
 #: The caches of the disks behind the controller, which no battery of it covers.
 ENABLED, DISABLED = "enabled", "disabled"
-DRIVE_CACHES = (ENABLED, DISABLED, UNKNOWN)
 
 #: What its controller is told, by the program for it.
 _THROUGH = "set {} to write through (storcli: set wrcache=wt, ssacli: modify caching=disable)"

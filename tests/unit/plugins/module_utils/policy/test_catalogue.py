@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.catalog import ENGINES
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import FAULTS
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
-from ansible_collections.durable.dbhost.plugins.module_utils.storage.boot_faults import FAULTS
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from ..fakes.runs import NOW, inputs, look, settled

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import KINDS
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.disk_kinds import (
     HIDDEN,
-    KINDS,
     TRANSPORTS,
     Kind,
     Traits,

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.durable.dbhost.plugins.module_utils.attestations import CLAIMS
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import PLATFORMS
 from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import is_plain
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import details
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import platforms
@@ -76,7 +77,7 @@ def test_a_machine_is_named_by_its_firmware(dmi: dict[str, str], virtualization:
 
 
 def test_each_platform_has_a_machine() -> None:
-    assert {word for _dmi, _virtualization, word in MACHINES} == set(platforms.WORDS)
+    assert {word for _dmi, _virtualization, word in MACHINES} == set(PLATFORMS)
 
 
 @given(
@@ -84,7 +85,7 @@ def test_each_platform_has_a_machine() -> None:
     st.sampled_from(["none", "kvm", "unknown", ""]),
 )
 def test_any_garbage_has_a_word(dmi: dict[str, str], virtualization: str) -> None:
-    assert platforms.recognise(dmi, virtualization) in platforms.WORDS
+    assert platforms.recognise(dmi, virtualization) in PLATFORMS
 
 
 @pytest.mark.parametrize("platform", platforms.PLATFORMS, ids=lambda platform: platform.word)

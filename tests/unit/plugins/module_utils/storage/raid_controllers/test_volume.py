@@ -9,10 +9,12 @@ import itertools
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.storage.raid_controllers.volume import (
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import (
     BACKUPS,
     DRIVE_CACHES,
     WRITE_POLICIES,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.raid_controllers.volume import (
     fault,
     is_exposed,
     normal_id,
