@@ -47,6 +47,19 @@ def test_links_to_what_is_no_page_lead_to_the_forge(docs_site: Any, link: str, l
     assert docs_site.linked(f"see [it]({link}).", "docs/start", known) == f"see [it]({leads})."
 
 
+def test_pages_for_users_of_the_tarball_need_no_checkout(docs_site: Any) -> None:
+    """`make` and its targets are in the checkout; so are the files of playbooks with a dash in their names."""
+    root = Path(__file__).resolve().parents[3]
+    for section in ("Start", "How to", "Look up"):
+        for page in docs_site.SECTIONS[section]:
+            text = (root / f"{page}.md").read_text(encoding="utf-8")
+            code = "\n".join(re.findall(r"^```.*?^```", text, re.M | re.S))
+            found = re.findall(r"^make \w+", code, re.M) + re.findall(
+                r"`make \w+|playbooks/\w+-[\w-]+\.yml", text
+            )
+            assert found == [], page
+
+
 def test_a_bracket_in_code_is_no_link(docs_site: Any) -> None:
     text = "`](` is written as `] (`.\n\nSee [the order](order.md)."
     assert docs_site.linked(text, "docs/start", set(docs_site.pages())) == text
