@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The page for browsers in a real one: its speed, its filters, keyboards, telephones, paper, and who cannot see it."""
+"""The page for browsers in a real one: its filters, keyboards, telephones, paper, and who cannot see it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touc
 KINDS = 6
 #: What axe calls grave.
 GRAVE = ("serious", "critical")
-#: Loads of the page of which the shortest counts.
-LOADS = 6
 
 
 def grave(page: Any) -> list[str]:
@@ -33,17 +31,8 @@ def grave(page: Any) -> list[str]:
     ]
 
 
-def test_three_hundred_hosts_are_there_at_once(opened: Opened) -> None:
-    """Within two seconds, from the start of the load, by the browser's own clock: the shortest of some loads, because other
-    stages keep the processors busy."""
-    page = opened(300, **DESK)
-    took = []
-    while len(took) < LOADS and not (took and 0 < min(took) < 2000):
-        if took:
-            page.reload()
-        took.append(page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd"))
-    assert 0 < min(took) < 2000, took
-    assert page.locator("details.host").count() == 300
+def test_three_hundred_hosts_are_on_one_page(opened: Opened) -> None:
+    assert opened(300, **DESK).locator("details.host").count() == 300
 
 
 @pytest.mark.parametrize("window", [DESK, PHONE], ids=["desk", "phone"])
