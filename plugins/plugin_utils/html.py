@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from ..module_utils.host.printable import name as shown
 from ..module_utils.host.printable import printable
-from ..module_utils.policy.page import Group, by_remedy, groups, reasons
+from ..module_utils.policy.page import Group, basis, by_remedy, groups, reasons
 from ..module_utils.policy.report import change_line, power_lines, worst_first
 from ..module_utils.rows import VERDICTS
 
@@ -91,7 +91,12 @@ def _fleet(ordered: list[dict[str, Any]]) -> list[tuple[str, int]]:
 
 
 def _group(group: Group) -> dict[str, Any]:
-    return {"verdict": group.verdict, "hosts": group.hosts, "by_remedy": by_remedy(group)}
+    return {
+        "verdict": group.verdict,
+        "hosts": group.hosts,
+        "by_remedy": by_remedy(group),
+        "basis": basis(group),
+    }
 
 
 def _has_changed(report: dict[str, Any]) -> bool:

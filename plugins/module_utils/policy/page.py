@@ -38,7 +38,7 @@ _WHOLE = 4
 #: Hosts that are named in a line; the others are counted.
 _NAMED = 4
 _INDENT = " " * 4
-_DO = re.compile(r"\s*do\s*:", re.I)
+_DO = re.compile(r"\s*fix\s*:", re.I)
 
 
 class Group(NamedTuple):
@@ -192,11 +192,11 @@ def _group(group: Group, room: int) -> list[str]:
 
 def _fix(remedy: str, most: int) -> list[str]:
     """Return what to do in so many lines at the most, or where it stands: half of a command can do harm."""
-    rows = _wrapped(f"do: {remedy}", _INDENT * 2, HEIGHT)
+    rows = _wrapped(f"fix: {remedy}", _INDENT * 2, HEIGHT)
     return (
         rows
         if len(rows) <= most
-        else [f"{_INDENT * 2}do: see the fix in the files: it is too long for this page"]
+        else [f"{_INDENT * 2}fix: in the files of the report; it is too long for this page"]
     )
 
 
@@ -217,11 +217,11 @@ def _advice(group: Group) -> str:
     told = ", ".join(
         name if number == len(group.reports) else f"{name} ({number})" for name, number in fits.items()
     )
-    return f"fits best: {line(told) or 'none'}; {line('; '.join(each))}" if each else ""
+    return f"recommended: {line(told) or 'none'}; {line('; '.join(each))}" if each else ""
 
 
-def _basis(group: Group, room: int) -> list[str]:
-    """Return on whose word a green verdict rests, and until when: a line for each claim, of a few, in so many lines."""
+def basis(group: Group) -> list[str]:
+    """Return the attestations and waivers on which a green verdict rests, each with its author and expiry date."""
     if group.verdict not in _ON_A_WORD:
         return []
     found = dict.fromkeys(
@@ -237,11 +237,15 @@ def _basis(group: Group, room: int) -> list[str]:
             for each in report["accepted"]
         )
     )
+    return list(found)
+
+
+def _basis(group: Group, room: int) -> list[str]:
+    """Return the basis of a green verdict in so many lines: a few of its texts, and the number of the others."""
+    found = basis(group)
     shown = min(_BASES, max(1, room // 2))
     lines_each = 2 if room > 1 else 1
-    rows = [
-        row for text in list(found)[:shown] for row in _wrapped(f"rests on {line(text)}", _INDENT, lines_each)
-    ]
+    rows = [row for text in found[:shown] for row in _wrapped(f"rests on {line(text)}", _INDENT, lines_each)]
     more = len(found) - shown
     return [*rows[:-1], _cut(rows[-1], f" (and {more} more)")] if more > 0 else rows
 

@@ -140,7 +140,7 @@ def _best(best: dict[str, Any] | None) -> list[str]:
     if not best:
         return []
     return [
-        *(f"  fits best: {best['profile']}", *(f"  - {why}" for why in best["why"])),
+        *(f"  recommended: {best['profile']}", *(f"  - {why}" for why in best["why"])),
         *(f"  - so does {name}" for name in best["also"]),
         *("  group_vars beside the inventory:", *(f"    {row}" for row in best["group_vars"])),
     ]
@@ -148,7 +148,7 @@ def _best(best: dict[str, Any] | None) -> list[str]:
 
 def _reason(each: dict[str, Any]) -> list[str]:
     """Return a reason, with what to do and with the words for it that `durable_accept` takes."""
-    do = [f"    do: {each['fix']}"] if each["fix"] else []
+    do = [f"    fix: {each['fix']}"] if each["fix"] else []
     return [f"  - {each['reason']}", *do, f"    id: {each['id']}, of {', '.join(each['targets']) or HOST}"]
 
 

@@ -765,7 +765,7 @@ def _kernel_cache_mode(disk: dict[str, Any], profile: Profile, cache_phase: str 
     name = disk["name"]
     why = {
         "write through": f"the kernel cache mode of {name} is write through: the kernel sends it no flush",
-        UNSET: f"no rule keeps the kernel flushing {name} when a reset turns its cache on",
+        UNSET: f"no udev rule restores the kernel cache mode of {name} after a device reset",
     }
     row = _disk_row(disk, profile, "kernel_cache_mode", wanted, (running, persisted), verdict, phase, why)
     if lowered is None:
@@ -920,5 +920,5 @@ def reason(
         when = "running" if running == UNKNOWN else "persisted"
         return evidence[when]["reason"] or f"{setting} could not be read"
     if verdict == "drift_persisted":
-        return f"at the next boot: {words.get(persisted, f'{setting} is {persisted}')}"
+        return words.get(persisted, f"{setting} is {persisted}")
     return words.get(running, f"{setting} is {running}")

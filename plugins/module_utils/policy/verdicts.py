@@ -92,9 +92,22 @@ def slow(rows: Iterable[Setting]) -> list[Reason]:
 def reason(row: Setting, verdict: str) -> Reason:
     """Return what is not right with a setting, and what to do; `verdict`: what it makes of the host, `note` for nothing."""
     target = plan.named(row.layer, row.target)
-    why = f"{target} {row.setting} {row.verdict}: {row.why}"
+    why = f"{target}: {row.setting}{_compared(row)}: {row.why}"
     values = (("persisted", row.persisted), ("running", row.running), ("wanted", row.wanted_running))
     return Reason(f"setting.{row.layer}.{row.setting}", verdict, why, row.remedy, (row.target,), values)
+
+
+def _compared(row: Setting) -> str:
+    """Return the observed value and the expected one; '' if they do not differ."""
+    if row.verdict == UNKNOWN:
+        return " is unknown"
+    at_boot = row.verdict == "drift_persisted"
+    observed, expected = (
+        (row.persisted, row.wanted_persisted) if at_boot else (row.running, row.wanted_running)
+    )
+    if observed == expected:
+        return ""
+    return f" is {observed}{' at the next boot' if at_boot else ''}, expected {expected}"
 
 
 def _withheld(row: Setting, found: Findings) -> Reason:

@@ -46,14 +46,15 @@ def test_lines_that_people_read_are_checked(words: Any, name: str, text: str, li
     assert all(row.endswith("-> established") for row in rows)
 
 
-@pytest.mark.parametrize(("found", "code"), [(6, 1), (7, 0), (8, 1)])
-def test_another_number_than_is_permitted_fails(
+@pytest.mark.parametrize(("found", "code"), [(6, 0), (5, 1), (7, 0), (8, 1)])
+def test_more_than_permitted_or_far_fewer_fail(
     words: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, found: int, code: int
 ) -> None:
     phrases = tmp_path / "words.txt"
     phrases.write_text(RULES)
     monkeypatch.setattr(words, "PHRASES", phrases)
     monkeypatch.setattr(words, "ROOT", tmp_path)
+    monkeypatch.setattr(words, "SLACK", 1)
     listed = type("Listed", (), {"stdout": "README.md\n"})
     monkeypatch.setattr(words.subprocess, "run", lambda *_, **__: listed)
     (tmp_path / "README.md").write_text("good old\n" * found)

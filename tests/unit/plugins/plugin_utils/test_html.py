@@ -168,7 +168,7 @@ def test_what_changed_since_the_last_report_is_a_table(fleet: list[dict[str, Any
     since = {"time": "2026-01-30T12:00:00Z", "verdict": "durable", "settings": [row]}
     said = " ".join(" ".join(Page(render([{**fleet[0], "since": since}])).text).split())
     assert "2026-01-30T12:00:00Z durable blocked /srv barrier: on → -" in said
-    assert "Since the last report" not in render([fleet[0]])
+    assert "Changes since the last report" not in render([fleet[0]])
 
 
 @pytest.mark.parametrize(
@@ -200,3 +200,22 @@ def test_each_verdict_that_fails_by_default_is_loud() -> None:
     assert {verdict for verdict in VERDICTS if TONES.get(verdict) in ("bad", "poor", "warn")} == set(
         VERDICTS[:6]
     )
+
+
+def test_the_basis_of_a_green_verdict_is_shown_with_its_author_and_expiry(
+    fleet: list[dict[str, Any]],
+) -> None:
+    (found,) = (each for each in fleet[:6] if each["verdict"] == "attested")
+    need = {
+        **dict.fromkeys(("evidence", "target"), "vdb"),
+        "name": "device_obeys",
+        "state": "attested",
+        "evidence": "host_honours_flush, attested by A. Person until 2026-06-30: read the label",
+        "expires": "2026-06-30",
+    }
+    shown = render([{**found, "requirements": [need]}])
+    assert (
+        "<li>rests on vdb: host_honours_flush, attested by A. Person until 2026-06-30: read the label</li>"
+        in shown
+    )
+    assert "rests on" not in render([{**found, "requirements": [{**need, "state": "met"}]}])

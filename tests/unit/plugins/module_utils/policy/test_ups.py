@@ -556,7 +556,10 @@ def test_conditions_that_cannot_be_told_for_one_reason_are_one_line() -> None:
 
 def test_what_the_whole_host_has_is_named_by_its_layer() -> None:
     found = judged(host(lease=False), power())
-    assert "power_guard lease drift_running: the guard has no lease yet; run harden-db" in found["why"]
+    assert (
+        "power_guard: lease is absent, expected current: the guard has no lease yet; run harden-db"
+        in found["why"]
+    )
     assert change_line(found["changes"][0]).startswith("power_guard lease: now absent -> current")
 
 
