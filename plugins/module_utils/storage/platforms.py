@@ -121,8 +121,8 @@ PLATFORMS = (
                 _HYPERV_KB,
             ),
             FUA: Statement(
-                "OverrideCacheAttributes of each disk on the Hyper-V host (Get-VMHardDiskDrive): with"
-                " WriteCacheAndFUAEnabled the guest is told of FUA whatever the storage does, and the storage itself",
+                "the storage, and OverrideCacheAttributes of each disk on the Hyper-V host (Get-VMHardDiskDrive): with"
+                " WriteCacheAndFUAEnabled the guest reads that FUA is honoured, even if the storage ignores it",
                 "Hyper-V passes FUA on to its host's storage, which honours it",
                 _HYPERV_KB,
             ),
@@ -144,7 +144,7 @@ PLATFORMS = (
                 _VMWARE_KB,
             ),
             FUA: Statement(
-                "the datastore: on NFS, FUA and write-through are not kept",
+                "the datastore: NFS does not honour FUA and write-through",
                 "the datastore is no NFS, and its storage honours FUA",
                 "VMware KB 312130, Maintaining write-ordering and write-through integrity using NFS (ESX 3.0 to ESXi"
                 " 5.5; read 2026-11-23)",
