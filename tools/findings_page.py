@@ -66,7 +66,7 @@ PARTS = {
         "Detected: `SHOW GLOBAL VARIABLES`, option files, command line ([MariaDB](engines/mariadb.md)).",
     ),
     "setting.mount_options": (
-        "Settings of mounts and the next boot",
+        "Settings of mounts",
         "Detected: the mount table, `/etc/fstab`, mount units and other components ([boot](boot.md)).",
     ),
     "setting.mssql": (
@@ -81,6 +81,11 @@ PARTS = {
         "Settings of the UPS",
         "A value must equal that of `durable_ups`, if set. Detected: `upsmon.conf`, event scripts of apcupsd.",
     ),
+    "boot": (
+        "The next boot",
+        "The next boot does not mount a file system, or another one. Verdict: `drifted`, or `unknown` if only a boot can show it."
+        " Waiver: `durable_accept`. See [boot.md](boot.md).",
+    ),
     "unknown": (
         "Unknown values",
         "Unknown is never safe. Verdict: `unknown`. Waiver: `durable_accept`. Fix, unless a section has another:"
@@ -94,6 +99,7 @@ VERDICTS = {
     "risk": "at_risk",
     "requirement": "blocked",
     "withheld": "blocked",
+    "boot": "drifted",
     "unknown": "unknown",
     "note": "note",
 }

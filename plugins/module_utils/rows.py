@@ -106,7 +106,8 @@ class Setting(NamedTuple):
 
     `layer` and `target` name who holds it; `verdict` is ok, drift_running, drift_persisted,
     pending or unknown; `phase` is raise, tighten, loosen or None (no change, or none that
-    this collection can make); `klass` is safety or performance; `profile` is the one that it is held to, '' for any.
+    this collection can make); `klass` is safety or performance; `profile` is the one that it is held to, '' for any;
+    `finding` is the id of its finding, '' for setting.LAYER.SETTING.
     """
 
     layer: str
@@ -123,9 +124,16 @@ class Setting(NamedTuple):
     why: str
     remedy: str
     profile: str = ""
+    finding: str = ""
+
+    @property
+    def id(self) -> str:
+        """Return the id of its finding."""
+        return self.finding or f"setting.{self.layer}.{self.setting}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the row as the report's JSON has it."""
         row = self._asdict()
         row["class"] = row.pop("klass")
+        row["finding"] = self.id
         return row

@@ -113,24 +113,17 @@ ansible_facts:
                   empty directory for a bind mount that has none, else V(optional).
               type: str
               returned: always
-            fault:
-              description:
-                - V(options), V(type), V(source), V(read_only), V(requires), V(duplicate), V(order), V(letters), V(container),
-                  V(initramfs), V(masked), V(link), V(rules), V(driver), V(start), V(generator), V(name) or V(copies), as
-                  docs/boot.md has them.
+            cause:
+              description: Why, one keyword, as V(unknown_option). The finding in docs/findings.md is C(boot.) and this keyword.
               type: str
               returned: always
             state:
               description: V(refused), or V(unknown) if the host cannot show it.
               type: str
               returned: always
-            why:
-              description: What is wrong.
-              type: str
-              returned: always
-            remedy:
-              description: What to do.
-              type: str
+            values:
+              description: The values that the finding names, each a text or a list of texts, as C(unit) and C(waiting).
+              type: dict
               returned: always
             options:
               description: The options of the line that are wrong, without what may be a password.

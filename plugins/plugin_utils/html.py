@@ -137,7 +137,7 @@ def _tones(report: dict[str, Any], by_target: dict[str, list[dict[str, Any]]]) -
     """Return {target: the tone of the worst that was found of it}: of its settings, and of the host's other findings."""
     accepted = {(each["finding"], each["target"]) for each in report["accepted"]}
     left = {
-        target: [row for row in rows if (f"setting.{row['layer']}.{row['setting']}", target) not in accepted]
+        target: [row for row in rows if (row["finding"], target) not in accepted]
         for target, rows in by_target.items()
     }
     found = {target: [_tone(rows) or "fair"] for target, rows in left.items()}

@@ -25,7 +25,7 @@ def render(reports: Iterable[dict[str, Any]]) -> str:
         count: Counter[str] = Counter()
         for each in report["reasons"]:
             # Those of settings have their cases below, if the report has the settings.
-            if report["settings"] and each["id"].startswith("setting."):
+            if report["settings"] and each["id"].startswith(("setting.", "boot.")):
                 continue
             kind = "error" if each["verdict"] == "unknown" else "failure" if fails else None
             title = " ".join((each["id"], *map(name, each["targets"])))
@@ -40,7 +40,7 @@ def render(reports: Iterable[dict[str, Any]]) -> str:
             )
         accepted = {(each["finding"], each["target"]) for each in report["accepted"]}
         for row in report["settings"]:
-            is_accepted = (f"setting.{row['layer']}.{row['setting']}", row["target"]) in accepted
+            is_accepted = (row["finding"], row["target"]) in accepted
             _case(
                 suite,
                 row["layer"],

@@ -11,6 +11,7 @@
 from typing import Annotated, Optional, TypedDict, Union
 
 from ..host.observation import UNKNOWN, Evidence
+from .boot_causes import FAULT_OF
 from .schema import (
     DEVICE,
     EVIDENCED,
@@ -25,6 +26,7 @@ from .schema import (
     WORD,
     YES_NO,
     YES_NO_UNKNOWN,
+    Leaf,
     Sample,
     When,
     one_of,
@@ -46,27 +48,6 @@ PLATFORMS = (
 #: where that unit is required by one of its mounts, it may leave out the mount's device in its place, and then the mount fails.
 #: Of units that wait for each other it leaves out one that it chooses.
 EFFECTS = ("required", "read_only", "undecided", "without", "empty", "optional")
-#: Why a line of fstab mounts nothing; storage/boot_faults.py finds them.
-FAULTS = (
-    "letters",
-    "options",
-    "type",
-    "source",
-    "read_only",
-    "requires",
-    "duplicate",
-    "order",
-    "container",
-    "initramfs",
-    "masked",
-    "link",
-    "rules",
-    "driver",
-    "start",
-    "generator",
-    "name",
-    "copies",
-)
 #: storage/disk_kinds.py recognises them.
 KINDS = ("physical", "raid_volume", "san", "network", "virtual", "ephemeral", "memory", UNKNOWN)
 #: Tools of RAID controllers.
@@ -128,16 +109,17 @@ class BootFaultFacts(TypedDict):
         "needs, V(empty) where systemd makes an empty directory for a bind mount that has none, else "
         "V(optional).",
     ]
-    fault: Annotated[
+    cause: Annotated[
         str,
-        one_of(*FAULTS),
-        "V(options), V(type), V(source), V(read_only), V(requires), V(duplicate), V(order), V(letters), "
-        "V(container), V(initramfs), V(masked), V(link), V(rules), V(driver), V(start), V(generator), "
-        "V(name) or V(copies), as docs/boot.md has them.",
+        Leaf(lambda value: isinstance(value, str) and value in FAULT_OF, "a cause of facts/boot_causes.py"),
+        "Why, one keyword, as V(unknown_option). The finding in docs/findings.md is C(boot.) and this keyword.",
     ]
     state: Annotated[str, one_of("refused", UNKNOWN), "V(refused), or V(unknown) if the host cannot show it."]
-    why: Annotated[str, NAME, "What is wrong."]
-    remedy: Annotated[str, NAME, "What to do."]
+    values: Annotated[
+        dict[str, Union[str, list[str]]],
+        MAPPING,
+        "The values that the finding names, each a text or a list of texts, as C(unit) and C(waiting).",
+    ]
     options: Annotated[
         list[str], NAMES, "The options of the line that are wrong, without what may be a password."
     ]

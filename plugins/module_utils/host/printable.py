@@ -79,6 +79,11 @@ def name(text: str) -> str:
     """Return a name that a host gave to something, to stand in a sentence of ours: in quotes, unless it can only be a name."""
     if _NAME.fullmatch(text) and not _ADVICE.search(text):
         return text
+    return quote(text)
+
+
+def quote(text: str) -> str:
+    """Return a text of a host or a tool in quotes: where it begins and ends is ours to say."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 

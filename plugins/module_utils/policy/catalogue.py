@@ -12,6 +12,7 @@ from ..engines import findings as of_engines
 from ..engines.contract import ENGINES
 from ..engines.unit_mounts import SETTING as REQUIRES_MOUNTS
 from ..rows import Kind
+from ..storage import boot_findings as of_boot
 from ..storage import findings as of_storage
 from ..ups import findings as of_ups
 from . import kinds
@@ -30,7 +31,7 @@ def _settings() -> Iterator[tuple[str, str]]:
 KINDS: dict[str, Kind] = {
     kind.id: kind
     for kind in (
-        *(*kinds.KINDS, *of_storage.KINDS, *of_ups.KINDS, *of_engines.KINDS),
+        *(*kinds.KINDS, *of_storage.KINDS, *of_boot.KINDS.values(), *of_ups.KINDS, *of_engines.KINDS),
         *(kind for engine in ENGINES.values() for kind in engine.judge.kinds),
     )
 }

@@ -34,7 +34,7 @@ from ..storage import (
     zfs,
 )
 from ..storage.raid_controllers import volume
-from . import requirements
+from . import boot_rows, requirements
 from .kept import left
 from .promises import Disk
 
@@ -55,7 +55,11 @@ class Boot(NamedTuple):
 
     def of_mount(self, mount: dict[str, Any], fault: str) -> list[dict[str, Any]]:
         """Return the faults of one kind that are about a mount."""
-        return [each for each in self.faults if each["fault"] == fault and each["target"] in mount["targets"]]
+        return [
+            each
+            for each in self.faults
+            if boot_rows.fault_of(each) == fault and each["target"] in mount["targets"]
+        ]
 
 
 def of_mount(mount: dict[str, Any], profile: Profile, boot: Boot) -> list[Setting]:
@@ -97,7 +101,7 @@ def of_boot(
     """
     managed = {target: mount for mount in mounts for target in mount["targets"]}
     found = [
-        _fault(fault)
+        boot_rows.row(fault)
         for fault in faults
         if fault["boot"] != "optional" or fault["target"] in managed
         # A run takes out by itself what XFS refuses of the settings.
@@ -112,16 +116,16 @@ def _refused_at_boot(mount: dict[str, Any], release: str) -> Iterator[Setting]:
     """Yield that the kernel refuses what a mount that the boot needs is given."""
     kernel, options = _conflict(mount, mount["persisted"]["data_mode"], release)
     if options and "required" in mount["boots"].values():
-        source, said = _place(mount), ", ".join(options)
-        yield _fault(
+        yield boot_rows.row(
             {
-                "source": source,
+                "source": _place(mount),
                 "target": mount["target"],
-                "fault": "options",
+                "fstype": mount["fstype"],
+                "cause": "refused_combination",
                 "state": "refused",
                 "boot": "read_only" if "/" in mount["targets"] else "required",
-                "why": f"the kernel {kernel} {said}, which {source} names for {mount['target']}",
-                "remedy": f"remove {said} from {source}",
+                "values": {"does": kernel},
+                "options": options,
             }
         )
 
@@ -130,49 +134,6 @@ def _is_mended(mount: dict[str, Any], words: list[str]) -> bool:
     refused = mount_settings.REFUSED_BY.get(mount["fstype"], ())
     is_refused = mount["persisted"]["barrier"] == "refused"
     return is_refused and bool(words) and not mount_settings.others(words, refused)
-
-
-#: What a boot may not do because of a fault.
-_MOUNTS = {
-    "read_only": "mount {} for writing",
-    **dict.fromkeys(("name", "copies"), "mount this file system at {}"),
-}
-
-
-def _fault(fault: dict[str, Any]) -> Setting:
-    """Return the row of one fault: drift at the next boot, or unknown where nobody can tell."""
-    state, target = fault["state"], fault["target"]
-    mounts = _MOUNTS.get(fault["fault"], "mount {}").format(target)
-    effects = {
-        "required": "stops",
-        "read_only": "leaves / read-only",
-        "undecided": "stops or leaves / read-only",
-        "without": "leaves a mount out",
-        "empty": f"mounts an empty directory at {target}",
-    }
-    effect = effects.get(fault["boot"], f"does not {mounts}")
-    can = "will" if fault["fault"] in ("name", "copies") else "can"
-    what = (
-        f"the next boot {effect}"
-        if state != UNKNOWN
-        else f"it is unknown whether the next boot {can} {mounts}"
-    )
-    evidence = {"value": state, "source": fault["source"], "reason": fault["why"]}
-    return Setting(
-        layer="mount_options",
-        target=target,
-        setting=fault["fault"],
-        klass="safety",
-        wanted_running="known",
-        wanted_persisted="known",
-        running="known",
-        persisted=state,
-        verdict=UNKNOWN if state == UNKNOWN else "drift_persisted",
-        phase=None,
-        evidence={"running": {**evidence, "value": "known"}, "persisted": evidence},
-        why=f"{what}: {fault['why']}",
-        remedy=fault["remedy"],
-    )
 
 
 def is_by_kernel(setting: str, source: str) -> bool:
@@ -592,7 +553,7 @@ def _zfs_remedy(mount: dict[str, Any]) -> str:
 def _new_line(mount: dict[str, Any], boot: Boot) -> str:
     """Return what has a line of fstab mount this file system and no copy of it, '' without a copy."""
     found = boot.of_mount(mount, "copies") if mount["persisted"]["atime"] == UNSET else []
-    return str(found[0]["remedy"]) if found else ""
+    return boot_rows.texts(found[0])[1] if found else ""
 
 
 def _boot_remedy(
@@ -600,7 +561,7 @@ def _boot_remedy(
 ) -> str:
     """Return what has a mount come with its options at the next boot."""
     if persisted == UNSET and _mask(mount):
-        return f"run systemctl unmask '{posixpath.basename(_mask(mount))}'"
+        return f"run {command('systemctl', 'unmask', posixpath.basename(_mask(mount)))}"
     if persisted == UNSET and new_line:
         return new_line
     if persisted == UNSET and _is_of_ostree(mount):

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .. import catalog
+from ..facts import boot_causes
 from ..facts import engines as of_engines
 from ..facts import storage as of_storage
 from ..facts import ups as of_ups
@@ -147,6 +148,12 @@ def _contradictions(storage: dict[str, Any]) -> Iterator[str]:
         yield f"disk {name}: seen twice"
     for disk in storage["disks"]:
         yield from (f"disk {disk['name']}: {fault}" for fault in (*_of_volume(disk), *_of_lowered(disk)))
+    for number, fault in enumerate(storage["boot_faults"]):
+        if not boot_causes.fits(fault["cause"], fault["values"]):
+            yield (
+                f"durable_storage.boot_faults[{number}].values: seen {shown(fault['values'])}; wanted"
+                f" {', '.join(boot_causes.VALUES[fault['cause']]) or 'none'}"
+            )
     devices = {mount["device"] for mount in storage["mounts"]}
     for mount in storage["mounts"]:
         lost = set(mount["disks"]) - set(names) if mount["disks"] != UNKNOWN else set()

@@ -94,7 +94,7 @@ def reason(row: Setting, verdict: str) -> Reason:
     target = plan.named(row.layer, row.target)
     why = f"{target}: {row.setting}{_compared(row)}: {row.why}"
     values = (("persisted", row.persisted), ("running", row.running), ("wanted", row.wanted_running))
-    return Reason(f"setting.{row.layer}.{row.setting}", verdict, why, row.remedy, (row.target,), values)
+    return Reason(row.id, verdict, why, row.remedy, (row.target,), values)
 
 
 def _compared(row: Setting) -> str:

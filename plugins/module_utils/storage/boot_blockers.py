@@ -21,7 +21,7 @@ from ..host.seam import Host, Unobservable
 from ..next_boot import boot_entries, command_lines, generators, modprobe, udev_rules, unit_files
 from ..next_boot.udev_rules import Assignment, Rule
 from . import fstab, mount_units
-from .boot_faults import Devices, Fault, boot_lines, names_a_device
+from .boot_faults import Devices, Fault, Value, boot_lines, names_a_device
 from .fstab import Entry
 
 #: Units without which no mount of fstab is made as it should: what a boot comes to if one is masked.
@@ -74,7 +74,6 @@ _NAMED_BY = {
     "PARTLABEL": ("ID_PART_ENTRY_NAME",),
 }
 _PERSISTENT = "60-persistent-storage.rules"
-_IN_ENTRIES = "the boot loader's entry (grubby --remove-args, /etc/default/grub and update-grub, or /etc/kernel/cmdline)"
 
 
 class Boot(NamedTuple):
@@ -112,32 +111,31 @@ def of_host(
     """
     here = {mount.target: mount for mount in mounted}
     boot = Boot(host, boot_lines(host, entries, here), here, Devices(host, properties))
-    checks: tuple[tuple[str, str, Callable[[Boot], Iterator[Fault]]], ...] = (
-        ("masked", "units of systemd", _masked),
-        ("link", "rules of udev", _links),
-        ("rules", "rules of udev", _rules),
-        ("driver", "modprobe.d", _drivers),
-        ("start", "the target of the boot", _start),
-        ("start", "the kernel's command line", _options),
-        ("requires", "units that the mounts wait for", _required),
-        ("generator", "generators of units", _generators),
+    checks: tuple[tuple[str, Callable[[Boot], Iterator[Fault]]], ...] = (
+        ("masks", _masked),
+        ("links", _links),
+        ("rules", _rules),
+        ("modules", _drivers),
+        ("target", _start),
+        ("command_line", _options),
+        ("requirements", _required),
+        ("generators", _generators),
     )
     found: list[Fault] = []
-    for fault, what, check in checks:
+    for what, check in checks:
         try:
             found += check(boot)
         except Unobservable as error:
-            why = f"{what} cannot be read: {error}"
-            found.append(
-                _of_host("the next boot", fault, UNKNOWN, why, "make the file readable, or remove it")
-            )
+            found.append(_of_host("the next boot", f"unread.{what}", UNKNOWN, {"error": str(error)}))
     return found
 
 
-def _of_host(source: str, fault: str, state: str, why: str, remedy: str, effect: str = "required") -> Fault:
+def _of_host(
+    source: str, cause: str, state: str, values: Mapping[str, Value], effect: str = "required"
+) -> Fault:
     """Return a fault of the whole boot rather than of a line."""
     line = Entry(-1, "", "/", "auto", ("defaults",), source)
-    return Fault(line, fault, state, why, remedy, effect=effect)
+    return Fault(line, cause, state, values, effect=effect)
 
 
 def _masked(boot: Boot) -> Iterator[Fault]:
@@ -151,19 +149,13 @@ def _masked(boot: Boot) -> Iterator[Fault]:
             path = unit_files.mask(boot.host, each)
             if path:
                 is_required = line.boot == "required" or each.endswith(".automount")
-                yield Fault(
-                    line._replace(options=("defaults",)) if is_required else line,
-                    "masked",
-                    "refused",
-                    f"{path} masks {each}, by which {line.source} is mounted at {line.target}",
-                    f"run systemctl unmask '{each}'",
-                    effect="read_only",
-                )
+                needed = line._replace(options=("defaults",)) if is_required else line
+                values = {"path": path, "unit": each}
+                yield Fault(needed, "masked_mount", "refused", values, effect="read_only")
     for name, effect in _CORE.items():
         path = unit_files.mask(boot.host, name)
         if path:
-            why = f"{path} masks {name}, without which no boot makes its mounts as it should"
-            yield _of_host(path, "masked", "refused", why, f"run systemctl unmask {name}", effect)
+            yield _of_host(path, "masked_unit", "refused", {"path": path, "unit": name}, effect)
 
 
 def _foreign_rules(host: Host) -> list[Rule]:
@@ -220,14 +212,13 @@ def _claims(
             continue
         is_above = _priority(made) > _priority(every.get(name, [])) and not name.startswith(("dm-", "md"))
         is_sure = is_named and each.is_certain and is_above and line.target != "/"
-        yield Fault(
-            line,
-            "link",
-            "refused" if is_sure else UNKNOWN,
-            f"{each.rule.source} gives {other} the name {link}, by which {line.source} mounts {name} at {line.target}",
-            f"remove that SYMLINK from {each.rule.path}",
-        )
+        named = {**_of_rule(each), "other": other, "link": link, "device": name}
+        yield Fault(line, "claimed_name", "refused" if is_sure else UNKNOWN, named)
         return
+
+
+def _of_rule(each: Assignment) -> dict[str, str]:
+    return {"rule": each.rule.source, "path": each.rule.path}
 
 
 def _priority(made: list[Assignment]) -> int:
@@ -247,14 +238,9 @@ def _losses(line: Entry, link: str, made: list[Assignment], tag: str) -> Iterato
         )
         renames = each.key == "ENV" and each.name in _NAMED_BY.get(tag, ())
         if removes or renames:
-            yield Fault(
-                line,
-                "link",
-                "refused" if removes and each.is_certain else UNKNOWN,
-                f"{each.rule.source} sets {each.key}{f'{{{each.name}}}' if each.name else ''}, and {line.source} mounts"
-                f" {line.target} by the name that udev makes of it ({link})",
-                f"remove that assignment from {each.rule.path}",
-            )
+            state = "refused" if removes and each.is_certain else UNKNOWN
+            key = f"{each.key}{f'{{{each.name}}}' if each.name else ''}"
+            yield Fault(line, "lost_name", state, {**_of_rule(each), "key": key, "link": link})
             return
 
 
@@ -269,14 +255,8 @@ def _passed_over(line: Entry, device: str, made: list[Assignment], tag: str) -> 
         blocks += [each for each in made if each.name in _PASSED_OVER and each.value == "1"]
     for each in blocks[:1]:
         said = f"{each.key}{f'{{{each.name}}}' if each.name else ''}{each.op}{each.value}"
-        yield Fault(
-            line,
-            "link",
-            "refused" if each.is_certain else UNKNOWN,
-            f"{each.rule.source} sets {said} for {device}, so systemd does not find the device that {line.source} mounts"
-            f" at {line.target}",
-            f"remove that assignment from {each.rule.path}",
-        )
+        values = {**_of_rule(each), "assignment": said, "device": device}
+        yield Fault(line, "hidden_device", "refused" if each.is_certain else UNKNOWN, values)
 
 
 def _is_untagged(each: Assignment) -> bool:
@@ -300,14 +280,8 @@ def _rules(boot: Boot) -> Iterator[Fault]:
         is_masked = bool(udev_rules.masked(boot.host, name))
         if needing and (is_masked or not _makes(boot.host.read(path), name, needing[0][0])):
             line, device = needing[0]
-            yield Fault(
-                line,
-                "rules",
-                "refused" if is_masked else UNKNOWN,
-                f"{path} {'masks' if is_masked else 'replaces'} the rules {name}, by which {device}, that {line.source} mounts"
-                f" at {line.target}, gets its name or its unit",
-                f"remove {path}",
-            )
+            cause, state = ("masked_rules", "refused") if is_masked else ("replaced_rules", UNKNOWN)
+            yield Fault(line, cause, state, {"path": path, "rules": name, "device": device})
 
 
 def _is_by_rule(name: str, line: Entry) -> bool:
@@ -329,33 +303,27 @@ def _drivers(boot: Boot) -> Iterator[Fault]:
     blocked = modprobe.blocked(boot.host, *_command_line(boot.host))
     if not blocked:
         return
-    needed: dict[str, tuple[Entry, str]] = {}
+    needed: dict[str, tuple[Entry, str, str]] = {}
     early: set[str] = set()
     for line, name in boot.devices_of():
         modules = modprobe.drivers(boot.host, [name])
         if line.target == "/":
             early |= set(modules)
         for module, device in modules.items():
-            needed.setdefault(module, (line, f"the driver of {device}"))
+            needed.setdefault(module, (line, "driver", device))
     for line in (each for each in boot.lines if boot.matters(each) and each.target in boot.here):
         module = modprobe.normal(boot.here[line.target].fstype)
         if modprobe.is_loadable(boot.host, module):
-            needed.setdefault(module, (line, f"the file system of {line.target}"))
+            needed.setdefault(module, (line, "file_system", ""))
             early |= {module} if line.target == "/" else set()
     for each in blocked:
         if each.module in needed:
-            line, what = needed[each.module]
+            line, of, device = needed[each.module]
             # The initramfs has its own copy of modprobe.d, of the time when it was made.
             is_sure = each.is_certain and each.module not in early
-            yield Fault(
-                line,
-                "driver",
-                "refused" if is_sure else UNKNOWN,
-                f"{each.source}: {each.text}. The module {each.module} is {what}, which {line.source} needs",
-                f"remove {each.text} from {_IN_ENTRIES}"
-                if each.is_word
-                else f"remove that line from {each.source}, then run update-initramfs -u or dracut -f",
-            )
+            cause = "blocked_module.command_line" if each.is_word else "blocked_module"
+            values = {"module": each.module, "of": of, "device": device, "place": each.source}
+            yield Fault(line, cause, "refused" if is_sure else UNKNOWN, {**values, "text": each.text})
 
 
 def _command_line(host: Host) -> tuple[str, str]:
@@ -386,16 +354,10 @@ def _start(boot: Boot) -> Iterator[Fault]:
     is_masked = not named and bool(unit_files.mask(boot.host, "default.target"))
     is_missing = is_gone and bool(unit_files.find(boot.host, "multi-user.target"))
     if target in _NO_BOOT or target == "a shell" or is_masked or is_missing:
-        what = "nothing" if is_masked else f"{target}{', which is not there' if is_missing else ''}"
-        yield _of_host(
-            source,
-            "start",
-            "refused",
-            f"{source} has the next boot start {what}: no database is started",
-            f"remove systemd.unit=, init= and options for repairs from {_IN_ENTRIES}"
-            if named
-            else "run systemctl set-default multi-user.target",
-        )
+        starts = "missing" if is_missing else "shell" if target == "a shell" else "unit"
+        cause = "other_target" if named else "no_default_target"
+        values = {"starts": "nothing" if is_masked else starts, "unit": target}
+        yield _of_host(source, cause, "refused", values)
 
 
 def _options(boot: Boot) -> Iterator[Fault]:
@@ -404,22 +366,21 @@ def _options(boot: Boot) -> Iterator[Fault]:
     units = {mount_units.unit_name(each.target) for each in boot.lines if boot.matters(each)} | set(_CORE)
     for word in line.split():
         key, _equals, value = word.partition("=")
-        what = ""
+        cause, named = "", {}
         if key == "systemd.mask" and value in units:
-            what = f"masks {value}"
+            cause, named = "masks_unit", {"unit": value}
         elif key in ("fstab", "rd.fstab") and value in ("no", "0", "off", "false"):
-            what = "has the next boot make no mount of fstab"
+            cause = "no_fstab"
         elif (key == "systemd.volatile" and value != "no") or key == "rd.break":
-            what = "has the next boot use another root, or stop before it"
+            cause = "other_root"
         elif key == "init" and not _SHELL.search(word) and not _INIT.fullmatch(boot.host.resolve(value)):
-            what = f"has the next boot start {value} instead of systemd"
+            cause, named = "other_init", {"unit": value}
         elif key == "systemd.run":
-            what = "has the next boot run one command, and power off"
+            cause = "one_command"
         elif key == "systemd.setenv" and value.startswith("LD_PRELOAD"):
-            what = "has systemd load a library into each program"
-        if what:
-            remedy = f"remove {key} from {_IN_ENTRIES}"
-            yield _of_host(place, "start", "refused", f"{place}: {word} {what}", remedy)
+            cause = "preload"
+        if cause:
+            yield _of_host(place, cause, "refused", {"word": word, "key": key, **named})
 
 
 def _required(boot: Boot) -> Iterator[Fault]:
@@ -431,28 +392,23 @@ def _required(boot: Boot) -> Iterator[Fault]:
     of_lines = {line.target: line for line in boot.lines}
     for name, target in names.items():
         for unit, path, source in unit_files.required_by(boot.host, name):
-            why = _why_it_may_fail(boot.host, unit, path) if _is_foreign(boot.host, unit) else ""
-            if why:
-                said = f"{source} has {name} wait for {unit}, and {why}"
-                yield _of_unit(of_lines.get(target), source, said, _let_start(boot.host, unit, path, source))
+            found = _why_it_may_fail(boot.host, unit, path) if _is_foreign(boot.host, unit) else None
+            if found:
+                cause, values = found
+                if cause == "no_unit" and source == path:
+                    cause = "no_unit.link"
+                named = {"unit": unit, "waiting": name, **values}
+                yield _of_unit(of_lines.get(target), source, cause, named)
         for condition, source in unit_files.conditions(boot.host, name):
-            said = f"{source} starts {name} only if {condition} holds"
-            yield _of_unit(of_lines.get(target), source, said, f"remove {condition} from {source}")
+            named = {"condition": condition, "waiting": name}
+            yield _of_unit(of_lines.get(target), source, "condition", named)
 
 
-def _let_start(host: Host, unit: str, path: str, source: str) -> str:
-    """Return what has a boot go on where a unit that is required may not start; a unit that is there may prepare a device."""
-    if not unit_files.find(host, unit):
-        return f"remove {source}" if source == path else f"remove {unit} from {source}"
-    if unit_files.mask(host, unit):
-        return f"run systemctl unmask '{unit}'"
-    return f"have {source} want {unit} instead of requiring it (Wants=, WantedBy=)"
-
-
-def _of_unit(line: Entry | None, source: str, why: str, remedy: str) -> Fault:
+def _of_unit(line: Entry | None, source: str, cause: str, values: Mapping[str, Value]) -> Fault:
+    """Return a fault of a unit that a mount waits for; `source`: the file that has it wait."""
     if line is None:
-        return _of_host(source, "requires", UNKNOWN, why, remedy, "undecided")
-    return Fault(line, "requires", UNKNOWN, why, remedy, effect="undecided")
+        return _of_host(source, cause, UNKNOWN, values, "undecided")
+    return Fault(line._replace(unit=source), cause, UNKNOWN, values, effect="undecided")
 
 
 def _is_foreign(host: Host, unit: str) -> bool:
@@ -461,18 +417,18 @@ def _is_foreign(host: Host, unit: str) -> bool:
     return unit.rpartition(".")[2] in ("service", "socket", "path", "timer") and not is_systemds
 
 
-def _why_it_may_fail(host: Host, unit: str, path: str) -> str:
-    """Return why a unit may not start at the next boot, '' if it did at this one and was not changed since."""
+def _why_it_may_fail(host: Host, unit: str, path: str) -> tuple[str, dict[str, str]] | None:
+    """Return the cause for which a unit may not start at the next boot, None if it did at this one and was not changed since."""
     own = unit_files.find(host, unit)
     if not own:
-        return "that unit has no file"
+        return "no_unit", {}
     if unit_files.mask(host, unit):
-        return "that unit is masked"
+        return "masked_requirement", {}
     since = processes.booted(host)
     for each in dict.fromkeys((own, *unit_files.drop_ins(host, unit), path)):
         status = host.locate(each).status
         if status is None or max(status.modified, status.changed) > since:
-            return f"{each} was changed after this boot"
+            return "changed_unit", {"changed": each}
     said = host.run(
         ["systemctl", "show", "--property=ActiveState,Result,ExecMainStartTimestampMonotonic", "--", unit]
     )
@@ -482,24 +438,20 @@ def _why_it_may_fail(host: Host, unit: str, path: str) -> str:
         "0",
     )
     if fields.get("Result") == "success" and ran:
-        return ""
-    return f"systemd has for it ActiveState={fields.get('ActiveState')}, Result={fields.get('Result')} at this boot"
+        return None
+    return "failed_unit", {
+        "state": fields.get("ActiveState", UNKNOWN),
+        "result": fields.get("Result", UNKNOWN),
+    }
 
 
 def _generators(boot: Boot) -> Iterator[Fault]:
     """Yield the programs of others that make units at each boot, if they can change what is managed here."""
     for each in unit_files.generators(boot.host):
         if each.is_masked and posixpath.basename(each.path) == "systemd-fstab-generator":
-            why = f"{each.path} masks systemd-fstab-generator, and nothing makes units of {fstab.PATH}"
-            yield _of_host(each.path, "generator", "refused", why, f"remove {each.path}", "read_only")
+            yield _of_host(each.path, "masked_generator", "refused", {"path": each.path}, "read_only")
     for each in generators.acting(boot.host, (line.target for line in boot.lines if len(line.target) > 1)):
-        what = f"in the place of {each.masks}" if each.masks else "of units"
-        yield _of_host(
-            each.path,
-            "generator",
-            UNKNOWN,
-            f"{each.path} is a generator {what} that no package of the distribution has in its directory: the units that it"
-            " makes at the next boot can change each mount, disk and server",
-            "copy the units that it makes, and the links to them, from /run/systemd/generator to /etc/systemd/system, then remove"
-            f" {each.path}",
+        cause, named = (
+            ("replaced_generator", {"masks": each.masks}) if each.masks else ("foreign_generator", {})
         )
+        yield _of_host(each.path, cause, UNKNOWN, {"path": each.path, **named})

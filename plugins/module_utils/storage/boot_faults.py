@@ -13,8 +13,9 @@ import difflib
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Union
 
+from ..facts.boot_causes import FAULT_OF
 from ..host import units
 from ..host.mount_api.options import split as split_options
 from ..host.mountinfo import Mount
@@ -37,12 +38,12 @@ HOLDS = {
     **dict.fromkeys(("msdos", "vfat"), ("vfat",)),
     **dict.fromkeys(("iso9660", "udf"), ("iso9660", "udf")),
 }
-#: What is no file system, and what it takes to have one.
+#: What is no file system -> the cause of a fault.
 _CONTAINERS = {
-    "crypto_LUKS": "name what lies in it, /dev/mapper/NAME",
-    "LVM2_member": "name the volume in it, /dev/GROUP/VOLUME",
-    "linux_raid_member": "name the array, by UUID",
-    "swap": "name a device with a file system, or give the line the type swap",
+    "crypto_LUKS": "holds_luks",
+    "LVM2_member": "holds_lvm",
+    "linux_raid_member": "holds_raid",
+    "swap": "holds_swap",
 }
 #: The kernel's own, for the nearest name of one that nobody knows.
 _OTHERS = (
@@ -63,20 +64,29 @@ _REQUIRES = "x-systemd.requires"
 _AFTER, _BEFORE, _MOUNTS_FOR = "x-systemd.after", "x-systemd.before", "x-systemd.requires-mounts-for"
 
 
+#: A value of a cause.
+Value = Union[str, list[str]]
+
+
 class Fault(NamedTuple):
     """Why a line mounts nothing, or not what it should.
 
-    `fault` and `effect` are values of FAULTS and EFFECTS in facts/storage.py; `state` is refused, or unknown where it cannot be
-    told from here; `options` are the words of the line that are wrong.
+    `cause` is one of facts/boot_causes.py, with its `values`; `state` is refused, or unknown where it cannot be told from here;
+    `options` are the words of the line that are wrong; `effect`, one of EFFECTS of the facts, is what it does to a boot that
+    needs the line.
     """
 
     line: Entry
-    fault: str
+    cause: str
     state: str
-    why: str
-    remedy: str
+    values: Mapping[str, Value]
     options: tuple[str, ...] = ()
     effect: str = "required"
+
+    @property
+    def fault(self) -> str:
+        """Return the setting of the report that its cause belongs to."""
+        return FAULT_OF[self.cause]
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON takes it, without what may be a password."""
@@ -86,15 +96,14 @@ class Fault(NamedTuple):
             "target": line.target,
             "fstype": line.fstype,
             "boot": self._boot(),
-            "fault": self.fault,
+            "cause": self.cause,
             "state": self.state,
-            "why": self.why,
-            "remedy": self.remedy,
+            "values": dict(self.values),
             "options": shown(self.options),
         }
 
     def _boot(self) -> str:
-        """Return what becomes of the next boot, one of EFFECTS.
+        """Return what becomes of the next boot, one of EFFECTS in facts/storage.py.
 
         The root is mounted before fstab is read: its line is for the remount, by which it is made writable.
         """
@@ -234,14 +243,7 @@ def _of_letters(line: Entry) -> Iterator[Fault]:
     """Yield that systemd cannot read the unit that it makes of a line. It writes the value of a tag in ASCII."""
     spec = "" if line.spec.partition("=")[0] in fstab.TAGS else line.spec
     if _NO_TEXT.search("".join((spec, line.target, *line.options))):
-        yield Fault(
-            line,
-            "letters",
-            "refused",
-            f"{line.source} has letters that are no UTF-8, and systemd takes no unit with such",
-            f"write them in UTF-8 in {line.source}",
-            effect="read_only",
-        )
+        yield Fault(line, "encoding", "refused", {}, effect="read_only")
 
 
 def of_units(
@@ -274,22 +276,21 @@ def _of_options(
     refused = [word for word, state in states.items() if state == refused_options.REFUSED]
     unsure = [word for word, state in states.items() if state == UNKNOWN]
     if refused:
-        why = (
-            f"{fstype} does not know {', '.join(shown(refused))}, which {line.source} names for {line.target}"
-        )
-        yield _unknown_options(line, fstype, refused, "refused", why)
+        yield _wrong_options(line, "unknown_option", fstype, refused)
     if unsure:
-        why = (
-            f"whether {fstype} of kernel {kernel.releases.boots} takes {', '.join(shown(unsure))}, which {line.source} names"
-            f" for {line.target}, is unknown: {_why_unsure(fstype, kernel)}"
-        )
-        yield _unknown_options(line, fstype, unsure, UNKNOWN, why)
+        release = {"release": kernel.releases.boots}
+        if not kernel.releases.is_same:
+            named = {**release, "running": kernel.releases.running}
+            yield _wrong_options(line, "unsure_option.other_kernel", fstype, unsure, named)
+        elif kernel.is_queried(fstype):
+            yield _wrong_options(line, "unsure_option.quotes", fstype, unsure, release)
+        else:
+            yield _wrong_options(line, "unsure_option", fstype, unsure, release)
     types = set(fstype.split(","))
     if not types & {*known_options.KNOWN, "auto", "none"} and not any(map(kernel.is_queried, types)):
         slips = known_options.slips(line.options, FLAGS | KEYS | PATHS | PRIVATE)
         if slips:
-            why = f"whether {fstype} takes {', '.join(shown(slips))} is not known here"
-            yield _unknown_options(line, fstype, slips, UNKNOWN, why)
+            yield _wrong_options(line, "suspect_option", fstype, slips)
 
 
 def _states(line: Entry, fstype: str, kernel: refused_options.Options, mount: Mount | None) -> dict[str, str]:
@@ -302,18 +303,19 @@ def _states(line: Entry, fstype: str, kernel: refused_options.Options, mount: Mo
     return {word: kernel.state(fstype, word, shown_now) for word in words}
 
 
-def _why_unsure(fstype: str, kernel: refused_options.Options) -> str:
-    if not kernel.releases.is_same:
-        return f"the running kernel is {kernel.releases.running}"
-    if kernel.is_queried(fstype):
-        return "releases of mount(8) differ in how they read quotes"
-    return "the running kernel cannot be queried for it, and no table here covers that release"
-
-
-def _unknown_options(line: Entry, fstype: str, words: list[str], state: str, why: str) -> Fault:
+def _wrong_options(
+    line: Entry, cause: str, fstype: str, words: list[str], named: Mapping[str, Value] | None = None
+) -> Fault:
     near = {word: known_options.nearest(fstype, word) or "" for word in words}
     meant = {word: spelled for word, spelled in near.items() if spelled} or dict.fromkeys(words, "")
-    return Fault(line, "options", state, why, _mend(line, meant), tuple(words))
+    state = "refused" if cause == "unknown_option" else UNKNOWN
+    values = {"type": fstype, **(named or {}), **_meant(meant)}
+    return Fault(line, cause, state, values, tuple(words))
+
+
+def _meant(meant: Mapping[str, str]) -> dict[str, Value]:
+    """Return the words of a line that are wrong, and what their writer meant; `meant`: {word: '' where nobody can tell}."""
+    return {"wrong": shown(meant), "near": shown(word for word in meant.values() if word)}
 
 
 def _of_type(line: Entry, devices: Devices, host: Host) -> Iterator[Fault]:
@@ -321,31 +323,21 @@ def _of_type(line: Entry, devices: Devices, host: Host) -> Iterator[Fault]:
     if line.fstype == "none":
         if not _BIND & set(line.options):
             meant = _near_word(line.options, _BIND) or {"none": ""}
-            yield _wrong_type(line, "none is no file system without bind", _mend(line, meant))
+            yield Fault(line, "no_bind", "refused", _meant(meant))
         return
     types = line.fstype.split(",")
     name = devices.find(line.spec) if names_a_device(line) else None
     real = devices.holds(name) if name else ""
     taken = {held for each in types for held in HOLDS.get(each, ())}
     if real in _CONTAINERS and (taken or line.fstype == "auto"):
-        yield _wrong_type(
-            line, f"{_spec(line)} holds {real}, no file system", f"{_CONTAINERS[real]}, in {line.source}"
-        )
+        yield Fault(line, _CONTAINERS[real], "refused", {"spec": _spec(line)})
     elif real and taken and real not in taken:
-        yield _wrong_type(
-            line,
-            f"{_spec(line)} holds {real}, not {line.fstype}",
-            f"correct {line.source}{_did_you_mean(real)}",
-        )
+        values: dict[str, Value] = {"spec": _spec(line), "holds": real, "near": [real]}
+        yield Fault(line, "other_type", "refused", values)
     elif not taken and len(types) == 1 and not _is_known(host, line.fstype):
         near = difflib.get_close_matches(line.fstype, [*HOLDS, *_OTHERS], 1, _ALIKE)
         if near or real:
-            why = f"no file system is called {line.fstype}"
-            yield _wrong_type(line, why, f"correct {line.source}{_did_you_mean(real or near[0])}")
-
-
-def _wrong_type(line: Entry, why: str, remedy: str) -> Fault:
-    return Fault(line, "type", "refused", f"{why}, which {line.source} names for {line.target}", remedy)
+            yield Fault(line, "unknown_type", "refused", {"near": [real or near[0]]})
 
 
 def _is_known(host: Host, fstype: str) -> bool:
@@ -363,7 +355,7 @@ def _of_source(
     if names_a_device(line):
         # Without udev's database nobody can tell.
         if devices.properties and not devices.find(line.spec):
-            yield _missing(line, "no device is called so", _nearest_device(line, devices))
+            yield _missing(line, "no_device", _nearest_device(line, devices))
     elif _is_path(line) and line.spec not in here and line.target not in here:
         # A path on a file system that is not mounted now cannot be looked at.
         away = [
@@ -372,12 +364,12 @@ def _of_source(
             if other.target not in here and _is_within(line.spec, other.target)
         ]
         if not away and not _is_there(host, line.spec):
-            fault = _missing(line, "nothing is there", "")
+            fault = _missing(line, "no_path", "")
             yield fault._replace(effect="empty") if _BIND & set(line.options) else fault
     elif set(line.fstype.split(",")) & set(HOLDS) and not line.spec.startswith("/"):
         near = difflib.get_close_matches(line.spec.partition("=")[0].upper(), fstab.TAGS, 1, _ALIKE)
         value = line.spec.partition("=")[2]
-        yield _missing(line, "it is no tag and no path", f"{near[0]}={value}" if near and value else "")
+        yield _missing(line, "no_tag", f"{near[0]}={value}" if near and value else "")
 
 
 def _of_root(host: Host, line: Entry, devices: Devices, here: Mapping[str, Mount]) -> Iterator[Fault]:
@@ -389,18 +381,15 @@ def _of_root(host: Host, line: Entry, devices: Devices, here: Mapping[str, Mount
     plain = all(spec.startswith("/dev/") or spec.partition("=")[0] in fstab.TAGS for _source, spec in roots)
     if roots and plain and devices.properties and not any(devices.find(spec) for _source, spec in roots):
         source, spec = roots[0]
-        yield Fault(
-            line._replace(unit=source),
-            "source",
-            "refused",
-            f"root={spec}, by which {source} mounts /, is missing, and no other entry of the boot loader names one that is"
-            " there",
-            f"set root={_root_now(host, devices, here)} in the boot loader's entries (grubby, update-grub, grub2-mkconfig)",
-        )
+        tag, value = _root_now(host, devices, here)
+        values = {"spec": spec, "tag": tag, "value": value}
+        yield Fault(line._replace(unit=source), "no_root", "refused", values)
 
 
-def _root_now(host: Host, devices: Devices, here: Mapping[str, Mount]) -> str:
-    """Return a name by which the next boot finds the root that is mounted now: what its line says may be wrong.
+def _root_now(host: Host, devices: Devices, here: Mapping[str, Mount]) -> tuple[str, str]:
+    """Return a tag and its value, '' if unknown, by which the next boot finds the root that is mounted now.
+
+    What its line says may be wrong.
 
     The kernel itself, without an initramfs, knows PARTUUID alone. With copies a UUID leads to either.
     """
@@ -418,11 +407,7 @@ def _root_now(host: Host, devices: Devices, here: Mapping[str, Mount]) -> str:
         if each.get(TAGGED[tag]) == value and each.get("ID_FS_TYPE") == said.get("ID_FS_TYPE")
     ]
     is_one = len(same) == 1 or said.get("ID_FS_TYPE") == "btrfs"
-    return (
-        f"{tag}={value}"
-        if value and is_one
-        else f"{tag}=... of the file system that is mounted at / now (blkid)"
-    )
+    return tag, value if is_one else ""
 
 
 def _of_images(host: Host, devices: Devices, here: Mapping[str, Mount]) -> Iterator[Fault]:
@@ -434,22 +419,13 @@ def _of_images(host: Host, devices: Devices, here: Mapping[str, Mount]) -> Itera
     name = devices.find(root.source)
     try:
         for problem in boot_images.problems(host, name, devices.properties):
-            source = line._replace(unit=problem.source)
-            yield Fault(source, "initramfs", problem.state, problem.why, problem.remedy)
+            yield Fault(line._replace(unit=problem.source), problem.cause, problem.state, problem.values)
     except Unobservable as error:
-        why = f"what the boot loader loads cannot be looked at: {error}"
-        remedy = "make it readable, or reboot at the console"
-        yield Fault(line, "initramfs", UNKNOWN, why, remedy)
+        yield Fault(line, "unread.images", UNKNOWN, {"error": str(error)})
 
 
-def _missing(line: Entry, why: str, near: str) -> Fault:
-    return Fault(
-        line,
-        "source",
-        "refused",
-        f"{_spec(line)}, which {line.source} mounts at {line.target}, is missing: {why}",
-        f"correct {line.source}{_did_you_mean(near)}, or add nofail if no database has files on {line.target}",
-    )
+def _missing(line: Entry, cause: str, near: str) -> Fault:
+    return Fault(line, cause, "refused", {"spec": _spec(line), "near": [near] if near else []})
 
 
 def names_a_device(line: Entry) -> bool:
@@ -478,8 +454,7 @@ def _of_read_only(line: Entry, here: Mapping[str, Mount]) -> Iterator[Fault]:
             line,
             "read_only",
             "refused",
-            f"{line.source} mounts {line.target} read-only (ro), and it is mounted for writing now",
-            f"remove ro from the options in {line.source}",
+            {},
             ("ro",),
             effect="required" if line.target == "/" else "optional",
         )
@@ -491,14 +466,8 @@ def _of_requirements(line: Entry, devices: Devices, host: Host) -> Iterator[Faul
         is_device = wanted.startswith("/dev/") and devices.properties and not devices.find(wanted)
         is_service = wanted.endswith((".service", ".target", ".socket")) and not units.has_file(host, wanted)
         if is_device or is_service:
-            yield Fault(
-                line,
-                "requires",
-                "refused",
-                f"{line.source} has {line.target} require {wanted} (x-systemd.requires), and that is missing",
-                f"correct or remove x-systemd.requires={wanted} in {line.source}",
-                effect="undecided" if is_service else "required",
-            )
+            effect = "undecided" if is_service else "required"
+            yield Fault(line, "no_requirement", "refused", {"unit": wanted}, effect=effect)
 
 
 def _duplicates(lines: list[Entry]) -> Iterator[Fault]:
@@ -508,29 +477,17 @@ def _duplicates(lines: list[Entry]) -> Iterator[Fault]:
         other = first.setdefault(line.target, line)
         if other is line or all(each.has("noauto", "auto") for each in (other, line)):
             continue
-        yield Fault(
-            line if line.boot == "required" else other,
-            "duplicate",
-            UNKNOWN,
-            f"{other.source} and {line.source} both mount {line.target}: systemd takes the first alone, mount -a both",
-            f"delete the one of {other.source} and {line.source} that does not name what is mounted at {line.target} now"
-            f" (findmnt), {line.source} if both do",
-        )
+        values = {"first": other.source, "second": line.source}
+        yield Fault(line if line.boot == "required" else other, "duplicate", UNKNOWN, values)
 
 
 def _loops(lines: list[Entry]) -> Iterator[Fault]:
     """Yield each ring of lines that wait for each other."""
     for ring in _rings(_waits(lines)):
-        rows = ", ".join(each.source.rpartition(" ")[2] for each in ring)
-        names = ", ".join(each.target for each in ring)
-        yield Fault(
-            next((each for each in ring if each.boot == "required"), ring[0]),
-            "order",
-            "refused",
-            f"{fstab.PATH} lines {rows} wait for each other ({names}), and systemd leaves one of them out",
-            f"remove the x-systemd option or the bind mount that closes the ring from one of {fstab.PATH} lines {rows}",
-            effect="without",
-        )
+        rows = [each.source.rpartition(" ")[2] for each in ring]
+        values: dict[str, Value] = {"lines": rows, "targets": [each.target for each in ring]}
+        first = next((each for each in ring if each.boot == "required"), ring[0])
+        yield Fault(first, "order", "refused", values, effect="without")
 
 
 def _waits(lines: list[Entry]) -> dict[Entry, list[Entry]]:
@@ -620,16 +577,6 @@ def _near_word(options: Iterable[str], words: Iterable[str]) -> dict[str, str]:
         if near:
             return {option: near[0]}
     return {}
-
-
-def _mend(line: Entry, meant: Mapping[str, str]) -> str:
-    """Return what to do about words of a line; `meant`: {word: what its writer meant, '' where nobody can tell}."""
-    near = ", ".join(shown(word for word in meant.values() if word))
-    return f"correct or remove {', '.join(shown(meant))} in {line.source}{_did_you_mean(near)}"
-
-
-def _did_you_mean(near: str) -> str:
-    return f" (did you mean {near}?)" if near else ""
 
 
 def _is_replaced(host: Host, line: Entry) -> bool:

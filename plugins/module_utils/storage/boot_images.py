@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..host import processes
 from ..host.seam import Host, Unobservable
@@ -22,12 +21,6 @@ from .boot_loader import Entry
 
 #: What may lie between the root and its disks -> by which of these programs an initramfs opens it.
 _OPENED_BY = {"LUKS": ("cryptsetup", "systemd-cryptsetup"), "LVM": ("lvm",), "md": ("mdadm",)}
-#: Layer -> the package for initramfs-tools that opens it, and the module of dracut.
-_PACKAGES = {
-    "LUKS": ("cryptsetup-initramfs", "crypt"),
-    "LVM": ("lvm2", "lvm"),
-    "md": ("mdadm", "mdraid"),
-}
 #: The release in the name of a kernel or an initramfs, or of the directory that it is in.
 _RELEASE = re.compile(r"(?:^|[-/])(\d+\.\d[^/]*?)(?:\.img)?(?:/[^/]*)?$")
 #: How the number begins by which device mapper knows the owner of a device (DM_UUID).
@@ -41,12 +34,12 @@ _ELSEWHERE = re.compile(r"^\(|\$|%")
 
 
 class Problem(NamedTuple):
-    """What is wrong with an image: where it is named, why, and what to do; `state` is refused or unknown."""
+    """What is wrong with an image: where it is named, and a cause of boot_causes.py; `state` is refused or unknown."""
 
     source: str
     state: str
-    why: str
-    remedy: str
+    cause: str
+    values: dict[str, Any]
 
 
 def problems(host: Host, name: str | None, properties: Mapping[str, Mapping[str, str]]) -> Iterator[Problem]:
@@ -60,39 +53,28 @@ def problems(host: Host, name: str | None, properties: Mapping[str, Mapping[str,
         return
     lost = [_missing(host, entry) for entry in entries]
     if lost[0]:
-        others = "all others lack a file too" if all(lost) else "another one has all of its files"
+        file, rest = lost[0], "none" if all(lost) else "some"
+        is_kernel = file == entries[0].kernel
         yield Problem(
             entries[0].source,
             "refused" if all(lost) else "unknown",
-            f"{lost[0]}, which the entry at {entries[0].source} loads, is missing; of the boot loader's entries {others}",
-            _make_again(lost[0], entries[0]),
+            # Without its initramfs no entry may boot a kernel.
+            "no_kernel" if is_kernel else "no_initramfs",
+            {"file": file, "rest": rest, **({} if is_kernel else {"release": _release(file)})},
         )
         return
     layers = layers_below(host, name, properties) if name else []
     for path in filter(None, (_found(host, path, entries[0]) for path in entries[0].initramfs)):
         lacking = _lacking(host, path, layers)
         for layer, programs in lacking.items():
-            yield Problem(
-                entries[0].source,
-                "refused",
-                f"{path}, which the next boot may load for the first time, has no {' or '.join(programs)}, and / lies on {layer}",
-                f"install {_PACKAGES[layer][0]} (dracut: module {_PACKAGES[layer][1]}), then run {_made_by('-u', path)}",
-            )
+            values = {"file": path, "layer": layer, "programs": list(programs), "release": _release(path)}
+            yield Problem(entries[0].source, "refused", "initramfs_lacks", values)
 
 
-def _make_again(path: str, entry: Entry) -> str:
-    """Return what makes a file that is missing. Without its initramfs no entry may boot a kernel."""
-    if path == entry.kernel:
-        return "install that kernel again, or run update-grub or grub2-mkconfig, so that no entry names it"
-    return f"install that kernel again, or run {_made_by('-c', path)}"
-
-
-def _made_by(how: str, path: str) -> str:
-    """Return the commands that make an initramfs; `how`: the option of update-initramfs."""
+def _release(path: str) -> str:
+    """Return the release that the name of a kernel or an initramfs has, '' without one."""
     found = _RELEASE.search(path)
-    release = shlex.quote(found[1]) if found else "RELEASE"
-    force = "-f " if how == "-u" else ""
-    return f"update-initramfs {how} -k {release} or dracut {force}--kver {release}"
+    return found[1] if found else ""
 
 
 def layers_below(host: Host, name: str, properties: Mapping[str, Mapping[str, str]]) -> list[str]:

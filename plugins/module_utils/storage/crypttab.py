@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from ..host.observation import UNKNOWN
 from ..host.seam import Host, Unobservable
-from ..rows import MEND
 from . import device_names
 from .boot_faults import Devices
 
@@ -61,8 +60,12 @@ def faults(host: Host, mounts: Iterable[dict[str, Any]], devices: Devices) -> li
         entries = parse(host.read(PATH)) if host.exists(PATH) else []
         early = set(_BY_KERNEL.findall(host.read("/proc/cmdline")))
     except Unobservable as error:
-        why = f"what opens %s is not known: {error}"
-        return [_fault(mount, PATH, UNKNOWN, why % _where(mount, layer), MEND) for mount, layer in below]
+        return [
+            _fault(
+                mount, PATH, UNKNOWN, "container_unread", {"container": _where(layer), "error": str(error)}
+            )
+            for mount, layer in below
+        ]
     return [fault for mount, layer in below for fault in _of_layer(mount, layer, entries, early, devices)]
 
 
@@ -72,7 +75,7 @@ def _of_layer(
     """Yield that nothing opens a layer's container at the next boot, or that what opens it may find another one."""
     container = layer["below"][0] if layer["below"] else ""
     uuid = devices.properties.get(container, {}).get("ID_FS_UUID", "")
-    where = _where(mount, layer)
+    where = _where(layer)
     opened = [(entry, devices.find(entry.spec)) for entry in entries]
     named = next((entry for entry, _name in opened if entry.name == layer["label"]), None)
     # With a copy, the link of its UUID may lead to that.
@@ -83,10 +86,9 @@ def _of_layer(
     if found or ours:
         source = _KERNEL if ours is None or found else f"{PATH} line {ours.row + 1}"
         spec = ours.spec if ours and not found else f"UUID={uuid}" if uuid in found else ""
-        for fault, why, remedy in device_names.of_container(
-            devices.host, devices, container, (spec, source, where)
-        ):
-            yield {**_fault(mount, source, UNKNOWN, why, remedy), "boot": "optional", "fault": fault}
+        for cause, values in device_names.of_container(devices.host, devices, container, (spec, source)):
+            named_values = {**values, "container": where}
+            yield {**_fault(mount, source, UNKNOWN, cause, named_values), "boot": "optional"}
         return
     yield _unopened(mount, layer, named, uuid)
 
@@ -94,38 +96,31 @@ def _of_layer(
 def _unopened(mount: dict[str, Any], layer: dict[str, Any], named: Entry | None, uuid: str) -> dict[str, Any]:
     """Return that no line opens a container; `named`: the line that has its name, and opens another one."""
     container = layer["below"][0] if layer["below"] else ""
-    where = _where(mount, layer)
-    by_uuid = f"UUID={uuid}" if uuid else f"a name of {container or 'the device'} alone"
+    where = _where(layer)
     if named:
-        source = f"{PATH} line {named.row + 1}"
-        why = f"{source} opens {named.spec} as {where}, and that is not {container}, which it lies on now"
-        remedy = f"write {by_uuid} in place of {named.spec} in {source}"
-    else:
-        source = PATH
-        why = f"no line of {PATH} opens {where}"
-        label = layer["label"] or "NAME"
-        remedy = (
-            f'add "{label} {by_uuid} KEYFILE luks" to {PATH}, with noauto too if another component opens it'
-            if uuid
-            # Opened with other options a plain container shows other bytes.
-            else f"add a line for {label} with its device, KEYFILE and the options that it has now (cryptsetup status) to {PATH}"
-        )
-    return _fault(mount, source, "refused", why, remedy)
+        by_uuid = f"UUID={uuid}" if uuid else f"a name of {container or 'the device'} alone"
+        values = {"spec": named.spec, "container": where, "device": container, "name": by_uuid}
+        return _fault(mount, f"{PATH} line {named.row + 1}", "refused", "other_container", values)
+    values = {"container": where, "label": layer["label"] or "NAME"}
+    if uuid:
+        return _fault(mount, PATH, "refused", "no_container", {**values, "uuid": uuid})
+    return _fault(mount, PATH, "refused", "no_container.no_uuid", values)
 
 
-def _where(mount: dict[str, Any], layer: dict[str, Any]) -> str:
-    return f"{layer['label'] or layer['name']}, in which {mount['target']} lies"
+def _where(layer: dict[str, Any]) -> str:
+    return str(layer["label"] or layer["name"])
 
 
-def _fault(mount: dict[str, Any], source: str, state: str, why: str, remedy: str) -> dict[str, Any]:
+def _fault(
+    mount: dict[str, Any], source: str, state: str, cause: str, values: dict[str, Any]
+) -> dict[str, Any]:
     return {
         "source": source,
         "target": mount["target"],
         "fstype": mount["fstype"],
         "boot": "required" if "required" in mount["boots"].values() else "optional",
-        "fault": "container",
+        "cause": cause,
         "state": state,
-        "why": why,
-        "remedy": remedy,
+        "values": values,
         "options": [],
     }

@@ -18,12 +18,12 @@ from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN
 from ..host.seam import Host, Unobservable
 from . import boot_loader, fstab
-from .boot_faults import HOLDS, TAGGED, Devices, Fault
+from .boot_faults import HOLDS, TAGGED, Devices, Fault, Value
 from .fstab import Entry
 from .shown_options import without_login
 
-#: What can be wrong with a name, as faults have it.
-TEMPORARY, COPIES = "name", "copies"
+#: That several devices have a name, as faults have it.
+COPIES = "copies"
 #: Names in the order in which a kernel finds devices. Those of Xen (xvda) come from the configuration of the machine.
 _NUMBERED = re.compile(
     r"(?P<kind>sd|vd|hd|ubd|dasd)[a-z]+\d*|(?P<nvme>nvme)\d+n\d+(?:p\d+)?|(?P<mmc>mmcblk)\d+(?:p\d+)?"
@@ -39,14 +39,6 @@ _PASSING = re.compile(r"(?:loop|ram|zram|nbd)\d")
 #: Links that name one device: what it calls itself, and volumes by their names.
 _OWN_LINKS = ("/dev/mapper/", "/dev/disk/by-id/wwn-", "/dev/disk/by-id/")
 _PLAIN = re.compile(r"[\w.:+=@/-]+", re.ASCII)
-#: Type of file system -> the command that gives one that is not mounted another UUID.
-_NEW_UUID = {
-    **dict.fromkeys(("ext2", "ext3", "ext4"), "tune2fs -U random"),
-    "xfs": "xfs_admin -U generate",
-    "btrfs": "btrfstune -u",
-    "crypto_LUKS": "cryptsetup luksUUID --uuid $(uuidgen)",
-    "LVM2_member": "vgimportclone",
-}
 _PV = "LVM2_member"
 #: What lies in these is mounted, and not they themselves.
 _CONTAINERS = ("crypto_LUKS", _PV)
@@ -76,32 +68,45 @@ def faults(
 
 
 def of_container(
-    host: Host, devices: Devices, name: str, line: tuple[str, str, str]
-) -> Iterator[tuple[str, str, str]]:
-    """Yield what is wrong with the name by which a LUKS container is opened at boot: which fault, why, and the fix.
+    host: Host, devices: Devices, name: str, line: tuple[str, str]
+) -> Iterator[tuple[str, dict[str, Value]]]:
+    """Yield what is wrong with the name by which a LUKS container is opened at boot: which cause, with its values.
 
-    `line`: the name, the file and line that have it, and what is opened by it.
+    `line`: the name, and the file and line that have it.
     """
-    spec, source, where = line
+    spec, _source = line
     stable, kind = _stable(host, devices, name), devices.holds(name)
-    why = _why_temporary(host, spec, name, devices) if spec else ""
-    if why:
-        remedy = (
-            f"write {stable} in place of {spec} in {source}"
-            if stable
-            else _by_own_uuid(host, name, devices, source) or f"name {name} by a UUID in {source}"
-        )
-        yield TEMPORARY, f"{source} opens {where}, by {spec}, {why}", remedy
+    because = _why_temporary(host, spec, name, devices) if spec else ""
+    if because:
+        cause, values = _temporary("temporary_container", host, devices, name, stable)
+        yield cause, {"spec": spec, "because": because, **values}
     tag, value = tag_of(spec)
     found = _with_tag(host, devices, tag, value, kind) if tag else []
     if len(found) > 1:
-        why = f"{' and '.join(found)} both have {tag}={value}, by which {source} opens {where}: the next boot opens either"
-        remedy = (
-            f"write {stable}, a name of {name} alone, in place of {spec} in {source}"
-            if stable
-            else _apart([each for each in found if each != name], devices)
-        )
-        yield COPIES, why, remedy
+        shared: dict[str, Value] = {"names": found, "tag": tag, "value": value}
+        if stable:
+            yield "copied_container", {**shared, "spec": spec, "device": name, "stable": stable}
+        else:
+            yield "copied_container.no_name", {**shared, **_others(found, name, devices)}
+
+
+def _temporary(
+    cause: str, host: Host, devices: Devices, name: str, stable: str
+) -> tuple[str, dict[str, Value]]:
+    """Return the cause of a name that changes, by how the device can be named, with the values of that."""
+    if stable:
+        return cause, {"stable": stable}
+    uuid = devices.properties.get(name, {}).get(TAGGED["UUID"], "")
+    found = _with_tag(host, devices, "UUID", uuid, devices.holds(name)) if uuid else []
+    if any(each != name for each in found):
+        return f"{cause}.copied", {**_others(found, name, devices), "device": name, "uuid": uuid}
+    return f"{cause}.no_uuid", {"device": name}
+
+
+def _others(found: list[str], name: str, devices: Devices) -> dict[str, Value]:
+    """Return the other devices that share a tag with one, and what is on them."""
+    others = [each for each in found if each != name]
+    return {"others": others, "holds": devices.holds(others[0])}
 
 
 def of_volumes(host: Host, mounts: Iterable[Mapping[str, Any]], devices: Devices) -> list[dict[str, Any]]:
@@ -114,12 +119,8 @@ def of_volumes(host: Host, mounts: Iterable[Mapping[str, Any]], devices: Devices
             same = _with_tag(host, devices, "UUID", uuid, _PV) if uuid else []
             if len(same) > 1:
                 entry = Entry(-1, "", mount["target"], mount["fstype"], ("defaults",), f"/dev/{name}")
-                why = (
-                    f"{' and '.join(same)} are physical volumes with the UUID {uuid}, in which {mount['target']} lies: LVM"
-                    " activates either, or none"
-                )
-                remedy = _apart([each for each in same if each != name], devices)
-                fault = Fault(entry, COPIES, UNKNOWN, why, remedy, effect="optional")
+                values: dict[str, Value] = {"names": same, "uuid": uuid, **_others(same, name, devices)}
+                fault = Fault(entry, "copied_volume", UNKNOWN, values, effect="optional")
                 found[mount["target"], uuid] = fault.as_dict()
     return list(found.values())
 
@@ -142,43 +143,13 @@ def _without_line(
         here = [line for line in lines if line.target in targets]
         if any(tag_of(line.spec) == ("UUID", uuid) or devices.find(line.spec) == name for line in here):
             continue  # What is wrong with the line's name was said.
-        others = [each for each in found if each != name]
         stable, target = _stable(host, devices, name), targets[0]
-        add = f"add a line for {target} to {fstab.PATH}, by"
-        remedy = (
-            f"{add} {stable}, a name of {name} alone"
-            if stable
-            else f"{_apart(others, devices)}, then {add} UUID"
-        )
-        why = f"no line of {fstab.PATH} mounts it, and {' and '.join(found)} have UUID={uuid}: a line by that would mount either"
         entry = Entry(-1, "", target, group[0].fstype, ("defaults",), fstab.PATH)
-        yield Fault(
-            entry,
-            COPIES,
-            "refused",
-            why,
-            f"{remedy}, or set the options in the cluster manager that mounts it",
-        )
-
-
-def _by_own_uuid(host: Host, name: str, devices: Devices, source: str) -> str:
-    """Return how a line comes to name a device by its UUID that others have too, '' if none has."""
-    uuid = devices.properties.get(name, {}).get(TAGGED["UUID"], "")
-    found = _with_tag(host, devices, "UUID", uuid, devices.holds(name)) if uuid else []
-    others = [each for each in found if each != name]
-    return f"{_apart(others, devices)}, then name {name} by UUID={uuid} in {source}" if others else ""
-
-
-def _apart(others: list[str], devices: Devices) -> str:
-    """Return what has no other device share the UUID of one."""
-    kind = devices.holds(others[0])
-    command = _NEW_UUID.get(kind)
-    if command is None:
-        return f"detach {', '.join(others)}"
-    commands = ", ".join(f"{command} /dev/{each}" for each in others)
-    verb = "close" if kind in _CONTAINERS else "unmount"
-    each_of = "it" if len(others) == 1 else "each"
-    return f"{verb} {' and '.join(others)} and give {each_of} another UUID ({commands})"
+        shared: dict[str, Value] = {"names": found, "uuid": uuid}
+        if stable:
+            yield Fault(entry, "no_line", "refused", {**shared, "device": name, "stable": stable})
+        else:
+            yield Fault(entry, "no_line.no_name", "refused", {**shared, **_others(found, name, devices)})
 
 
 def _roots(host: Host, root: Mount) -> list[tuple[Entry, bool]]:
@@ -206,24 +177,17 @@ def _of_line(host: Host, line: Entry, mount: Mount, devices: Devices, is_renamed
     name = _mounted(mount, devices) or devices.find(line.spec)
     if name is None:
         return
-    why = _why_temporary(host, line.spec, name, devices)
-    if why:
+    because = _why_temporary(host, line.spec, name, devices)
+    if because:
         stable = _stable(host, devices, name, by_uuid=is_renamed)
-        spec = without_login(line.spec)
-        remedy = (
-            f"write {stable} in place of {spec} in {line.source}"
-            if stable
-            else _by_own_uuid(host, name, devices, line.source)
-            or f"give {name} a file system with a UUID, and name it by that in {line.source}"
-        )
-        if line.target == "/":
-            remedy = (
-                f"have the boot loader's entries name the root root={stable} (update-grub, grub2-mkconfig, grubby)"
-                if stable
-                else "add an initramfs to the boot loader's entries, and name the root by its UUID"
-            )
-        why = f"{line.source} mounts {line.target} by {spec}, {why}"
-        yield Fault(line, TEMPORARY, UNKNOWN, why, remedy)
+        values: dict[str, Value] = {"spec": without_login(line.spec), "because": because}
+        if line.target != "/":
+            cause, named = _temporary("temporary_name", host, devices, name, stable)
+            yield Fault(line, cause, UNKNOWN, {**values, **named})
+        elif stable:
+            yield Fault(line, "temporary_root", UNKNOWN, {**values, "stable": stable})
+        else:
+            yield Fault(line, "temporary_root.no_initramfs", UNKNOWN, values)
     yield from _copies(host, line, name, devices)
 
 
@@ -238,29 +202,21 @@ def _mounted(mount: Mount, devices: Devices) -> str | None:
 
 
 def _why_temporary(host: Host, spec: str, name: str, devices: Devices) -> str:
-    """Return why a name may be another device's after the next boot, '' if it may not."""
+    """Return the keyword of why a name may be another device's after the next boot, '' if it may not."""
     if spec.startswith(_BY_NUMBER):
-        return "a name that is valid for the current boot only"
+        return "boot"
     if spec.startswith("/dev/md/"):
-        return "" if _is_named_array(host, name, devices) else _FOREIGN
+        return "" if _is_named_array(host, name, devices) else "other_host"
     short = spec[len("/dev/") :] if spec.startswith("/dev/") else ""
     if _ARRAY.fullmatch(short):
-        return "" if _has_array_line(host, name, devices) else _NO_LINE
+        return "" if _has_array_line(host, name, devices) else "no_array_line"
     found = _NUMBERED.fullmatch(short)
     if not found:
         return ""
     kind = found["kind"] or found["nvme"] or found["mmc"]
     if kind and len([each for each in devices.properties if _is_whole(each, kind, devices)]) < 2:
         return ""  # It is the only disk that can have the name.
-    return "a name that is valid for the current boot only: it is another device's if one is added or removed"
-
-
-_NO_LINE = (
-    "the number of an array that has no ARRAY line in mdadm.conf: it is 127 after the host's name changes"
-)
-_FOREIGN = (
-    "the name of an array of another host name: without an ARRAY line in mdadm.conf it changes at a boot"
-)
+    return "number"
 
 
 def _is_whole(name: str, kind: str, devices: Devices) -> bool:
@@ -345,20 +301,16 @@ def _copies(host: Host, line: Entry, name: str, devices: Devices) -> Iterator[Fa
     found = _with_tag(host, devices, tag, value) if tag else []
     if len(found) < 2:
         return
-    others = [each for each in found if each != name]
     stable = _stable(host, devices, name) if line.target != "/" else ""
-    spec = without_login(line.spec)
-    why = (
-        f"{' and '.join(found)} both have {tag}={value}, by which {line.source} mounts {line.target}: the next boot mounts"
-        " either"
-    )
+    shared: dict[str, Value] = {"names": found, "tag": tag, "value": value}
     if stable:
-        remedy = f"write {stable}, a name of {name} alone, in place of {spec} in {line.source}"
-    elif tag == "UUID" and name in found:
-        remedy = _apart(others, devices)
-    else:
-        remedy = f"detach {', '.join(others)}"
-    yield Fault(line, COPIES, UNKNOWN, why, remedy)
+        named: dict[str, Value] = {"spec": without_login(line.spec), "device": name, "stable": stable}
+        yield Fault(line, "copies", UNKNOWN, {**shared, **named})
+        return
+    others = _others(found, name, devices)
+    # Another UUID gives the others no other label.
+    holds = others["holds"] if tag == "UUID" and name in found else ""
+    yield Fault(line, "copies.no_name", UNKNOWN, {**shared, **others, "holds": holds})
 
 
 def tag_of(spec: str) -> tuple[str, str]:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from ..facts.storage import FAULTS
 from ..host import our_paths
 from ..rows import MEND, MOVE, Kind
 
@@ -275,7 +274,7 @@ MEASURED = Kind("note.measured", "note", "{setting} is {what}")
 
 #: Layer -> the settings of its rows: the finding of one that is not as wanted is setting.LAYER.SETTING.
 SETTINGS = {
-    "mount_options": ("barrier", "data_mode", "atime", "recovery", *FAULTS),
+    "mount_options": ("barrier", "data_mode", "atime", "recovery"),
     "write_cache": ("write_cache", "kernel_cache_mode", "flush", "layer_cache_mode", "no_path_retry"),
     "io_scheduler": ("scheduler", "readahead"),
 }

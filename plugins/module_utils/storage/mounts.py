@@ -437,7 +437,10 @@ class Mounts:
         for fault in self._of_names:
             is_either = fault.fault == device_names.COPIES and fault.state == UNKNOWN
             if is_either and fault.line.target in targets:
-                return [], fault.why
+                return (
+                    [],
+                    f"{' and '.join(fault.values['names'])} have {fault.values['tag']}={fault.values['value']}",
+                )
         try:
             return [] if superblock.hidden_in else self.boot(superblock.mounts), None
         except Unobservable as error:

@@ -216,6 +216,7 @@ def test_no_source_but_those_that_extending_names_knows_xfs_from_other_file_syst
         "module_utils/engines/faircom/rules.py",  # a warning about XFS alone
         "module_utils/policy/requirements.py",  # a reason about btrfs alone
         "module_utils/storage/boot_faults.py",  # named beside the table
+        "module_utils/storage/boot_findings.py",  # the command for another UUID; named beside the table
         "module_utils/storage/device_names.py",  # members of btrfs share a UUID; named beside the table
         "module_utils/next_boot/remounts.py",  # TuneD changes ext alone; named beside the table
     }

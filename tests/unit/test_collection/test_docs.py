@@ -17,7 +17,8 @@ import yaml
 from ansible_collections.durable.dbhost.plugins.module_utils import catalog
 from ansible_collections.durable.dbhost.plugins.module_utils.attestations import CLAIMS
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import restart
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import FAULTS, KINDS
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.boot_causes import FAULTS
+from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import KINDS
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import (
     assessment,
     chosen_layers,

@@ -23,12 +23,13 @@ from ansible_collections.durable.dbhost.plugins.module_utils.rows import FAIL_ON
 ROOT = Path(__file__).resolve().parents[3]
 UTILS = "ansible_collections.durable.dbhost.plugins.module_utils"
 #: Modules that have entries of the catalogue.
-MODULES = ("policy.kinds", "storage.findings", "ups.findings", "engines.findings")
+MODULES = ("policy.kinds", "storage.findings", "storage.boot_findings", "ups.findings", "engines.findings")
 #: Beginning of an id -> the verdicts that it may have.
 VERDICTS_OF = {
     "risk": {"at_risk"},
     "requirement": {"blocked", "unverified"},
     "withheld": {"blocked"},
+    "boot": {"drifted", "unknown"},
     "unknown": {"unknown"},
     "host": set(VERDICTS),
     "note": {"note"},

@@ -506,10 +506,9 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
                 "target": "/",
                 "fstype": "ext4",
                 "boot": "optional",
-                "fault": "options",
+                "cause": "unknown_option",
                 "state": "refused",
-                "why": "ext4 does not know noatmie, which /etc/fstab line 1 names for /",
-                "remedy": "correct or remove noatmie in /etc/fstab line 1 (did you mean noatime?)",
+                "values": {"type": "ext4", "wrong": ["noatmie"], "near": ["noatime"]},
                 "options": ["noatmie"],
             }
         ],

@@ -23,6 +23,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.capture.recording i
     loads,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.capture.redaction import WITHHELD, redactor
+from ansible_collections.durable.dbhost.plugins.module_utils.facts import boot_causes
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
     cache_rules,
@@ -360,7 +361,7 @@ def test_files_of_others_that_act_at_a_boot_keep_what_they_do_and_no_secret() ->
     found = capture.capture(host, NOW)
     assert found["differs"] == []
     assert "hunter2" not in json.dumps(found)
-    faults = {fault["fault"] for fault in capture.replay(found, NOW)["boot_faults"]}
+    faults = {boot_causes.FAULT_OF[fault["cause"]] for fault in capture.replay(found, NOW)["boot_faults"]}
     assert faults == {"masked", "link", "driver", "generator"}
 
 

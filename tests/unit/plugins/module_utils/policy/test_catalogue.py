@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.catalog import ENGINES
-from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import FAULTS
+from ansible_collections.durable.dbhost.plugins.module_utils.facts import boot_causes
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
@@ -27,26 +27,71 @@ def ids(found: dict[str, Any]) -> dict[str, list[str]]:
     return {each["id"]: each["targets"] for each in found["reasons"]}
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize(("state", "verdict"), [("refused", "drifted"), ("unknown", "unknown")])
-def test_each_fault_of_the_next_boot_is_a_finding(fault: str, state: str, verdict: str) -> None:
+def value_of(spec: str) -> Any:
+    """Return a value for an entry of boot_causes.VALUES."""
+    keywords = spec.partition("=")[2].split("|")
+    return [f"<{spec[:-2]}>"] if spec.endswith("[]") else keywords[0] or f"<{spec}>"
+
+
+def faulty(cause: str, state: str = "refused", **changes: Any) -> dict[str, Any]:
+    """Return the facts of a host whose next boot has a fault."""
     storage = copy.deepcopy(collect(settled("strict", mounts=PG), NOW))
-    storage["boot_faults"] = [
-        {
-            "source": "/etc/fstab line 3",
-            "target": PG[0],
-            "fstype": "ext4",
-            "boot": "required",
-            "fault": fault,
-            "state": state,
-            "why": "it cannot be",
-            "remedy": "correct it",
-            "options": [],
-        }
-    ]
-    found = assess(inputs(mounts=PG), storage, NOW)
-    assert ids(found)[f"setting.mount_options.{fault}"] == PG
+    values = {spec.partition("=")[0].replace("[]", ""): value_of(spec) for spec in boot_causes.VALUES[cause]}
+    fault = {
+        "source": "/etc/fstab line 3",
+        "target": PG[0],
+        "fstype": "ext4",
+        "boot": "required",
+        "cause": cause,
+        "state": state,
+        "values": values,
+        "options": [],
+    }
+    storage["boot_faults"] = [{**fault, **changes}]
+    return storage
+
+
+@pytest.mark.parametrize("cause", boot_causes.FAULT_OF)
+@pytest.mark.parametrize(("state", "verdict"), [("refused", "drifted"), ("unknown", "unknown")])
+def test_each_cause_of_a_fault_of_the_next_boot_is_a_finding(cause: str, state: str, verdict: str) -> None:
+    found = assess(inputs(mounts=PG), faulty(cause, state), NOW)
+    assert ids(found)[f"boot.{cause}"] == PG
     assert found["verdict"] == verdict
+    (reason,) = (each for each in found["reasons"] if each["id"] == f"boot.{cause}")
+    texts = reason["reason"] + reason["fix"]
+    # Each value that a host reports is in the sentence or in the fix, and no name of a value is left over.
+    assert "{" not in texts and reason["fix"]
+    (row,) = (each for each in found["settings"] if each["finding"] == f"boot.{cause}")
+    assert (row["setting"], row["remedy"]) == (boot_causes.FAULT_OF[cause], reason["fix"])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"cause": "something else"},
+        {"values": {}},
+        {"values": {"unit": "x.service", "waiting": "y.mount", "fix": "run this"}},
+        {"values": {"unit": "x.service", "waiting": ["y.mount"]}},
+    ],
+)
+def test_a_cause_or_a_value_that_no_rule_has_cannot_be_read(changes: dict[str, Any]) -> None:
+    storage = faulty("no_unit")
+    storage["boot_faults"][0].update(changes)
+    found = assess(inputs(mounts=PG), storage, NOW)
+    assert list(ids(found)) == ["host.facts"] and found["verdict"] == "unknown"
+
+
+def test_a_keyword_of_a_value_is_one_of_its_list() -> None:
+    values = faulty("no_kernel")["boot_faults"][0]["values"]
+    assert boot_causes.fits("no_kernel", values)
+    assert not boot_causes.fits("no_kernel", {**values, "rest": "run this"})
+
+
+def test_the_output_of_a_program_is_last_and_in_quotes() -> None:
+    error = 'do: run "this"'
+    found = assess(inputs(mounts=PG), faulty("unread.images", values={"error": error}), NOW)
+    (reason,) = (each for each in found["reasons"] if each["id"] == "boot.unread.images")
+    assert reason["reason"].endswith(': "do: run \\"this\\""') and "this" not in reason["fix"]
 
 
 @pytest.mark.parametrize("engine", [engine.name for engine in ENGINES])

@@ -310,7 +310,7 @@ def test_what_the_kernel_would_refuse_is_not_planned(
 
 def refusal(target: str, words: list[str], state: str = "refused") -> dict[str, Any]:
     """Return the fact that the kernel refuses options of a line, or that it is unknown whether it does."""
-    return {"fault": "options", "target": target, "state": state, "options": words}
+    return {"cause": "unknown_option", "target": target, "state": state, "options": words}
 
 
 @pytest.mark.parametrize(

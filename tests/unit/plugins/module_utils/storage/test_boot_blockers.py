@@ -16,6 +16,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import St
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
+from ..fakes.boot_texts import with_texts
 from ..fakes.runs import NOW, inputs
 from ..fakes.small_host import SmallHost
 
@@ -51,7 +52,7 @@ class Machine(SmallHost):
 
 
 def faults(machine: SmallHost) -> list[dict[str, Any]]:
-    found = collect(machine, NOW)["boot_faults"]
+    found = with_texts(collect(machine, NOW)["boot_faults"])
     assert isinstance(found, list)
     return found
 
@@ -82,7 +83,7 @@ class TestMasks:
         fault, state, boot, target, why = one(machine)
         assert (fault, state, boot, target) == ("masked", "refused", "read_only", "/srv/maria")
         assert why.startswith(f"{path} masks srv-maria.mount, by which /etc/fstab line 5")
-        assert faults(machine)[0]["remedy"].startswith("run systemctl unmask 'srv-maria.mount'")
+        assert faults(machine)[0]["remedy"].startswith("run systemctl unmask srv-maria.mount")
 
     def test_of_a_managed_one_the_fix_is_to_unmask_it(self) -> None:
         machine = Machine()
@@ -92,7 +93,7 @@ class TestMasks:
         rows = [row for row in rows if not row["phase"]]
         assert {row["setting"] for row in rows} >= {"masked", "barrier"}
         for row in rows:
-            assert row["remedy"].startswith("run systemctl unmask 'srv-pgdata.mount'")
+            assert row["remedy"].startswith("run systemctl unmask srv-pgdata.mount")
             assert "/etc/fstab mounts" not in row["why"]
 
     def test_a_mask_that_the_boot_does_not_need_is_not_named(self) -> None:
@@ -256,9 +257,11 @@ class TestRules:
             raise Unobservable("Input/output error")
 
         machine.files[f"{RULES}/10-mine.rules"] = refuse
-        assert ("link", "unknown", "rules of udev cannot be read: Input/output error") in [
-            (found["fault"], found["state"], found["why"]) for found in faults(machine)
-        ]
+        assert (
+            "link",
+            "unknown",
+            'the names that rules of udev make cannot be read: "Input/output error"',
+        ) in [(found["fault"], found["state"], found["why"]) for found in faults(machine)]
 
 
 class TestDrivers:
@@ -296,9 +299,7 @@ class TestDrivers:
 
     def test_a_line_behind_one_that_is_continued_has_its_own_number(self) -> None:
         machine = self.machine("options x \\\n a=1 \\\n b=2\ninstall ahci \\\n /bin/true\n")
-        assert one(machine)[4].startswith(
-            "/etc/modprobe.d/mine.conf line 4: install ahci /bin/true. The module"
-        )
+        assert one(machine)[4].endswith('by /etc/modprobe.d/mine.conf line 4: "install ahci /bin/true"')
 
     @pytest.mark.parametrize(
         "text",
@@ -326,15 +327,16 @@ class TestDrivers:
         found = one(machine)
         assert found[:2] == ("driver", "refused")
         assert found[4].startswith(
-            "the kernel's command line of this boot (/proc/cmdline): module_blacklist=floppy,ahci. The module ahci"
+            "the next boot does not load the module ahci, the driver of sda1, by the kernel's"
         )
+        assert found[4].endswith('line of this boot (/proc/cmdline): "module_blacklist=floppy,ahci"')
         machine.files["/boot/grub/grub.cfg"] = (
             "menuentry 'a' {\n linux /v root=UUID=root ro modprobe.blacklist=ahci\n}\n"
         )
         machine.files["/v"] = "a kernel"
-        assert one(machine)[4].startswith("/boot/grub/grub.cfg line 2: modprobe.blacklist=ahci. The module")
+        assert one(machine)[4].endswith('by /boot/grub/grub.cfg line 2: "modprobe.blacklist=ahci"')
         assert faults(machine)[0]["remedy"].startswith(
-            "remove modprobe.blacklist=ahci from the boot loader's entry (grubby"
+            "remove that word from the boot loader's entry (grubby"
         )
 
 
@@ -456,7 +458,7 @@ class TestRequirements:
         found = one(self.machine(of, said))
         assert found[:3] == ("requires", "unknown", "undecided")
         assert found[4].startswith(
-            f"{UNITS}/{of}.requires/mine.service has {of} wait for mine.service, and systemd has"
+            f"{UNITS}/{of}.requires/mine.service has {of} wait for mine.service, and at this boot systemd reports"
         )
 
     @pytest.mark.parametrize("said", ["inactive success 42", "active success 42", "active success 0"])
@@ -479,7 +481,7 @@ class TestRequirements:
         assert faults(machine) == []
         machine.files[f"{UNITS}/local-fs.target.d/mine.conf"] = "[Unit]\nRequires=mine.service\n"
         assert "is masked" in one(machine)[4]
-        assert faults(machine)[0]["remedy"] == "run systemctl unmask 'mine.service'"
+        assert faults(machine)[0]["remedy"] == "run systemctl unmask mine.service"
         del machine.links[f"{UNITS}/mine.service"]
         del machine.links[link]
         assert (
@@ -496,8 +498,13 @@ class TestRequirements:
         machine.files[path] = f"# mine\n[Unit]\n{key}=\\\n  mine.service\n"
         found = one(machine)
         assert found[3] == "/srv/pgdata"
-        assert found[4].startswith(f"{path} line 3 has srv-pgdata.mount wait for mine.service, and systemd")
-        cure = f"have {path} line 3 want mine.service instead of requiring it (Wants=, WantedBy=)"
+        assert found[4].startswith(
+            f"{path} line 3 has srv-pgdata.mount wait for mine.service, and at this boot"
+        )
+        cure = (
+            f"correct what journalctl -b -u mine.service shows, or have {path} line 3 want mine.service instead of requiring it"
+            " (Wants=, WantedBy=)"
+        )
         assert faults(machine)[0]["remedy"] == cure
         machine.files[path] = f"[Unit]\n[X-Unit]\n{key}=mine.service\n"
         assert faults(machine) == []

@@ -19,6 +19,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage import fsta
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.mount_options import Target
 
+from ..fakes.boot_texts import with_texts
 from ..fakes.captured import captured
 from ..fakes.runs import NOW, inputs
 from ..fakes.small_host import SmallHost
@@ -72,7 +73,7 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def faults(text: str) -> list[dict[str, Any]]:
-    found = collect(host(text), NOW)["boot_faults"]
+    found = with_texts(collect(host(text), NOW)["boot_faults"])
     assert isinstance(found, list)
     return found
 
@@ -425,7 +426,7 @@ def encrypted(crypttab: str | None, command_line: str = "") -> list[dict[str, An
     calls["exists"]["/etc/crypttab"] = crypttab is not None
     calls["read"]["/etc/crypttab"] = crypttab if crypttab != "error" else {"error": "/etc/crypttab: No way"}
     calls["read"]["/proc/cmdline"] += command_line
-    found = collect(ReplayHost(recording, lenient=True), NOW)["boot_faults"]
+    found = with_texts(collect(ReplayHost(recording, lenient=True), NOW)["boot_faults"])
     assert isinstance(found, list)
     return found
 
@@ -433,7 +434,7 @@ def encrypted(crypttab: str | None, command_line: str = "") -> list[dict[str, An
 @pytest.mark.parametrize(
     ("crypttab", "said"),
     [
-        (None, "no line of /etc/crypttab opens mssql, in which /srv/mssql lies"),
+        (None, "no line of /etc/crypttab opens mssql, in which /srv/mssql is stored"),
         ("", "no line of /etc/crypttab opens mssql"),
         (f"# {STACKED}", "no line of /etc/crypttab opens mssql"),
         ("mssql\n", "no line of /etc/crypttab opens mssql"),
@@ -472,7 +473,7 @@ def test_one_that_is_opened_by_the_number_of_its_array_is_not_certain() -> None:
 
 def test_a_crypttab_that_cannot_be_read_is_unknown() -> None:
     (found,) = encrypted("error")
-    assert (found["state"], found["why"].endswith("/etc/crypttab: No way")) == ("unknown", True)
+    assert (found["state"], found["why"].endswith('/etc/crypttab: No way"')) == ("unknown", True)
 
 
 GRUB = "menuentry 'Debian' {\n\tlinux\t/vmlinuz root=%s ro quiet\n}\nmenuentry 'Repair' {\n\tlinux /vmlinuz %s single\n}\n"
@@ -495,7 +496,7 @@ def test_a_boot_loader_none_of_whose_roots_is_there(root: str, repair: str, foun
     machine = SmallHost()
     machine.files["/boot/grub/grub.cfg"] = GRUB % (root, repair)
     machine.files["/vmlinuz"] = "a kernel"
-    faults = collect(machine, NOW)["boot_faults"]
+    faults = with_texts(collect(machine, NOW)["boot_faults"])
     said = [fault["why"].partition(", and")[0] for fault in faults if fault["fault"] == "source"]
     assert said == found
 
@@ -520,7 +521,9 @@ def test_the_root_that_is_named_in_its_place_is_the_one_of_now(
     held = {"ID_FS_UUID": "now", "ID_FS_TYPE": "ext4"}
     know(machine, "vda1", **held, ID_PART_ENTRY_UUID="part")
     know(machine, "sdb1", **(held if copied else {"ID_FS_UUID": "other"}))
-    (fault,) = (each for each in collect(machine, NOW)["boot_faults"] if each["fault"] == "source")
+    (fault,) = (
+        each for each in with_texts(collect(machine, NOW)["boot_faults"]) if each["fault"] == "source"
+    )
     assert (
         fault["remedy"]
         == f"set root={root} in the boot loader's entries (grubby, update-grub, grub2-mkconfig)"
@@ -553,10 +556,10 @@ UNITS = "/etc/systemd/system"
 def test_units_and_drop_ins_are_held_against_the_same(files: dict[str, str], said: str) -> None:
     machine = SmallHost()
     machine.files["/etc/fstab"] = machine.read("/etc/fstab").replace(",nofail", "")
-    assert collect(machine, NOW)["boot_faults"] == []
+    assert with_texts(collect(machine, NOW)["boot_faults"]) == []
     for name, text in files.items():
         put(machine, name, text)
-    (found,) = collect(machine, NOW)["boot_faults"]
+    (found,) = with_texts(collect(machine, NOW)["boot_faults"])
     assert said in found["why"] and found["boot"] == "required"
     rows_of = [row for row in look_at(machine) if row["setting"] == found["fault"]]
     assert [row["verdict"] for row in rows_of] == ["drift_persisted"]
@@ -593,7 +596,7 @@ def test_units_that_no_boot_requires_and_those_that_are_right_are_not_named(
     machine = SmallHost()
     for name, text in files:
         put(machine, name, text)
-    assert collect(machine, NOW)["boot_faults"] == []
+    assert with_texts(collect(machine, NOW)["boot_faults"]) == []
 
 
 def look_at(machine: SmallHost) -> list[dict[str, Any]]:
@@ -608,7 +611,7 @@ def test_a_unit_in_the_place_of_a_line_takes_its_faults_away() -> None:
     replaced._calls["exists"][unit] = True
     replaced._calls["resolve"][unit] = unit
     replaced._calls["read"][unit] = f"[Mount]\nWhat={FB}\nWhere=/srv/fbdata\nType=ext4\n"
-    assert collect(replaced, NOW)["boot_faults"] == []
+    assert with_texts(collect(replaced, NOW)["boot_faults"]) == []
 
 
 def test_a_line_without_udev_is_not_called_missing() -> None:
@@ -616,7 +619,7 @@ def test_a_line_without_udev_is_not_called_missing() -> None:
     blind = host(SOUND)
     key = '["udevadm", "info", "--export-db"]'
     blind._calls["run"][key] = [1, "", "no"]
-    assert collect(blind, NOW)["boot_faults"] == []
+    assert with_texts(collect(blind, NOW)["boot_faults"]) == []
 
 
 def test_a_file_of_thousands_of_lines_is_read_in_time() -> None:
@@ -637,6 +640,6 @@ def test_a_file_of_thousands_of_lines_is_read_in_time() -> None:
     ],
 )
 def test_options_of_the_root_are_those_of_the_file_system_that_is_there(line: str, faults: list[str]) -> None:
-    found = collect(host(SOUND.replace("/ ext4 errors=remount-ro", line)), NOW)["boot_faults"]
+    found = with_texts(collect(host(SOUND.replace("/ ext4 errors=remount-ro", line)), NOW)["boot_faults"])
     assert [fault["fault"] for fault in found] == faults
     assert all("ext4" in fault["why"] for fault in found)

@@ -18,6 +18,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment i
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import boot_images
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
+from ..fakes.boot_texts import with_texts
 from ..fakes.fake_host import FakeHost
 from ..fakes.runs import NOW, inputs
 from ..fakes.small_host import SmallHost
@@ -69,15 +70,17 @@ DEVICES = {
 
 def look(host: FakeHost, *layers: str) -> list[tuple[str, str]]:
     """The problems of a host whose root lies on these layers, each on the next; without any on a disk."""
-    return [(problem.state, problem.why) for problem in problems(host, *layers)]
+    return [(problem["state"], problem["why"]) for problem in problems(host, *layers)]
 
 
-def problems(host: FakeHost, *layers: str) -> list[boot_images.Problem]:
+def problems(host: FakeHost, *layers: str) -> list[dict[str, Any]]:
     """The same with what to do."""
     names = [DEVICES[layer][0] for layer in layers] or ["sda"]
     for upper, lower in zip(names, names[1:]):
         host.files[f"/sys/class/block/{upper}/slaves/{lower}/size"] = "1"
-    return list(boot_images.problems(host, names[0], dict(DEVICES.values())))
+    found = boot_images.problems(host, names[0], dict(DEVICES.values()))
+    of_root = {"target": "/", "fstype": "ext4", "options": []}
+    return with_texts([{**of_root, **problem._asdict()} for problem in found])
 
 
 @pytest.mark.parametrize("top", ["/boot", "", "/@/boot", "/@rootfs/boot", "/BOOT/debian@"])
@@ -102,7 +105,7 @@ def test_entries_of_the_specification_begin_above_their_directory(
     assert look(BootHost(BLS % {"top": top}, files[:1], cfg)) == [
         (
             "refused",
-            f"{top}/initrd.img-6.1, which the entry at {cfg} loads, is missing; of the boot loader's entries all others"
+            f"{top}/initrd.img-6.1, which the entry at {cfg} loads, is missing, and of the boot loader's entries all others"
             " lack a file too",
         )
     ]
@@ -113,7 +116,7 @@ def test_what_the_first_entry_lacks_may_stop_the_boot(gone: int) -> None:
     ((state, why),) = look(BootHost(GRUB % {"top": "/boot"}, tuple(set(BOOT) - {BOOT[gone]})))
     assert (state, why) == (
         "unknown",
-        f"{BOOT[gone]}, which the entry at {CFG} line 3 loads, is missing; of the boot loader's entries another one has"
+        f"{BOOT[gone]}, which the entry at {CFG} line 3 loads, is missing, and of the boot loader's entries another one has"
         " all of its files",
     )
 
@@ -124,11 +127,11 @@ def test_a_kernel_is_installed_and_an_initramfs_made_again() -> None:
         problems(BootHost(GRUB % {"top": "/boot"}, tuple(set(BOOT) - {path}))) for path in BOOT[:2]
     )
     assert (
-        kernel.remedy
+        kernel["remedy"]
         == "install that kernel again, or run update-grub or grub2-mkconfig, so that no entry names it"
     )
     assert (
-        initramfs.remedy
+        initramfs["remedy"]
         == "install that kernel again, or run update-initramfs -c -k 6.1 or dracut --kver 6.1"
     )
 
@@ -143,9 +146,10 @@ def test_a_kernel_is_installed_and_an_initramfs_made_again() -> None:
     ],
 )
 def test_the_image_that_boots_is_made_and_no_other(path: str, release: str) -> None:
-    assert (
-        boot_images._made_by("-u", path) == f"update-initramfs -u -k {release} or dracut -f --kver {release}"
-    )
+    values = {"file": path, "layer": "md", "programs": ["mdadm"], "release": boot_images._release(path)}
+    of_root = {"source": CFG, "target": "/", "fstype": "ext4", "options": []}
+    (fault,) = with_texts([{**of_root, "cause": "initramfs_lacks", "values": values}])
+    assert fault["remedy"].endswith(f"run update-initramfs -u -k {release} or dracut -f --kver {release}")
 
 
 def test_what_all_lack_stops_it() -> None:
@@ -205,14 +209,14 @@ def test_a_new_initramfs_has_what_opens_the_root(program: str, layer: str, progr
     assert look(changed(program=program), "LUKS", "LVM", "md") == []
     without = "".join(line for line in LISTED.splitlines(keepends=True) if program_of_it not in line)
     ((state, why),) = look(changed(without, program), "LUKS", "LVM", "md")
-    assert state == "refused" and f"has no {program_of_it}" in why and why.endswith(f"/ lies on {layer}")
+    assert state == "refused" and f"has no {program_of_it}" in why and why.endswith(f"/ is on {layer}")
     (problem,) = problems(changed(without, program), "LUKS", "LVM", "md")
     package, module = {
         "LUKS": ("cryptsetup-initramfs", "crypt"),
         "LVM": ("lvm2", "lvm"),
         "md": ("mdadm", "mdraid"),
     }[layer]
-    assert problem.remedy == (
+    assert problem["remedy"] == (
         f"install {package} (dracut: module {module}), then run update-initramfs -u -k 6.1 or dracut -f --kver 6.1"
     )
 

@@ -11,6 +11,7 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
+from ..fakes.boot_texts import with_texts
 from ..fakes.runs import NOW, look
 from ..fakes.small_host import FakeDisk, SmallHost, dm
 from .test_device_names import know
@@ -52,7 +53,7 @@ def copy(host: SmallHost, **held: str) -> SmallHost:
 
 
 def faults(host: SmallHost) -> list[dict[str, Any]]:
-    found = collect(host, NOW)["boot_faults"]
+    found = with_texts(collect(host, NOW)["boot_faults"])
     assert isinstance(found, list)
     return found
 
@@ -64,7 +65,8 @@ def test_a_container_named_by_this_boot_s_name_is_unknown_at_the_next(name: str)
     assert (found["fault"], found["state"], found["boot"]) == ("name", "unknown", "optional")
     assert found["source"] == "/etc/crypttab line 2"
     assert found["why"].startswith(
-        "/etc/crypttab line 2 opens crypt-dm-5, in which /srv/pgdata lies, by /dev/sdc, a name that is valid for the current boot"
+        "/etc/crypttab line 2 opens crypt-dm-5, in which /srv/pgdata is stored, by /dev/sdc, a name that is valid for the"
+        " current boot"
     )
     assert found["remedy"] == "write UUID=luks in place of /dev/sdc in /etc/crypttab line 2"
     report = look(host, "strict", mounts=[PG])
@@ -102,7 +104,7 @@ def test_two_containers_with_one_uuid_are_copies(line: str, words: str, source: 
     host.links["/dev/disk/by-uuid/luks"] = f"/dev/{link}"
     (found,) = faults(host)
     assert (found["fault"], found["state"], found["source"]) == ("copies", "unknown", source)
-    assert f"sdc and sdd both have UUID=luks, by which {source} opens crypt-dm-5" in found["why"]
+    assert f"sdc and sdd have UUID=luks, by which {source} opens crypt-dm-5" in found["why"]
     assert found["remedy"] == (
         "close sdd and give it another UUID (cryptsetup luksUUID --uuid $(uuidgen) /dev/sdd)"
     )

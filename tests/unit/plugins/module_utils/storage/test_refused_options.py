@@ -14,6 +14,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage import refu
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.refused_options import Options, Releases
 
+from ..fakes.boot_texts import with_texts
 from ..fakes.runs import NOW, look
 from ..fakes.small_host import SmallHost
 
@@ -33,7 +34,7 @@ def with_options(pg: str = "defaults", ms: str = "defaults", release: str = "6.1
 def faults(host: SmallHost) -> list[tuple[str, str, list[str]]]:
     return [
         (fault["target"], fault["state"], fault["options"])
-        for fault in collect(host, NOW)["boot_faults"]
+        for fault in with_texts(collect(host, NOW)["boot_faults"])
         if fault["fault"] == "options"
     ]
 
@@ -79,7 +80,7 @@ def test_a_kernel_is_queried_once_for_each_type_and_for_nothing_that_it_does_not
 def test_beyond_the_range_of_the_tables_an_unknown_option_is_unknown() -> None:
     host = with_options("fast_commit_later=1", release="7.2.7")
     assert faults(host) == [("/srv/pgdata", "unknown", ["fast_commit_later=1"])]
-    (fault,) = [each for each in collect(host, NOW)["boot_faults"] if each["fault"] == "options"]
+    (fault,) = [each for each in with_texts(collect(host, NOW)["boot_faults"]) if each["fault"] == "options"]
     assert "no table here covers that release" in fault["why"]
     assert faults(with_options("fast_commit_later=1", release="6.12.9"))[0][1] == "refused"
 
