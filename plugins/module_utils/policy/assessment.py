@@ -161,7 +161,7 @@ def _assess(
         nothing = {
             **_empty(inputs, "not_applicable", [kinds.NO_DATABASE.found(), *listed_only]),
             "attestations": said,
-            **noted(notes.unmatched(case)),
+            **noted([*waivers.notes(case.declared.waivers, (), (), True), *notes.unmatched(case)]),
             **listed,
             "ratings": ratings,
         }

@@ -167,7 +167,8 @@ def of_neighbours(
         words = {mount["barrier"], mount["persisted"]["barrier"] if mount["hidden_in"] is None else ""}
         has_barriers = "barrier" in mount_settings.SETTINGS_OF.get(mount["fstype"], ())
         if shared and ("off" in words or (has_barriers and UNKNOWN in words)):
-            kind = findings.NEIGHBOUR if "off" in words else findings.NEIGHBOUR_UNKNOWN
+            is_off = findings.NEIGHBOURS.get(mount["fstype"], findings.NEIGHBOUR)
+            kind = is_off if "off" in words else findings.NEIGHBOUR_UNKNOWN
             seen = f"on {', '.join(shared)}, whose cache is off"
             found.append(Requirement.failed(kind, mount["target"], seen, mount=mount["target"]))
     return found

@@ -101,13 +101,7 @@ def of(
     `held`: mount points whose barriers the guard has off, and puts back in time.
     """
     found = [
-        _risk(
-            findings.BARRIER_OFF,
-            mount["target"],
-            "barrier",
-            disk="disks that are unknown",
-            mount=mount["target"],
-        )
+        _barrier_off(mount, "disks that are unknown")
         for mount in mounts
         if mount["barrier"] == "off" and mount["disks"] == UNKNOWN
     ]
@@ -144,7 +138,12 @@ def _bare(mounts: list[dict[str, Any]], held: frozenset[str]) -> Iterator[tuple[
         target = mount["target"]
         if mount["barrier"] == "off" and mount["disks"] != UNKNOWN and target not in held:
             for name in mount["disks"]:
-                yield name, _risk(findings.BARRIER_OFF, target, "barrier", disk=name, mount=target)
+                yield name, _barrier_off(mount, name)
+
+
+def _barrier_off(mount: dict[str, Any], disk: str) -> Risk:
+    kind, target = findings.NO_BARRIERS.get(mount.get("fstype", ""), findings.BARRIER_OFF), mount["target"]
+    return _risk(kind, target, "barrier", disk=disk, mount=target)
 
 
 def _blocked(mounts: list[dict[str, Any]]) -> Iterator[tuple[str, Risk]]:

@@ -9,10 +9,12 @@ put things in the wrong place.
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..profiles import BadInput
+from ..profiles import BadInput, gathered, near
 from ..ups import shutdown_commands
 from ..ups.conditions import UNMET
 
@@ -32,6 +34,8 @@ _MONITOR = {
     "user": "text",
     "type": "primary or secondary",
 }
+#: The password never comes here: its own variable is read when the line is written.
+_FIELDS = f"exactly password and {', '.join(_MONITOR)} (the password is left out of what is seen here)"
 KEYS = (*_SECONDS, *_TEXTS, "monitor")
 _TYPES = ("primary", "secondary")
 _LINE = re.compile(r"/[\x20-\x7e]*")
@@ -56,27 +60,34 @@ def read(value: Any) -> Asked:
     given = {} if value is None else value
     if not isinstance(given, dict):
         raise BadInput(f"durable_ups: seen {_kind(given)}; wanted a mapping of {', '.join(KEYS)}")
-    extra = sorted(map(str, set(given) - set(KEYS)))
-    if extra:
-        raise BadInput(f"durable_ups: seen {', '.join(extra)}; wanted only {', '.join(KEYS)}")
-    for name, (least, most) in _SECONDS.items():
-        if name in given and not _is_within(given[name], least, most):
-            raise BadInput(
-                f"durable_ups: {name}: seen {given[name]!r}; wanted seconds as a number, {least} to {most}"
-            )
-    for name in _TEXTS:
-        if name in given and not _is_text(_LINE, given[name]):
-            raise BadInput(f"durable_ups: {name}: seen {given[name]!r}; wanted one line that begins with /")
-    _check_command(given.get("shutdown_command"))
+    gathered(functools.partial(_check, name, found) for name, found in given.items())
     settings = {name: given[name] for name in KEYS if name in given and name not in ("quiet", "margin")}
-    if "monitor" in given:
-        _check_monitor(given["monitor"])
     return Asked(given.get("quiet", _QUIET), settings)
 
 
-def _check_command(command: Any) -> None:
+def _check(key: Any, value: Any) -> None:
+    """Refuse one entry of the mapping. Raises BadInput."""
+    name = str(key)
+    if name in _SECONDS:
+        least, most = _SECONDS[name]
+        if not _is_within(value, least, most):
+            raise BadInput(
+                f"durable_ups: {name}: seen {value!r}; wanted seconds as a number, {least} to {most}"
+            )
+    elif name in _TEXTS:
+        if not _is_text(_LINE, value):
+            raise BadInput(f"durable_ups: {name}: seen {value!r}; wanted one line that begins with /")
+        if name == "shutdown_command":
+            _check_command(value)
+    elif name == "monitor":
+        _check_monitor(value)
+    else:
+        raise BadInput(f"durable_ups: seen {name}; wanted only {', '.join(KEYS)}.{near(name, KEYS)}")
+
+
+def _check_command(command: str) -> None:
     """Raise BadInput for a command that is known not to shut down at once. The facts report an unknown one."""
-    found = shutdown_commands.of_line(command) if command else None
+    found = shutdown_commands.of_line(command)
     if found and found.state == UNMET:
         raise BadInput(
             f"durable_ups: shutdown_command: {command!r} does not shut this host down at once: {found.why}."
@@ -85,21 +96,32 @@ def _check_command(command: Any) -> None:
 
 
 def _check_monitor(line: Any) -> None:
-    if not isinstance(line, dict) or set(line) != set(_MONITOR):
-        seen = ", ".join(sorted(map(str, line))) if isinstance(line, dict) else _kind(line)
-        raise BadInput(
-            f"durable_ups: monitor: seen {seen}; wanted exactly password and {', '.join(_MONITOR)}"
-            " (the password is left out of what is seen here)"
+    """Refuse a line of the monitor, with all that is wrong in it. Raises BadInput."""
+    if not isinstance(line, dict):
+        raise BadInput(f"durable_ups: monitor: seen {_kind(line)}; wanted {_FIELDS}")
+    wrong = []
+    missing = ", ".join(name for name in _MONITOR if name not in line)
+    if missing:
+        seen = ", ".join(sorted(map(str, line))) or "nothing"
+        wrong.append(f"durable_ups: monitor: seen {seen}; wanted {_FIELDS}; missing {missing}")
+    for name in sorted(str(key) for key in line if key not in _MONITOR):
+        wrong.append(
+            f"durable_ups: monitor: seen {name}; wanted {_FIELDS}.{near(name, (*_MONITOR, 'password'))}"
         )
-    fits = {
-        "system": _is_text(_SYSTEM, line["system"]),
-        "power_value": _is_within(line["power_value"], 0, 1_000),
-        "user": _is_text(_USER, line["user"]),
-        "type": line["type"] in _TYPES,
+    tests: dict[str, Callable[[Any], bool]] = {
+        "system": functools.partial(_is_text, _SYSTEM),
+        "power_value": functools.partial(_is_within, least=0, most=1_000),
+        "user": functools.partial(_is_text, _USER),
+        "type": lambda value: value in _TYPES,
     }
-    for name, does in fits.items():
-        if not does:
-            raise BadInput(f"durable_ups: monitor: {name}: seen {line[name]!r}; wanted {_MONITOR[name]}")
+    for name, fits in tests.items():
+        if name in line and not fits(line[name]):
+            question = near(line[name], _TYPES) if name == "type" else ""
+            wrong.append(
+                f"durable_ups: monitor: {name}: seen {line[name]!r}; wanted {_MONITOR[name]}{question and '.'}{question}"
+            )
+    if wrong:
+        raise BadInput(*wrong)
 
 
 def _is_within(value: Any, least: int, most: int) -> bool:

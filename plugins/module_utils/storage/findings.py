@@ -15,6 +15,22 @@ BARRIER_OFF = Kind(
     "remove nobarrier and barrier=0 from the options of {mount}, then unmount and mount it with its databases down, or"
     " reboot",
 )
+#: Of file systems without an option for barriers.
+NO_BARRIERS = {
+    "jfs": Kind(
+        "risk.barrier_off.jfs",
+        "at_risk",
+        "commits since the last flush on {disk} can be lost: JFS, which is mounted at {mount}, sends no flush",
+        "move the data to ext4 or XFS: no option of JFS changes this",
+    ),
+    "zfs": Kind(
+        "risk.barrier_off.zfs",
+        "at_risk",
+        "commits since the last flush on {disk} can be lost: ZFS sends no flush for {mount}",
+        "set sync=standard for the dataset of {mount} (zfs set), and 0 for the module's parameters zfs_nocacheflush and"
+        " zil_nocacheflush",
+    ),
+}
 FLUSH_PENDING = Kind(
     "risk.flush_pending",
     "at_risk",
@@ -168,6 +184,21 @@ NEIGHBOUR = Kind(
     "{mount} has no barriers, and its disk would have a volatile cache",
     "list {mount} in durable_mounts, or remove nobarrier and barrier=0 from its options, then unmount and mount it, or reboot",
 )
+#: Of file systems without an option for barriers.
+NEIGHBOURS = {
+    "jfs": Kind(
+        "requirement.neighbours_flush.jfs",
+        "blocked",
+        "{mount} is on JFS, which sends no flush, and its disk would have a volatile cache",
+        "move the data of {mount} to ext4 or XFS, or to another disk",
+    ),
+    "zfs": Kind(
+        "requirement.neighbours_flush.zfs",
+        "blocked",
+        "ZFS sends no flush for {mount}, and its disk would have a volatile cache",
+        NO_BARRIERS["zfs"].fix,
+    ),
+}
 NEIGHBOUR_UNKNOWN = Kind(
     "requirement.neighbours_flush.unknown",
     "blocked",
@@ -298,6 +329,7 @@ KINDS = (
         DRBD_ORDERING_UNFLUSHED,
         EARLY_ACKNOWLEDGED,
         NEIGHBOUR,
+        *NEIGHBOURS.values(),
         NEIGHBOUR_UNKNOWN,
         BARRIERS_STAY_OFF,
         NOT_LISTED,
@@ -307,6 +339,7 @@ KINDS = (
     ),
     *(
         BARRIER_OFF,
+        *NO_BARRIERS.values(),
         FLUSH_PENDING,
         RAID_CACHE,
         WRITE_THROUGH,

@@ -411,6 +411,11 @@ def test_namespaces_of_one_controller_have_one_cache() -> None:
     chosen, _pinned = choose("flush", shipped(), {}, {})
     (need,) = of_neighbours(chosen, [mount, other], [mount], [disk])
     assert (need.name, need.target) == ("neighbours_flush", "/srv/other")
+    # No option of these has barriers: the fix names none.
+    for fstype in ("jfs", "zfs"):
+        (need,) = of_neighbours(chosen, [mount, {**other, "fstype": fstype}], [mount], [disk])
+        assert (need.id, need.name) == (f"requirement.neighbours_flush.{fstype}", "neighbours_flush")
+        assert "nobarrier" not in need.remedy and "/srv/other" in need.remedy
     far = {**other, "disks_seen": ["nvme1n1"]}
     assert of_neighbours(chosen, [mount, far], [mount], [disk]) == []
 

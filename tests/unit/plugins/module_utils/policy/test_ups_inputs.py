@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -54,14 +55,20 @@ def test_what_may_be_asked_for(value: Any, expected: Asked) -> None:
         ({"shutdown_command": "/sbin/x\nNOTIFYCMD /y"}, "shutdown_command: seen"),
         ({"powerdown_flag": 1}, "powerdown_flag: seen 1"),
         ({"monitor": "rack@localhost 1 upsmon hunter2 primary"}, "monitor: seen a value of type str"),
-        ({"monitor": {**LINE, "pass": "hunter2"}}, "monitor: seen pass, power_value, system"),
+        (
+            {"monitor": {**LINE, "pass": "hunter2"}},
+            "monitor: seen pass; wanted exactly password and system, power_value, user, type (the password is left out of what"
+            " is seen here). Did you mean password?",
+        ),
+        ({"margins": 3}, "seen margins; wanted only quiet, margin,"),
+        ({"margins": 3}, ". Did you mean margin?"),
         (
             {"monitor": {"system": "rack@localhost"}},
             "monitor: seen system; wanted exactly password and system",
         ),
         (
-            {"monitor": {**LINE, "type": "master"}},
-            "monitor: type: seen 'master'; wanted primary or secondary",
+            {"monitor": {**LINE, "type": "primry"}},
+            "monitor: type: seen 'primry'; wanted primary or secondary. Did you mean primary?",
         ),
         ({"monitor": {**LINE, "system": "rack"}}, "monitor: system: seen 'rack'; wanted ups@host"),
         ({"monitor": {**LINE, "system": "a@b c"}}, "monitor: system: seen"),
@@ -74,6 +81,23 @@ def test_what_may_not_and_that_no_secret_is_shown(value: Any, message: str) -> N
         read(value)
     assert message in str(caught.value)
     assert "hunter2" not in str(caught.value)
+
+
+def test_all_that_is_wrong_is_reported_at_once() -> None:
+    monitor = {"system": "rack", "power_value": True, "user": "upsmon", "pass": "hunter2"}
+    with pytest.raises(BadInput) as caught:
+        read({"quiet": 9, "margins": 3, "shutdown_command": "/sbin/reboot", "monitor": monitor})
+    told = [re.sub(r"^durable_ups: (\w+: )?(\w+: )?(seen )?", "", each)[:20] for each in caught.value.errors]
+    assert told == [
+        "9; wanted seconds as",
+        "margins; wanted only",
+        "'/sbin/reboot' does ",
+        "pass, power_value, s",
+        "pass; wanted exactly",
+        "'rack'; wanted ups@h",
+        "True; wanted a numbe",
+    ]
+    assert "missing type" in str(caught.value) and "hunter2" not in str(caught.value)
 
 
 def test_every_key_has_a_rule() -> None:

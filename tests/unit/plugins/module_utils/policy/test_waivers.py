@@ -151,6 +151,13 @@ def test_one_that_matches_nothing_is_named(wrong: dict[str, str]) -> None:
     assert f"no finding {wrong['finding']} of {wrong['target']}" in note
 
 
+@pytest.mark.parametrize(("expires", "kind"), [("2026-06-01", "unmatched"), ("2026-01-30", "expired")])
+def test_on_a_host_without_a_database_an_entry_that_accepts_nothing_is_named(expires: str, kind: str) -> None:
+    found = look(settled("strict"), mounts=None, accept=[entry("risk.drbd", "host", expires=expires)])
+    assert found["verdict"] == "not_applicable"
+    assert len(of(found, f"waiver_{kind}")) == 1
+
+
 def test_one_entry_accepts_one_setting_of_one_server() -> None:
     off = {"running": {"fsync": "off", "synchronous_commit": "off"}, "persisted": {}}
     given = {"accept_data_loss": True, "mounts": ["/srv/pgdata"]}

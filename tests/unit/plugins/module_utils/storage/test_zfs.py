@@ -102,7 +102,7 @@ def test_one_that_does_not_is_at_risk_over_a_cache_and_never_green(
 ) -> None:
     found = look(host, "flush", mounts=[SRV])
     assert found["verdict"] == "at_risk"
-    assert {each["fix"] for each in found["reasons"] if each["id"] == "risk.barrier_off"} == {cure}
+    assert {each["fix"] for each in found["reasons"] if each["id"] == "risk.barrier_off.zfs"} == {cure}
     (row,) = [row for row in found["settings"] if (row["target"], row["setting"]) == (SRV, "barrier")]
     assert why in row["evidence"]["running"]["reason"]
     words = [attested(target=f"wwn:0x5000c500a1b2c3{part}") for part in ("d4", "d5")]
