@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -48,3 +50,12 @@ def with_names(command: str, names: dict[str, str]) -> str:
     for ours, theirs in names.items():
         command = command.replace(ours, theirs)
     return command
+
+
+def copy_of_sources(destination: Path) -> None:
+    """Copy the files of the checkout that git knows, as a reader's clone has them."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).exists():
+            (destination / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, destination / name, follow_symlinks=False)

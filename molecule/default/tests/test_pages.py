@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -26,11 +25,7 @@ START = ROOT / "docs/start.md"
 def reader(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with the sources, in which a reader has written the files of the tutorial."""
     directory = tmp_path_factory.mktemp("reader") / "sources"
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
-    for name in filter(None, listed.stdout.split("\0")):
-        if (ROOT / name).exists():
-            (directory / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, directory / name, follow_symlinks=False)
+    pages.copy_of_sources(directory)
     written = directory / "inventory"
     (written / "group_vars").mkdir(parents=True)
     (configuration,) = pages.blocks(START, "ini")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -41,20 +40,11 @@ README, START = ROOT / "README.md", ROOT / "docs/start.md"
 DATA = "/srv/pgdata"
 
 
-def copy_of_sources(destination: Path) -> None:
-    """Copy the files of the checkout, without what was made by running things."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
-    for name in filter(None, listed.stdout.split("\0")):
-        if (ROOT / name).exists():
-            (destination / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, destination / name, follow_symlinks=False)
-
-
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home directory in which a reader has done steps 1 and 2; the host has no address."""
     home = tmp_path_factory.mktemp("home")
-    copy_of_sources(home / "sources")
+    pages.copy_of_sources(home / "sources")
     written = home / "written/inventory"
     (written / "group_vars").mkdir(parents=True)
     (configuration,) = pages.blocks(START, "ini")
