@@ -25,7 +25,7 @@ from ansible_collections.durable.dbhost.plugins.plugin_utils.deadline import Exp
 _CLEANUP = 30
 
 
-class _Refused(Exception):
+class TooMuch(Exception):
     """A host says more than modules do, and how much."""
 
 
@@ -44,7 +44,7 @@ class Bounded(ActionBase):
                 result: dict[str, Any] = super()._execute_module(*args, **kwargs)
         except MemoryError:
             return {"failed": True, "msg": bounds.refused("it took more memory than that")}
-        except _Refused as error:
+        except TooMuch as error:
             return {"failed": True, "msg": bounds.refused(str(error))}
         return result
 
@@ -55,16 +55,16 @@ class Bounded(ActionBase):
         """
         if self.is_given_up:
             return
-        with contextlib.suppress(AnsibleError, _Refused, Expired), deadline(_CLEANUP):
+        with contextlib.suppress(AnsibleError, TooMuch, Expired), deadline(_CLEANUP):
             super().cleanup(force)
 
     def _low_level_execute_command(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Return what a command on the host says. Raises _Refused for too much, before it is understood."""
+        """Return what a command on the host says. Raises TooMuch for too much, before it is understood."""
         self.last_stderr = ""  # A connection that is lost now prints nothing.
         result: dict[str, Any] = super()._low_level_execute_command(*args, **kwargs)
         why = bounds.too_much(result["stdout"], result["stderr"])
         if why:
-            raise _Refused(why)
+            raise TooMuch(why)
         self.last_stderr = str(result["stderr"]) if result.get("rc") else ""
         return result
 

@@ -17,9 +17,13 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ..action.engine_facts import Bounded
 from ..module_utils.host.printable import printable
 from ..module_utils.host.refusals import remedy
+from ..module_utils.policy.results import of_python
 from ..module_utils.rows import HANGS, NO_ANSWER
+from . import interpreters
 from .deadline import Expired, deadline
 
+#: How a module ends that its interpreter is too old for, among others.
+_UNHANDLED = "an error that it does not handle"
 #: What mkdir prints that cannot make a directory.
 _MKDIR = re.compile(r"^mkdir: .*", re.M)
 #: Facts with which Ansible remembers what it has found out of a host on the way to a module.
@@ -41,6 +45,9 @@ def execute(
             result: dict[str, Any] = action._execute_module(
                 module_name=module, module_args=arguments, task_vars=variables
             )
+            result = _with_reason(result)
+            if result.get("failed") and (_UNHANDLED in str(result.get("msg")) or of_python(result)):
+                result = interpreters.explained(action, variables, result)
     except Expired:
         waited = int(time.monotonic() - begun)
         action.is_given_up = True
@@ -54,7 +61,7 @@ def execute(
         return {"unreachable": True, "msg": str(error)}
     except AnsibleError as error:
         return {"failed": True, "msg": str(error)}
-    return _with_reason(result)
+    return result
 
 
 def _with_reason(result: dict[str, Any]) -> dict[str, Any]:
@@ -66,7 +73,7 @@ def _with_reason(result: dict[str, Any]) -> dict[str, Any]:
     fix = remedy(reason) if is_full else "run again with -vvv, which shows the traceback, and report it"
     return {
         **result,
-        "msg": f"the module failed with an error that it does not handle: {reason or 'no text'}; {fix}",
+        "msg": f"the module failed with {_UNHANDLED}: {reason or 'no text'}; {fix}",
     }
 
 

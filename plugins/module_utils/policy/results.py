@@ -34,6 +34,8 @@ _AGAIN = 120
 #: Letters of a reason in the line with which a host fails.
 _ONE_LINE = 160
 _UNREACHABLE = "start the host and check ssh, then run again"
+#: The first version of Python on which the modules run.
+MINIMUM = (3, 9)
 _PYTHON = "install Python 3.9 or later there, or name one in ansible_python_interpreter"
 _CANNOT_WRITE = "Ansible cannot write its own files there"
 #: What a task's failure says, what it means, and what to do: Ansible itself tells of a symptom only.
@@ -45,7 +47,10 @@ _CAUSES = (
     ),
     (
         # 3.6 knows no annotations, 3.7 no :=, and 3.8 no dict[...].
-        re.compile(r"SyntaxError|object is not subscriptable|requires a minimum of Python", re.I),
+        re.compile(
+            r"SyntaxError|object is not subscriptable|requires (a minimum of )?Python|'functools' has no attribute 'cache'",
+            re.I,
+        ),
         "its Python is too old",
         _PYTHON,
     ),
@@ -119,6 +124,8 @@ _UNREACHED = tuple(
 _FILE_ERROR = re.compile(
     "|".join(os.strerror(each) for each in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO))
 )
+#: What plugin_utils/interpreters.py says of a host's Python.
+_OF_PYTHON = re.compile(r"(?P<meaning>(?:no usable )?Python .*)\. Fix: (?P<fix>.*)", re.S)
 #: By these Ansible says no more than that a module has ended badly: the host's own words are elsewhere.
 _SYMPTOMS = re.compile(r"Module result deserialization failed|MODULE FAILURE|See stdout/stderr", re.I)
 
@@ -148,6 +155,9 @@ def explained(result: dict[str, Any]) -> Explained:
     lines = [line.strip() for line in said.split("\n") if line.strip() and not line.startswith(">>>")]
     if not lines:
         return Explained()
+    ours = _OF_PYTHON.fullmatch(said)
+    if ours:
+        return Explained(ours["meaning"], "", ours["fix"])
     # Of a traceback, and of what sudo adds, the end is the cause; else the sentence that the module chose.
     last = lines[-1] if len(lines) > 1 else lines[0]
     for pattern, meaning, fix in _CAUSES:
@@ -155,6 +165,11 @@ def explained(result: dict[str, Any]) -> Explained:
             error = _FILE_ERROR.search(said)
             return Explained(meaning.format(error=f": {error[0]}" if error else ""), last, fix)
     return Explained(last if _SYMPTOMS.search(str(result.get("msg") or "")) else " ".join(lines))
+
+
+def of_python(result: dict[str, Any]) -> bool:
+    """Tell whether a task failed because the host's Python is missing or too old."""
+    return explained(result).fix == _PYTHON
 
 
 def why_missing(answer: dict[str, Any], name: str) -> str:

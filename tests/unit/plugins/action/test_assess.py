@@ -44,6 +44,7 @@ def started(variables: dict[str, Any], answer: Any, check: bool = False, **argum
     connection = MagicMock(_shell=MagicMock(tmpdir=None))
     templar = MagicMock(template=lambda value: value)
     plugin = action.ActionModule(task, connection, MagicMock(), MagicMock(), templar, None)
+    plugin._low_level_execute_command = MagicMock(return_value={"stdout": ""})  # type: ignore[method-assign]
     plugin._execute_module = MagicMock(  # type: ignore[method-assign]
         **{"side_effect" if isinstance(answer, Exception) else "return_value": answer}
     )

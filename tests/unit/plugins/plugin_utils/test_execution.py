@@ -93,6 +93,7 @@ def test_an_earlier_refusal_does_not_explain_a_connection_that_is_lost_now() -> 
 def test_an_exception_of_a_module_is_its_message(text: str, shown: str) -> None:
     """As ansible-core 2.19 and later hand it to an action."""
     plugin = action([])
+    plugin._low_level_execute_command = lambda *_given, **_more: {"stdout": ""}  # type: ignore[method-assign]
     error = SimpleNamespace(event=SimpleNamespace(msg=text))
     plugin._execute_module = lambda **_given: {"failed": True, "exception": error}  # type: ignore[method-assign]
     found = execute(plugin, "durable.dbhost.apply", {}, {}, 0)["msg"]
