@@ -15,6 +15,9 @@ description:
     taken again from the file, on another machine. It serves bug reports and tests.
   - Serial numbers, WWNs, UUIDs, host names and addresses become stand-ins. Of files and outputs only what is known to
     be harmless is kept. Mount points, names of volumes and labels stay, so read the file before you send it.
+  - Records what M(durable.dbhost.engine_facts) collects, the units of the servers, owners, modes and names of options of their
+    files, and the state of Python, systemd, SELinux, AppArmor and the boot entries. Values of options and variables are not
+    recorded.
   - Changes nothing and writes nothing on the host. The file is written on the controller.
 extends_documentation_fragment:
   - durable.dbhost.attributes
@@ -83,7 +86,7 @@ def main() -> None:
     module = AnsibleModule(argument_spec=options, supports_check_mode=True)
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     try:
-        recording = capture(Host(), now, of_databases(module.params["databases"]))
+        recording = capture(Host(), now, of_databases(module.params["databases"]), module.params["databases"])
     except ValueError as error:
         fail(module, f"This host cannot be captured: {error}")
     # As text: JSON of another writer may lose bytes that are no UTF-8.

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..host.seam import Host, Unobservable
 from ..storage.collect import collect
+from . import servers
 from .recording import SCHEMA, Recording, RecordingHost, ReplayHost
 from .redaction import Redactor, redactor
 
@@ -19,8 +20,10 @@ from .redaction import Redactor, redactor
 COMMAND = "storage_facts"
 
 
-def capture(host: Host, now: str, paths: Iterable[str] = ()) -> Recording:
-    """Return the redacted recording of what the facts read on a host; `paths` as for `collect`.
+def capture(host: Host, now: str, paths: Iterable[str] = (), databases: Any = None) -> Recording:
+    """Return the redacted recording of what the facts read on a host; `paths` as for `collect`, `databases` as in the inventory.
+
+    `engines` has the facts about its servers, `system` the state of the system around them.
 
     A host whose facts cannot be taken is recorded up to that point, and `failed` says where it
     was. `differs` names the facts that a replay gives otherwise than the host did.
@@ -38,6 +41,9 @@ def capture(host: Host, now: str, paths: Iterable[str] = ()) -> Recording:
     }
     names = filter(None, [_optional(host, "/proc/sys/kernel/hostname"), _optional(host, "/etc/hostname")])
     made, redacted = redactor(recording, names)
+    found = servers.without_names(servers.facts(host, now, databases))
+    redacted["engines"] = servers.redacted(found, made.names)
+    redacted["system"] = servers.system(host, found, made.names)
     again, failed_again = _attempt(ReplayHost(redacted), now, redacted["command"][1:])
     redacted["failed"] = failed
     redacted["differs"] = sorted(differences(live, again, made))
@@ -49,6 +55,12 @@ def capture(host: Host, now: str, paths: Iterable[str] = ()) -> Recording:
 def replay(recording: Recording, now: str, lenient: bool = False) -> dict[str, Any]:
     """Return the facts of a recorded host. Raises what `collect` raised there, and NotRecorded."""
     return collect(ReplayHost(recording, lenient), now, recording["command"][1:])
+
+
+def replay_engines(recording: Recording) -> dict[str, Any] | None:
+    """Return `durable_engines` of a recorded host, None if it could not be collected there, or by an earlier version."""
+    found = recording.get("engines")
+    return found if isinstance(found, dict) and "error" not in found else None
 
 
 def differences(live: Any, again: Any, redactor: Redactor, where: str = "") -> Iterator[str]:
