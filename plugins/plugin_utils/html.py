@@ -122,7 +122,7 @@ def _host(report: dict[str, Any]) -> dict[str, Any]:
             [
                 report["host"],
                 str(report["profile"]),
-                *(f"{e['engine']} {e['version']}" for e in report["engines"]),
+                *(f"{e.get('product', e['engine'])} {e['version']}" for e in report["engines"]),
             ]
         ).lower(),
     }
@@ -217,7 +217,7 @@ def _engine(engine: dict[str, Any], target: str, tones: dict[str, str]) -> dict[
     places = sorted({row["directory"] for row in engine["files"] if row["mount"] == target})
     opened = sorted({row["opened"] for row in engine["files"] if row["mount"] == target})
     return {
-        "kind": engine["engine"],
+        "kind": engine.get("product", engine["engine"]),
         "name": f"{engine['name']} {engine['version']}",
         "lines": [
             *places[:3],

@@ -91,6 +91,12 @@ def rule(words: str, means: str, loses: bool, **more: Any) -> Rule:
 Rules = dict[str, Rule]
 
 
+def product(instance: dict[str, Any]) -> str:
+    """Return the name of an instance's product: its flavour if that is known, otherwise its engine."""
+    flavour = instance.get("flavour")
+    return str(instance["engine"] if flavour in (None, UNKNOWN) else flavour)
+
+
 class Subject(NamedTuple):
     """One instance as it is judged: its facts, the profile that it is held against, `durable_storage`."""
 
@@ -103,6 +109,19 @@ class Subject(NamedTuple):
     def label(self) -> str:
         """Return it as people know it."""
         return f"{self.instance['engine']} {self.instance['name']}"
+
+    @property
+    def title(self) -> str:
+        """Return its label with the name of its product: MySQL is of the engine mariadb."""
+        return f"{product(self.instance)} {self.instance['name']}"
+
+    def shown(self, found: Iterable[Reason]) -> Iterator[Reason]:
+        """Yield reasons whose text has the title. Targets and fixes have the label, as variables do."""
+        for each in found:
+            observed = tuple(
+                (key, self.title if value == self.label else value) for key, value in each.observed
+            )
+            yield each._replace(reason=each.reason.replace(self.label, self.title), observed=observed)
 
     def reason(self, field: str) -> str:
         """Return why a fact of it is not known."""

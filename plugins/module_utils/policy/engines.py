@@ -15,7 +15,7 @@ from .. import catalog
 from ..engines import findings
 from ..engines.contract import judge_of
 from ..engines.placement import Placement
-from ..engines.rules import OWNERS, Honoured, Rule, Subject, judge, where_to_set, why_of
+from ..engines.rules import OWNERS, Honoured, Rule, Subject, judge, product, where_to_set, why_of
 from ..host.observation import UNKNOWN
 from ..host.printable import command
 from ..host.printable import name as quoted
@@ -92,21 +92,21 @@ def assess(
         own = [left(row, profile)._replace(profile=profile.name) for row in _rows(subject, allow)]
         unread = [row for row in own if instance["managed_by"] == "container" and row.verdict == UNKNOWN]
         rows += [row for row in own if row not in unread]
-        own_risks = list(_risks(subject, own)) if profile.promises_durability else []
+        own_risks = list(subject.shown(_risks(subject, own))) if profile.promises_durability else []
         risks += own_risks
         if profile.promises_durability and _is_lasting(subject, own, allow):
             lasting.append(subject.label)
-        unknowns += [*_unread(subject, unread), *_unknowns(subject)]
-        warnings += judge_of(instance).warnings(subject)
+        unknowns += subject.shown([*_unread(subject, unread), *_unknowns(subject)])
+        warnings += subject.shown(judge_of(instance).warnings(subject))
         check, damage = catalog.check(instance), instance["evidence"].get("damage")
         if damage:
             seen = f"{damage['reason']} ({damage['source']})"
             checks.append(
-                f"{quoted(subject.label)} was damaged: {seen}; unless it was mended since, see with {check}"
+                f"{quoted(subject.title)} was damaged: {seen}; unless it was mended since, see with {check}"
             )
         if own_risks or (profile.promises_durability and lies_on_loss(where)):
             checks.append(
-                f"{quoted(subject.label)} was exposed: when it is mended, look for damage with {check}"
+                f"{quoted(subject.title)} was exposed: when it is mended, look for damage with {check}"
             )
     return Engines(tuple(rows), tuple(risks), tuple(unknowns), tuple(warnings), tuple(lasting), tuple(checks))
 
@@ -172,7 +172,8 @@ def told(standing: Standing, storage: dict[str, Any]) -> dict[str, Any]:
         for row in instance["files"]
     ]
     judged = {"judged": standing.judged, "reason": standing.reason}
-    return {**{name: instance[name] for name in fields}, **judged, "files": files}
+    shown = {**{name: instance[name] for name in fields}, "product": product(instance)}
+    return {**shown, **judged, "files": files}
 
 
 def _rows(subject: Subject, allow: Collection[str]) -> Iterator[Setting]:

@@ -329,7 +329,7 @@ def _engines(ordered: list[dict[str, Any]]) -> Iterator[str]:
             mounts = sorted({str(row["mount"]) for row in engine["files"] if row["mount"]})
             lies = f" on {', '.join(mounts)}" if mounts else ""
             state = f" ({engine['state']})" if engine["state"] != "running" else ""
-            text = f"{engine['engine']} {engine['version'] or 'of no known version'}{state}{lies}"
+            text = f"{engine.get('product', engine['engine'])} {engine['version'] or 'of no known version'}{state}{lies}"
             found.setdefault(text, set()).add(report["host"])
     ranked = sorted(found.items(), key=lambda each: (-len(each[1]), each[0]))
     for text, hosts in ranked:

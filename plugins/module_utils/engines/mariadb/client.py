@@ -45,6 +45,9 @@ _SOCKETS = (
     "/tmp/mysql.sock",
 )
 _FIX = "Fix: let root log in without a password: ALTER USER root@localhost IDENTIFIED VIA unix_socket, in MySQL WITH auth_socket"
+_DENIED = "Access denied for user"
+_NO_PASSWORD = f"Fix: write user and password of root to {PASSWORDS} ([client], mode 0600), or {_FIX[5:]}"
+_WRONG_PASSWORD = f"Fix: correct user and password in {PASSWORDS}, or {_FIX[5:]}"
 _ESCAPES = {"n": "\n", "t": "\t", "0": "\0", "\\": "\\"}
 VARIABLES = (
     "aria_log_dir_path",
@@ -171,6 +174,8 @@ def _execute(host: Host, server: Server, sql: str) -> tuple[list[str], str]:
         if result.rc == 0:
             return argv, result.stdout
         why = _why(result)
+    if _DENIED in why and not server.withheld:
+        why = f"{why}. {_WRONG_PASSWORD if len(server.logins) > 1 else _NO_PASSWORD}"
     withheld = f"; the password in {PASSWORDS} is not offered: {server.withheld}" if server.withheld else ""
     raise Unobservable(f"{server.socket}: {why}{withheld}")
 

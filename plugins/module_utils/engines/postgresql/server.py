@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from ...host import bounded_read, bounds, confined, json_text, trusted_path
 from ...host.process_context import look
 from ...host.processes import DELETED
-from ...host.seam import CHANGE_TIMEOUT, ChangeFailed, Host, Unobservable
+from ...host.seam import CHANGE_TIMEOUT, ChangeFailed, Host, Result, Unobservable
 from .cluster import WORDS
 
 #: Where packages put programs of each version: Debian's, the PostgreSQL project's for Red Hat and SUSE.
@@ -30,6 +30,12 @@ _VERSIONS = (
 )
 _SYSTEMS_PSQL = "/usr/bin/psql"
 _PID_FILE = "postmaster.pid"
+#: What psql 15 and earlier print before their error if they cannot return to a directory.
+_NO_DIRECTORY = "could not change directory to "
+#: How a server refuses a login by pg_hba.conf: auth.c, and libpq without a password.
+_REFUSED = re.compile(
+    r"authentication failed for user|no pg_hba\.conf entry|pg_hba\.conf rejects|no password supplied"
+)
 #: A path at which nothing is, and root alone can put something. psql complains of /dev/null.
 _NO_FILE = "/nonexistent"
 #: Its lines, from 1: miscadmin.h of PostgreSQL 10 to 17.
@@ -164,8 +170,7 @@ def names(host: Host, login: Login) -> tuple[set[str], set[str]]:
 def _json(host: Host, login: Login, question: str, pid: int | None = None) -> dict[str, Any]:
     result = host.run([*command(host, login, pid), "-c", _PATH, "-c", question])
     if result.rc != 0:
-        said = " ".join(result.stderr.split())[:300] or f"exit {result.rc}"
-        raise Unobservable(f"psql as {login.user}: {said}")
+        raise Unobservable(f"psql as {login.user}: {_why(result, login)}")
     if len(result.stdout) > bounds.FILE:
         raise Unobservable(
             f"psql as {login.user}: seen an answer of {len(result.stdout)} letters; wanted {bounds.FILE}"
@@ -177,6 +182,16 @@ def _json(host: Host, login: Login, question: str, pid: int | None = None) -> di
     if not isinstance(found, dict):
         raise Unobservable(f"psql as {login.user}: its answer is not what was asked for")
     return found
+
+
+def _why(result: Result, login: Login) -> str:
+    """Return the error of psql in one line, with the fix for a refused login."""
+    lines = (line for line in result.stderr.splitlines() if not line.startswith(_NO_DIRECTORY))
+    said = " ".join(" ".join(lines).split())[:300] or f"exit {result.rc}"
+    if _REFUSED.search(said):
+        line = f"local postgres {login.user} peer"
+        return f"{said}. Fix: make {line!r} the first line of pg_hba.conf, reload the server, then run again"
+    return said
 
 
 def _is_answer(found: dict[str, Any]) -> bool:

@@ -1383,3 +1383,26 @@ def test_a_library_that_takes_fsync_away_is_told_once_with_its_remedy() -> None:
     assert why[0].endswith(
         "; remove /usr/lib/libeatmydata.so from LD_PRELOAD of its unit and from /etc/ld.so.preload, then restart it"
     )
+
+
+@pytest.mark.parametrize(
+    ("flavour", "shown"), [("mysql", "mysql"), ("mariadb", "mariadb"), ("unknown", "mariadb")]
+)
+def test_mysql_has_its_own_name_in_the_report_and_the_engine_s_in_variables(flavour: str, shown: str) -> None:
+    given = instance(
+        "mariadb",
+        name="mariadb",
+        flavour=flavour,
+        running={"innodb_doublewrite": "OFF"},
+        evidence={"files": {}},
+    )
+    found = judged(given)
+    assert [(each["engine"], each["product"]) for each in found["engines"]] == [("mariadb", shown)]
+    risks = [each for each in found["reasons"] if each["id"] == "risk.engine_setting"]
+    assert all(each["reason"].startswith(f"commits of {shown} mariadb can be lost") for each in risks)
+    assert len(risks) == 1
+    (files,) = [each for each in found["reasons"] if each["id"] == "unknown.files"]
+    assert files["reason"].startswith(f"{shown} mariadb: ")
+    # Variables, as durable_accept and durable_ignore, match the engine's name.
+    assert files["targets"] == ["mariadb mariadb"]
+    assert files["observed"]["engine"] == f"{shown} mariadb"

@@ -546,7 +546,10 @@ def test_a_login_that_is_refused_leaves_running_unknown() -> None:
     found = seen(host)
     kind = found["settings"][LOG]
     assert (kind["running"], kind["persisted"]) == ("unknown", "1")
-    assert kind["reason"] == f"{SOCKET}: {DENIED.strip()}"
+    assert kind["reason"].startswith(
+        f"{SOCKET}: {DENIED.strip()}. Fix: write user and password of root to /root/.my.cnf ([client], mode 0600), or let root"
+        " log in without a password: ALTER USER root@localhost IDENTIFIED VIA unix_socket"
+    )
     # The program tells its version instead.
     assert found["version"] == MARIADB
     assert found["evidence"]["settings"]["value"] == "unknown"
