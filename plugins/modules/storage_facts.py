@@ -84,6 +84,18 @@ ansible_facts:
               V(none) (a separate machine) or V(unknown).
           type: str
           returned: always
+        root_image:
+          description:
+            - What the root is made of. V(ostree) is a deployment of ostree, also in image mode. V(transactional) is a snapshot
+              of transactional-update. V(read_only) is any other host with a read-only C(/usr). V(none) is none of these.
+          type: str
+          returned: always
+        next_root:
+          description:
+            - Whether the next boot starts the deployment or snapshot that runs, V(same) or V(other). V(unknown) if that cannot
+              be read.
+          type: str
+          returned: always
         fstab_error:
           description: What is wrong with C(/etc/fstab), or null.
           type: str

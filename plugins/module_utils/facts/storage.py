@@ -42,6 +42,8 @@ PLATFORMS = (
     *("akamai", "openstack", "hyperv", "vmware", "proxmox", "ovirt", "nutanix", "virtualbox", "xen", "qemu"),
     *("none", UNKNOWN),
 )
+#: What a root is made of: storage/root_image.py.
+ROOT_IMAGES = ("ostree", "transactional", "read_only", "none")
 #: A boot stops; it comes up with / read-only, and without some of its mounts; it does one of both; it leaves out a mount that it
 #: needs; it mounts an empty directory, which systemd makes where a bind mount has none; or it does not need this one. systemd
 #: leaves out the whole of local-fs.target, to which the remount of / belongs, where a unit cannot be loaded that it requires;
@@ -567,6 +569,18 @@ class StorageFacts(TypedDict):
         "V(aws), V(azure), V(google), V(oracle_cloud), V(alibaba), V(digitalocean), V(hetzner), "
         "V(scaleway), V(vultr), V(akamai), V(openstack), V(hyperv), V(vmware), V(proxmox), V(ovirt), "
         "V(nutanix), V(virtualbox), V(xen), V(qemu), V(none) (a separate machine) or V(unknown).",
+    ]
+    root_image: Annotated[
+        str,
+        one_of(*ROOT_IMAGES),
+        "What the root is made of. V(ostree) is a deployment of ostree, also in image mode. V(transactional) is a snapshot of "
+        "transactional-update. V(read_only) is any other host with a read-only C(/usr). V(none) is none of these.",
+    ]
+    next_root: Annotated[
+        str,
+        one_of("same", "other", UNKNOWN),
+        "Whether the next boot starts the deployment or snapshot that runs, V(same) or V(other). "
+        "V(unknown) if that cannot be read.",
     ]
     fstab_error: Annotated[Optional[str], or_none(NAME), "What is wrong with C(/etc/fstab), or null."]
     boot_faults: list[BootFaultFacts]

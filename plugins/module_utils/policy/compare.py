@@ -24,6 +24,7 @@ from . import (
     promises,
     requirements,
     risks,
+    root_image,
     scheduling,
     settings,
     unit_mounts,
@@ -65,6 +66,7 @@ def find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         declared.inputs.allow,
         lambda where: bool(of_guard or of_storage) and risks.lies_on_loss(case, where, guarded.held),
     )
+    unknowns += root_image.unknowns(storage)
     unknowns += [*case.lost, *found.unknowns, *notes.unplaced(case), *dict.fromkeys(notes.not_found(case))]
     names = frozenset(each.name for each in every)
     withheld = names if unknowns or found.lasting else unmet
@@ -75,19 +77,23 @@ def find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         guarded = guarded.within(withheld, storage["leased"])
         rows, _left_out = chosen_layers.leave_out([*own.beside(guarded), *found.rows], declared.layers)
     rows, slower = measured.left(rows, declared.inputs.benchmark, storage, case.today)
-    rows = [_with_name(row) for row in rows]
+    image = storage["root_image"]
+    rows = [root_image.of_row(_with_name(row), image) for row in rows]
     return Findings(
         promises=is_promised,
         mounts=mounts,
         rows=tuple(rows),
-        needed=requirements.with_attestations(needed, storage, case.today),
+        needed=[
+            root_image.of_need(need, image)
+            for need in requirements.with_attestations(needed, storage, case.today)
+        ],
         risks=[
             *of_guard,
             *risks.of_memory(servers),
             *(risk.told(rows) for risk in of_storage),
             *found.risks,
         ],
-        unknowns=unknowns,
+        unknowns=[root_image.of_reason(each, image) for each in unknowns],
         warnings=(
             # The most important first: a page has few lines for them.
             *notes.contained(case),

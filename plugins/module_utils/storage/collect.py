@@ -20,7 +20,7 @@ from ..host.our_paths import LEASE
 from ..host.seam import Host, Unobservable
 from ..next_boot import tuned
 from ..next_boot.last import Last
-from . import crypttab, device_names, flush_passthrough, fua, nfs, platforms
+from . import crypttab, device_names, flush_passthrough, fua, nfs, platforms, root_image
 from .blockstack import Blocks
 from .boot_faults import Devices
 from .disks import Disks
@@ -75,6 +75,7 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
         "kernel": kernel,
         "virtualization": disks.virtualization.value,
         "platform": platforms.read(host, disks.virtualization.value),
+        **root_image.read(host),
         "disks": found,
         "mounts": [
             _tied(last.mount(mount, by_name), disks, by_name, kernel, distribution, last) for mount in read

@@ -243,6 +243,18 @@ STACK_VOUCHED = Kind(
     STACK.says,
     "move the data, or, if you know that each flush passes through it, attest layer_passes_flushes for {ids}",
 )
+NEXT_ROOT = Kind(
+    "unknown.next_root",
+    "unknown",
+    "the next boot starts another deployment or snapshot than the root that runs, and its files decide what persists",
+    "reboot, or discard that deployment or snapshot, then run again",
+)
+NEXT_ROOT_UNKNOWN = Kind(
+    "unknown.next_root.unread",
+    "unknown",
+    "the deployment or snapshot that the next boot starts is unknown",
+    "make btrfs subvolume get-default / work as root, or the boot loader's entries readable, then run again",
+)
 STACK_UNRULED = Kind("unknown.stack.not_supported", "unknown", STACK.says, MOVE)
 STACK_DRBD = Kind(
     "unknown.stack.drbd",
@@ -311,6 +323,8 @@ SETTINGS = {
 }
 KINDS = (
     *(
+        NEXT_ROOT,
+        NEXT_ROOT_UNKNOWN,
         FLUSH_NOT_SHOWN,
         TOOL_MISSING,
         NOT_KEPT,

@@ -79,6 +79,9 @@ def layer(name: str, **changes: Any) -> Arrange:
     return lambda host: vars(host.layers[name]).update(changes)
 
 
+OSTREE = "root=/dev/vda3 ostree=/ostree/boot.1/os/0a1b/0\n"
+
+
 def content(path: str, text: str) -> Arrange:
     return lambda host: host.files.update({path: text})
 
@@ -431,6 +434,15 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
         "kvm",
     ),
     ("", "", "platform", content("/sys/class/dmi/id/sys_vendor", "Hetzner\n"), "none", "hetzner"),
+    ("", "", "root_image", content("/proc/cmdline", OSTREE), "none", "ostree"),
+    (
+        "",
+        "",
+        "next_root",
+        lambda h: h.files.update({"/proc/cmdline": OSTREE, "/run/ostree/staged-deployment": ""}),
+        "same",
+        "other",
+    ),
     ("disks", "sdc", "flush_blocked_by", layer("dm-0", cache_mode="write through"), [], ["dm-0"]),
     (
         "disks",

@@ -61,6 +61,7 @@ NO_BEARING = {
     "boot_id": "compared with that of engines and power, and these are not here",
     "virtualization": "only a UPS rests on it; what it says of disks is in their kind",
     "platform": "where a remedy says to look",
+    "root_image": "which commands a remedy names",
     "tuned.*": "scheduler and readahead, performance",
     "other_mounts.*": "names the kind of a file system that holds no managed mount, for a message",
     "disks.*.id": "null: no name that stays; what was persisted by it is judged as write_cache.persisted",
