@@ -315,8 +315,10 @@ ansible_facts:
                   description: The place of the setting.
                   type: str
                   returned: always
-                remedy:
-                  description: What to do.
+                cause:
+                  description:
+                    - V(role) if a role or database has it, V(role_of_primary) if only the primary of this replica can remove
+                      it, V(session) if older sessions have it, V(option) if the server is started with it.
                   type: str
                   returned: always
                 role:

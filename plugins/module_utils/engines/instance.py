@@ -89,8 +89,8 @@ class Observed(NamedTuple):
     writes; `permission`: the word of durable_allow with which a run takes that away itself, or null; `refused`, where it is
     there: why a run does not set it, and `held` is what to do about that.
     `pending_restart`: names of settings that wait for a restart.
-    `overrides`: [{scope, setting, value, source, remedy, role, database, permission}] of roles, users or databases that go
-    their own way; `remedy` is a sentence; `role` and `database` are null for any, and where it is neither's.
+    `overrides`: [{scope, setting, value, source, cause, role, database, permission}] of roles, users or databases that go
+    their own way; `cause` is one of CAUSES of the facts; `role` and `database` are null for any, and where it is neither's.
     `databases`: Firebird's, [{path, forced_writes, running, in_use, mode, owner, reason}], paths as the instance sees them.
     `writes`: the files that a run may write to set its settings; `refused`: why it
     would not, or None; `gives`: the owner that it sets first, or None. `passing`: paths of open files
@@ -140,13 +140,13 @@ def override(
     setting_of: str,
     value: str,
     source: str,
-    remedy: str,
+    cause: str,
     role: str | None = None,
     database: str | None = None,
     permission: str | None = None,
 ) -> dict[str, str | None]:
     """Return one of the overrides of :class:`Observed`."""
-    said = {"scope": scope, "setting": setting_of, "value": value, "source": source, "remedy": remedy}
+    said = {"scope": scope, "setting": setting_of, "value": value, "source": source, "cause": cause}
     return {**said, "role": role, "database": database, "permission": permission}
 
 

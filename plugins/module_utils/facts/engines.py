@@ -117,6 +117,10 @@ class DatabaseFacts(TypedDict):
     reason: Annotated[Optional[str], or_none(TEXT), "Why one of the values is V(unknown), or null."]
 
 
+#: Why a role, database or session differs from the server.
+CAUSES = ("role", "role_of_primary", "session", "option")
+
+
 class OverrideFacts(TypedDict):
     """Settings of roles, users or databases."""
 
@@ -124,7 +128,12 @@ class OverrideFacts(TypedDict):
     setting: Annotated[str, TEXT, "The setting's name."]
     value: Annotated[str, TEXT, "The value there."]
     source: Annotated[str, TEXT, "The place of the setting."]
-    remedy: Annotated[str, TEXT, "What to do."]
+    cause: Annotated[
+        str,
+        one_of(*CAUSES),
+        "V(role) if a role or database has it, V(role_of_primary) if only the primary of this replica can remove it, "
+        "V(session) if older sessions have it, V(option) if the server is started with it.",
+    ]
     role: Annotated[Optional[str], or_none(TEXT), "The role or user, or null."]
     database: Annotated[Optional[str], or_none(TEXT), "The database, or null."]
     permission: Annotated[

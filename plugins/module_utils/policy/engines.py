@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from .. import catalog
 from ..engines import findings
 from ..engines.contract import judge_of
+from ..engines.overrides import fix as fix_of_override
 from ..engines.placement import Placement
 from ..engines.rules import OWNERS, Honoured, Rule, Subject, judge, product, where_to_set, why_of
 from ..host.observation import UNKNOWN
@@ -327,7 +328,7 @@ def _override(
     where = {"instance": instance["name"], "role": override["role"], "database": override["database"]}
     manager = instance["managed_by"]
     permission = override["permission"] if manager not in OWNERS else None
-    held = _held(override["remedy"], permission, allow)
+    held = _held(fix_of_override(override), permission, allow)
     return Setting(
         layer=instance["engine"],
         target=f"{instance['name']} {override['scope']}",

@@ -389,8 +389,7 @@ def _overrides(seen: Sight) -> list[dict[str, str | None]]:
         return []  # The evidence lacks it then.
     if not last:
         return []
-    remedy = f"remove {versions.NO_SYNC} from {last[1]}, then restart the server"
-    return [override("as it is started", versions.NO_SYNC, "ON", last[1], remedy)]
+    return [override("as it is started", versions.NO_SYNC, "ON", last[1], "option")]
 
 
 def _evidence(seen: Sight, found: Instance) -> list[tuple[str, Observation]]:

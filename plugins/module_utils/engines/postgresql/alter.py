@@ -18,6 +18,7 @@ from ...enforce import originals
 from ...host import bounded_read, json_text, named_by, our_paths
 from ...host.seam import ChangeFailed, Host, Unobservable
 from ..instance import Override
+from ..overrides import fix
 from . import conf
 from .cluster import AUTO, WORDS, Cluster, Files
 
@@ -111,7 +112,7 @@ def wanted_of(
             rows.append(row)
         elif row:
             left[f"{row['setting']} of {row['scope']}"] = (
-                f"{row['setting']} of {row['scope']} stays: {row['remedy']}"
+                f"{row['setting']} of {row['scope']} stays: {fix(row)}"
             )
     return rows, left
 

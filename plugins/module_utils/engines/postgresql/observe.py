@@ -22,6 +22,7 @@ from ...host.textfile import Malformed, without_content
 from ..instance import Instance, Observed, Refusal, of_mains, override, setting
 from ..next_start import Wrapper
 from ..others import Change, Text
+from ..overrides import reset
 from . import alter, drop_in, pg_ctl, scratch, server, statements, suse_script
 from . import cluster as postgresql_cluster
 from .cluster import DEBIAN, WORDS, Cluster, Files, Won
@@ -336,7 +337,7 @@ def _cure(name: str, running: Observation, answer: dict[str, Any] | None) -> str
     if answer["settings"].get(name) is None:
         return f"update PostgreSQL to a version that has {name}"
     hiding = [
-        _reset(name, row["role"], row["database"])
+        reset(name, row["role"], row["database"])
         for row in answer["overrides"]
         if any(entry.partition("=")[0] == name for entry in row["config"])
     ]
@@ -436,8 +437,7 @@ def _all_overrides(
     try:
         for row in alter.old_sessions(host, data, answer["sessions"]):
             whose = f"sessions of {alter.scope(row['role'], row['database'])} that were there before"
-            remedy = "have them connect again: a session keeps what its role or database had when it began"
-            found.append(override(whose, row["setting"], row["value"], "pg_stat_activity", remedy))
+            found.append(override(whose, row["setting"], row["value"], "pg_stat_activity", "session"))
     except Unobservable as error:
         return tuple(found), str(error)
     return tuple(found), None
@@ -455,28 +455,16 @@ def _overrides(answer: dict[str, Any]) -> Iterator[dict[str, str | None]]:
                 value = postgresql_cluster.word(name, value)
             except ValueError:
                 permission = None  # As it stands: what it means is for its reader to say.
-            where = "on its primary run" if answer["replica"] else "run"
             yield override(
                 alter.scope(row["role"], row["database"]),
                 name,
                 value,
                 alter.SOURCE,
-                f"{where} {_reset(name, row['role'], row['database'])}",
+                "role_of_primary" if answer["replica"] else "role",
                 row["role"],
                 row["database"],
                 permission,
             )
-
-
-def _reset(name: str, role: str | None, database: str | None) -> str:
-    """Return what takes a setting away. The server names roles and databases: no statement repeats more than a word."""
-    if not all(_PLAIN.fullmatch(said) for said in (role, database) if said is not None):
-        return f"ALTER ROLE or ALTER DATABASE ... RESET {name}, with the name quoted"
-    if role is None and database is not None:
-        return f'ALTER DATABASE "{database}" RESET {name}'
-    who = "ALL" if role is None else f'"{role}"'
-    where = f' IN DATABASE "{database}"' if database is not None else ""
-    return f"ALTER ROLE {who}{where} RESET {name}"
 
 
 def _of_unit(host: Host, unit: str) -> Instance:

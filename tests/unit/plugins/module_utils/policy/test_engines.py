@@ -392,12 +392,13 @@ def test_a_flush_method_that_does_not_flush_is_refused(word: str) -> None:
     assert found["verdict"] == "at_risk"
 
 
+RESET_BOB = 'run ALTER ROLE "bob" RESET synchronous_commit'
 OF_BOB = {
     "scope": "role bob",
     "setting": "synchronous_commit",
     "value": "off",
     "source": "pg_db_role_setting",
-    "remedy": "run ALTER ROLE bob RESET synchronous_commit",
+    "cause": "role",
     "role": "bob",
     "database": None,
     "permission": "alter_system",
@@ -408,7 +409,7 @@ def test_a_role_that_goes_its_own_way_is_named_and_not_touched() -> None:
     found = judged(instance(overrides=[OF_BOB]))
     (named,) = [row for row in found["settings"] if row["target"] == "main role bob"]
     assert (named["verdict"], found["verdict"]) == ("drift_running", "at_risk")
-    assert named["remedy"] == f"{OF_BOB['remedy']}, or give durable_allow: [alter_system]"
+    assert named["remedy"] == f"{RESET_BOB}, or give durable_allow: [alter_system]"
     assert "postgresql" not in found["plan"]["tighten"]
 
 
@@ -442,7 +443,7 @@ def test_a_step_uses_alter_system_only_with_the_permission(allow: list[str]) -> 
 def test_what_a_run_may_not_take_away_names_no_permission(given: dict[str, Any]) -> None:
     found = judged(instance(**{"overrides": [OF_BOB], **given}), allow=["alter_system"])
     (named,) = [row for row in found["settings"] if row["target"] == "main role bob"]
-    assert (named["remedy"], named["phase"]) == (OF_BOB["remedy"], None)
+    assert (named["remedy"], named["phase"]) == (RESET_BOB, None)
 
 
 @pytest.mark.fact(62)

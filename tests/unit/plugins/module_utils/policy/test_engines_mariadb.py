@@ -55,7 +55,7 @@ def test_a_server_that_never_syncs_puts_commits_at_risk() -> None:
         "setting": "debug_no_sync",
         "value": "ON",
         "source": "/etc/my.cnf line 2",
-        "remedy": "take it away where it was set: /etc/my.cnf line 2; then restart it",
+        "cause": "option",
         "role": None,
         "database": None,
         "permission": None,
@@ -64,7 +64,7 @@ def test_a_server_that_never_syncs_puts_commits_at_risk() -> None:
     assert found["verdict"] == "at_risk"
     (told,) = [row for row in found["settings"] if row["target"] == "main as it is started"]
     assert (told["phase"], told["verdict"]) == (None, "drift_running")
-    assert told["remedy"] == "take it away where it was set: /etc/my.cnf line 2; then restart it"
+    assert told["remedy"] == "remove debug_no_sync from /etc/my.cnf line 2, then restart the server"
 
 
 @pytest.mark.fact(36)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.overrides import fix
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import (
     server as postgresql_server,
 )
@@ -171,7 +172,7 @@ def test_the_answer_of_a_real_server() -> None:
         "data_sync_retry": "off",
     }
     # Others set work_mem alone, which is nobody's business here.
-    assert [(row["scope"], row["value"], row["remedy"]) for row in facts["overrides"]] == [
+    assert [(row["scope"], row["value"], fix(row)) for row in facts["overrides"]] == [
         ("role a b", "off", f'{AWAY}ALTER ROLE "a b" RESET synchronous_commit'),
         ("database template1", "off", f'{AWAY}ALTER DATABASE "template1" RESET synchronous_commit'),
         (
@@ -540,7 +541,7 @@ def test_no_remedy_repeats_what_a_server_names_but_a_plain_word(name: str) -> No
         {**who, "config": ["fsync=off"], "alter": "ALTER SYSTEM SET fsync = off; --"} for who in set_for
     ]
     host.says = {**answer, "config": CONF, "overrides": overrides}
-    remedies = {row["remedy"] for row in told(host)["overrides"]}
+    remedies = {fix(row) for row in told(host)["overrides"]}
     assert remedies == {f"{AWAY}ALTER ROLE or ALTER DATABASE ... RESET fsync, with the name quoted"}
 
 
@@ -575,7 +576,7 @@ def test_what_a_server_would_take_back_is_told_with_its_permission(
         f"remove fsync from {AUTO}" in row["held"],
     ) == (is_off, is_off)
     assert ("ALTER SYSTEM RESET fsync" in row["held"]) != is_off
-    assert ("on its primary" in of_bob(host)["remedy"]) == ("replica" in says)
+    assert ("on its primary" in fix(of_bob(host))) == ("replica" in says)
 
 
 def test_of_a_stopped_server_nothing_can_be_taken_back() -> None:
