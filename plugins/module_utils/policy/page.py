@@ -122,11 +122,11 @@ def _totals(ordered: list[dict[str, Any]]) -> str:
 
 
 def _since(ordered: list[dict[str, Any]]) -> str:
-    """Return which hosts are otherwise than their last report had them, '' for none."""
+    """Return the hosts with another verdict than in their last report, '' for none."""
     known = [report for report in ordered if report.get("since")]
     worse, better = ([each["host"] for each in known if sign * _steps(each) < 0] for sign in (1, -1))
-    told = [f"{what}: {names(hosts)}" for what, hosts in (("worse", worse), ("better", better)) if hosts]
-    return f"since the last report {'; '.join(told)}" if told else ""
+    both = (("worse", worse), ("better", better))
+    return "; ".join(f"{what} than in the last report: {names(hosts)}" for what, hosts in both if hosts)
 
 
 def _steps(report: dict[str, Any]) -> int:

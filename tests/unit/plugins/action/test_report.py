@@ -171,7 +171,7 @@ def test_the_files_are_those_that_were_asked_for(
 def test_the_last_report_is_compared_with(tmp_path: Path) -> None:
     for time, verdict in (("2026-01-30T12:00:00Z", "durable"), (NOW, "at_risk")):
         found = run({"a": concluded("a", time=time, verdict=verdict)}, str(tmp_path))
-    assert "since the last report worse: a" in found["page"]
+    assert "worse than in the last report: a" in found["page"]
     written = json.loads((tmp_path / "a.json").read_text())
     assert written["since"] == {"time": "2026-01-30T12:00:00Z", "verdict": "durable", "settings": []}
 

@@ -374,7 +374,7 @@ def test_what_is_otherwise_than_in_the_last_report_is_named() -> None:
         simple("db3", "durable", since={**since, "verdict": "durable"}),
         simple("db4", "durable", since=None),
     ]
-    assert render(found).splitlines()[1] == "since the last report worse: db1; better: db2"
+    assert render(found).splitlines()[1] == "worse than in the last report: db1; better than in the last report: db2"
 
 
 @pytest.mark.parametrize("verdict", ["blocked", "unreachable", "unknown"])
@@ -387,7 +387,7 @@ def test_a_host_whose_state_is_unknown_is_never_better(verdict: str) -> None:
         simple("db3", "at_risk", "a; b", since={**since, "verdict": verdict}),
         simple("db4", "durable", since={**since, "verdict": verdict}),
     ]
-    assert "since the last report worse: db2\n" in render(found)
+    assert "worse than in the last report: db2\n" in render(found)
 
 
 @given(st.text(), st.text(), st.sampled_from(VERDICTS))
