@@ -28,6 +28,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql.apply
     plan_release,
     target_of,
 )
+from ansible_collections.durable.dbhost.plugins.module_utils.host import foreign, reader, seam
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, Host, Unobservable
 
 from ...fakes.fake_host import Killed
@@ -485,6 +486,37 @@ def test_a_link_that_comes_while_mssql_conf_writes_leads_nowhere_its_owner_may_n
         tool.write_text(f"#!/bin/sh\nid -un > {conf}\n")
         layer._write(Host(), {"writethrough": "1"})
         assert conf.read_text() == "daemon\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as others")
+def test_a_real_file_of_root_is_given_to_the_server_s_user_and_written_by_that_user(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    user = pwd.getpwnam("daemon")
+    fresh = reader.Reader()
+    monkeypatch.setattr(seam, "_READER", fresh)
+    monkeypatch.setattr(foreign, "are_links_protected", lambda: True)
+    with tempfile.TemporaryDirectory(dir="/var") as name:
+        top, home = Path(name), Path(name) / "mssql"
+        top.chmod(0o755)
+        home.mkdir(mode=0o770)
+        os.chown(home, user.pw_uid, user.pw_gid)
+        conf, tool, links = home / "mssql.conf", top / "mssql-conf", top / "links"
+        conf.write_text("[EULA]\naccepteula = Y\n")
+        conf.chmod(0o644)
+        links.write_text("1\n")
+        tool.write_text(f"#!/bin/sh\nid -un >> {conf}\n")
+        tool.chmod(0o755)
+        for attribute, path in (("HOME", home), ("CONFIG", conf), ("PATH", tool), ("_LINKS", links)):
+            monkeypatch.setattr(mssql_conf, attribute, str(path))
+        (given,) = layer._given(Host())
+        assert given[2:] == ("persisted", "0:0", f"{user.pw_uid}:{user.pw_gid}")
+        layer._write(Host(), {"writethrough": "1", mssql_conf.OWNER: "x"})
+        assert conf.read_text() == "[EULA]\naccepteula = Y\ndaemon\n"
+        status = conf.stat()
+        assert (status.st_uid, status.st_gid, status.st_mode & 0o7777) == (user.pw_uid, user.pw_gid, 0o644)
+        assert layer._given(Host()) == []
+    fresh._abandon()
 
 
 @pytest.mark.parametrize("value", ["", "--help", "1; x", "x" * 500])
