@@ -23,7 +23,7 @@ _TEXT = ("text", "page")
 NOT_PARSERS = {
     "storage/known_options.py:_forms": "reads the table beside it",
     "engines/postgresql/apply.py:_bytes": "encodes its text",
-    "policy/facts_check.py:_time": "reads what the facts' own module wrote",
+    "policy/assess/facts_check.py:_time": "reads what the facts' own module wrote",
     "storage/known_options.py:_spellings": "reads the table beside it",
     "watch/metrics.py:_escaped": "writes its text",
     "watch/metrics.py:_seconds": "reads what a report has",

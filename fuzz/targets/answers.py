@@ -15,11 +15,11 @@ from typing import Any
 import yaml
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import printable
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import engines, ups
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.inputs import Inputs
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import HEIGHT, render
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import details, with_outcomes
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_answer
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import engines, ups
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.inputs import Inputs
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.page import HEIGHT, render
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.report import details, with_outcomes
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results import assess_answer
 from ansible_collections.durable.dbhost.plugins.module_utils.rows import VERDICTS
 from fuzz import ROOT
 from fuzz.target import FIXTURES, of_bytes

@@ -18,7 +18,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.measure import (
     trace,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import prices
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import prices
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import Profile
 from fuzz.target import of_text
 

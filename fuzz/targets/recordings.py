@@ -29,8 +29,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.printable impo
     printable,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import shape
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.history import with_history
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import shape
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.history import with_history
 from fuzz.target import FIXTURES, fixtures, of_bytes, of_text
 
 NOW = "2026-01-31T12:00:00Z"

@@ -47,9 +47,9 @@ from .host import our_paths
 from .host.mountinfo import Mount
 from .host.our_paths import TRIAL
 from .host.seam import ChangeFailed, Host, Unobservable
-from .policy.assessment import assess
-from .policy.inputs import Inputs
-from .policy.plan import STEPS
+from .policy.assess.plan import STEPS
+from .policy.expect.inputs import Inputs
+from .policy.show.assessment import assess
 from .storage import collect as storage
 from .storage import io_scheduler, mount_options, write_cache
 from .undo import installed, put_back

@@ -93,8 +93,8 @@ def assess(inputs: dict[str, Any]) -> dict[str, Any]:
     """Return what the collection says of this machine: `verdict`, `why`, `settings` and `warnings`."""
     host = importlib.import_module(f"{_PRODUCT}.host.seam").Host()
     facts = importlib.import_module(f"{_PRODUCT}.host_facts")
-    results = importlib.import_module(f"{_PRODUCT}.policy.results")
-    known = importlib.import_module(f"{_PRODUCT}.policy.inputs").Inputs
+    results = importlib.import_module(f"{_PRODUCT}.policy.show.results")
+    known = importlib.import_module(f"{_PRODUCT}.policy.expect.inputs").Inputs
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     found = facts.collect(host, now, None, "guarded")
     answer = {"ansible_facts": found.facts, "failures": found.failures, "looked_at": found.looked_at}

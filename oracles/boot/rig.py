@@ -282,7 +282,7 @@ class Total:
 
 
 def inputs() -> dict[str, Any]:
-    """Return what the inventory says of the machine, as policy.inputs.Inputs takes it."""
+    """Return what the inventory says of the machine, as policy.expect.inputs.Inputs takes it."""
     variables = yaml.safe_load((HERE / "profile.yml").read_text())
     shipped = yaml.safe_load((oracles.ROOT / "playbooks/vars/profiles.yml").read_text())
     end = (date.today() + timedelta(2)).isoformat()

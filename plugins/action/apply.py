@@ -15,8 +15,8 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible_collections.durable.dbhost.plugins.action.engine_facts import Bounded
 from ansible_collections.durable.dbhost.plugins.module_utils.catalog import LAYERS, release
 from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import line, printable
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.inputs import undo_is_valid
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import cause
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.inputs import undo_is_valid
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results import cause
 from ansible_collections.durable.dbhost.plugins.plugin_utils.on_host import execute, learned
 from ansible_collections.durable.dbhost.plugins.plugin_utils.output import laid_out, refused
 from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Unreadable, Variables

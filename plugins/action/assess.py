@@ -10,8 +10,8 @@ from typing import Any
 
 from ansible_collections.durable.dbhost.plugins.action.engine_facts import Bounded
 from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import printable
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.inputs import Inputs
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import (
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.inputs import Inputs
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results import (
     assess_answer,
     cause,
     disarms,

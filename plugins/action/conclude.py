@@ -13,9 +13,13 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import kinds
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import unobserved
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.inputs import Inputs
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import cause, conclude, failure
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.inputs import Inputs
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessment import unobserved
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results import (
+    cause,
+    conclude,
+    failure,
+)
 from ansible_collections.durable.dbhost.plugins.plugin_utils.as_text import packed, unpacked
 from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import collection_version
 

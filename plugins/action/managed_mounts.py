@@ -9,9 +9,9 @@ import time
 from typing import Any
 
 from ansible_collections.durable.dbhost.plugins.action.engine_facts import Bounded
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import counted, promises
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.managed import mounts_of
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import (
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect import counted, promises
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.managed import mounts_of
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results import (
     cause,
     facts_of,
     why_missing,

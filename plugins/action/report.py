@@ -10,8 +10,8 @@ from typing import Any
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import names
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import (
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.page import names
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.report import (
     natural,
     with_outcomes,
     worst_first,

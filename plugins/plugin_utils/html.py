@@ -15,8 +15,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from ..module_utils.host.printable import name as shown
 from ..module_utils.host.printable import printable
-from ..module_utils.policy.page import Group, basis, by_remedy, groups, reasons
-from ..module_utils.policy.report import change_line, power_lines, worst_first
+from ..module_utils.policy.show.page import (
+    Group,
+    basis,
+    by_remedy,
+    groups,
+    reasons,
+)
+from ..module_utils.policy.show.report import change_line, power_lines, worst_first
 from ..module_utils.rows import VERDICTS
 
 _TEMPLATE = "report.html.j2"

@@ -18,7 +18,7 @@ from typing import Any
 from ansible.errors import AnsibleError
 
 from ..action.engine_facts import Bounded, TooMuch
-from ..module_utils.policy.results import MINIMUM, of_python
+from ..module_utils.policy.show.results import MINIMUM, of_python
 
 #: Where distributions and administrators put interpreters.
 _PLACES = (

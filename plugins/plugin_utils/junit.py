@@ -11,7 +11,7 @@ from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from ..module_utils.host.printable import name, printable
-from ..module_utils.policy.report import worst_first
+from ..module_utils.policy.show.report import worst_first
 
 
 def render(reports: Iterable[dict[str, Any]]) -> str:

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 from ..module_utils.host import json_text
 from ..module_utils.policy import kinds
-from ..module_utils.policy.assessment import unobserved
-from ..module_utils.policy.inputs import Inputs
-from ..module_utils.policy.report import natural, with_outcomes, worst_first
-from ..module_utils.policy.results import conclude
+from ..module_utils.policy.expect.inputs import Inputs
+from ..module_utils.policy.show.assessment import unobserved
+from ..module_utils.policy.show.report import natural, with_outcomes, worst_first
+from ..module_utils.policy.show.results import conclude
 from ..module_utils.rows import VERDICTS
 from .json_schema import misfits
 from .output import Found

@@ -17,7 +17,7 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ..action.engine_facts import Bounded
 from ..module_utils.host.printable import printable
 from ..module_utils.host.refusals import remedy
-from ..module_utils.policy.results import of_python
+from ..module_utils.policy.show.results import of_python
 from ..module_utils.rows import HANGS, NO_ANSWER
 from . import interpreters
 from .deadline import Expired, deadline

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from ..module_utils.policy.history import with_history
-from ..module_utils.policy.page import render
-from ..module_utils.policy.report import details
+from ..module_utils.policy.show.history import with_history
+from ..module_utils.policy.show.page import render
+from ..module_utils.policy.show.report import details
 from . import html, junit, sarif
 from .output import keep, kept, measured, refused, remove, rename, show
 from .variables import REPORT_DIR, Unreadable, Variables

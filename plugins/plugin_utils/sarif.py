@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..module_utils.host.printable import printable
-from ..module_utils.policy.report import worst_first
+from ..module_utils.policy.show.report import worst_first
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 #: Rule of the result for a host's `error`.

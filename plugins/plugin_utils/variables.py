@@ -14,7 +14,12 @@ from typing import Any
 from ansible.errors import AnsibleError
 from ansible.module_utils.common.yaml import yaml_load
 
-from ..module_utils.policy.inputs import TIME_LIMIT, UNDO_AFTER, Inputs, time_limit_is_valid
+from ..module_utils.policy.expect.inputs import (
+    TIME_LIMIT,
+    UNDO_AFTER,
+    Inputs,
+    time_limit_is_valid,
+)
 from ..module_utils.rows import FAIL_ON
 from .output import refused
 

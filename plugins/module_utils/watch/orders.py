@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..host import json_text, trusted_path
 from ..host.our_paths import WATCH_INPUTS
 from ..host.seam import ChangeFailed, Host, Unobservable
-from ..policy.inputs import Inputs
+from ..policy.expect.inputs import Inputs
 
 #: In the directory of node_exporter's textfile collector.
 METRICS = "durable_dbhost.prom"

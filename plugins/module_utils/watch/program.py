@@ -21,7 +21,7 @@ from ..host import our_paths
 from ..host.printable import line, printable
 from ..host.seam import ChangeFailed, Host, Unobservable, expect_root
 from ..host_facts import collect
-from ..policy import report, results
+from ..policy.show import report, results
 from ..undo import installed
 from . import metrics, orders
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import prices
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import prices
 from proof import evidence, log, machine, price, run
 from proof.cells import NBD, Setting, matrix
 from proof.errors import ProofError

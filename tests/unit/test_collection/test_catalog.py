@@ -20,7 +20,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ansible_collections.durable.dbhost.plugins.module_utils import catalog
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.contract import ENGINES
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import plan
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import plan
 from ansible_collections.durable.dbhost.plugins.module_utils.rows import Setting
 from ansible_collections.durable.dbhost.plugins.modules.apply import CODE
 
@@ -46,7 +46,7 @@ def tasks(path: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    "path", sorted((PLUGINS / "module_utils/policy").glob("*.py")), ids=lambda path: path.stem
+    "path", sorted((PLUGINS / "module_utils/policy").rglob("*.py")), ids=lambda path: path.stem
 )
 def test_the_policy_knows_no_engine_by_its_name(path: Path) -> None:
     assert literals(path).isdisjoint(catalog.NAMES)
@@ -214,7 +214,7 @@ def test_no_source_but_those_that_extending_names_knows_xfs_from_other_file_syst
         "module_utils/storage/fua.py",  # named beside the table
         "module_utils/measure/variants.py",  # a benchmark of barriers, where it can be made
         "module_utils/engines/faircom/rules.py",  # a warning about XFS alone
-        "module_utils/policy/requirements.py",  # a reason about btrfs alone
+        "module_utils/policy/assess/requirements.py",  # a reason about btrfs alone
         "module_utils/storage/boot_faults.py",  # named beside the table
         "module_utils/storage/boot_findings.py",  # the command for another UUID; named beside the table
         "module_utils/storage/device_names.py",  # members of btrfs share a UUID; named beside the table

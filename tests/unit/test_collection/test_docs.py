@@ -19,16 +19,13 @@ from ansible_collections.durable.dbhost.plugins.module_utils.attestations import
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import restart
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.boot_causes import FAULTS
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import KINDS
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import (
-    assessment,
-    chosen_layers,
-    inputs,
-    kinds,
-    plan,
-)
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import render
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.requirements import Requirement
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.settings import Setting
+from ansible_collections.durable.dbhost.plugins.module_utils.policy import kinds
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import plan
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess.requirements import Requirement
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess.settings import Setting
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect import chosen_layers, inputs
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show import assessment
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.page import render
 from ansible_collections.durable.dbhost.plugins.module_utils.rows import FAIL_ON, VERDICTS
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import platforms
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.raid_controllers import controllers
@@ -179,7 +176,7 @@ def test_the_claims_and_their_lives_are_those_of_the_policy() -> None:
     assert {row[0]: int(row[2]) for row in rows} == CLAIMS
     sources = "".join(
         path.read_text(encoding="utf-8")
-        for path in (ROOT / "plugins/module_utils/policy").glob("*.py")
+        for path in (ROOT / "plugins/module_utils/policy").rglob("*.py")
         if path.name != "attestations.py"
     )
     for claim, _meaning, _days, used in rows:

@@ -18,7 +18,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect imp
 from ansible_collections.durable.dbhost.plugins.module_utils.facts import engines, storage, ups
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.schema import Fact, facts_of
 from ansible_collections.durable.dbhost.plugins.module_utils.host_facts import power_facts
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import budgets, shape
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import budgets, shape
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.caches import CONTROLS
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.disk_kinds import PLACES
 

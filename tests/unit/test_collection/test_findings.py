@@ -91,7 +91,7 @@ def test_no_code_but_the_catalogue_s_makes_a_reason() -> None:
         for path in (ROOT / "plugins").rglob("*.py")
         if re.search(r"(?<!\w)Reason\(", path.read_text(encoding="utf-8").replace("class Reason(", ""))
     }
-    assert made == {"rows.py", "policy/verdicts.py"}
+    assert made == {"rows.py", "policy/assess/verdicts.py"}
 
 
 def test_the_page_has_a_section_for_each_as_the_catalogue_has_it(capsys: pytest.CaptureFixture[str]) -> None:

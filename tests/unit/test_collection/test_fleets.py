@@ -17,7 +17,7 @@ import yaml
 pytest.importorskip("ansible")
 
 from ansible_collections.durable.dbhost.plugins.action import merge_reports
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.variable_names import INPUTS
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.variable_names import INPUTS
 from ansible_collections.durable.dbhost.plugins.plugin_utils import output
 from ansible_collections.durable.dbhost.plugins.plugin_utils.merge import TIME
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes import fleet

@@ -52,8 +52,8 @@ JUDGE = Judge(
 ASK = """
 import json, sys
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import report
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show import report
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect as storage_of
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fake_proc import FakeProcess, ProcHost, RDWR
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.runs import NOW, inputs, settled

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.variable_names import INPUTS, OWN
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.variable_names import INPUTS, OWN
 
 nativetypes = pytest.importorskip("jinja2.nativetypes")
 
@@ -120,7 +120,7 @@ def test_a_benchmark_keeps_what_an_audit_reads_of_it() -> None:
         task["durable.dbhost.keep_report"] for task in play["tasks"] if "durable.dbhost.keep_report" in task
     ]
     assert kept["name"] == "benchmark"
-    read = (ROOT / "plugins/module_utils/policy/prices.py").read_text(encoding="utf-8")
+    read = (ROOT / "plugins/module_utils/policy/assess/prices.py").read_text(encoding="utf-8")
     names = set(re.findall(r'told\["(\w+)"\]', read))
     assert {"time", "disks", "prices"} <= names
     assert names <= set(re.findall(r"'(\w+)':", kept["files"]["json"]))

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import SCHEMA
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.history import with_history
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessment import SCHEMA
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.history import with_history
 from ansible_collections.durable.dbhost.plugins.module_utils.rows import VERDICTS
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fleet import reports
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import shape
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import shape
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.told_power import guard
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -18,7 +18,7 @@ import pytest
 
 pytest.importorskip("ansible")
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import render
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.page import render
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import platforms
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes import fleet
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.runs import enforce, look

@@ -19,8 +19,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom imp
 from ansible_collections.durable.dbhost.plugins.module_utils.host import our_paths, seam
 from ansible_collections.durable.dbhost.plugins.module_utils.host.refusals import remedy
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, CommandFailed
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.inputs import UNDO_AFTER
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import conclude, failure
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.inputs import UNDO_AFTER
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results import conclude, failure
 from ansible_collections.durable.dbhost.plugins.module_utils.undo.arm import arm
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fake_host import FakeHost
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.runs import LAYERS

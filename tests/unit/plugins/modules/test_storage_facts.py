@@ -13,8 +13,8 @@ import pytest
 
 pytest.importorskip("ansible")
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.inputs import Inputs
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_answer
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.inputs import Inputs
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results import assess_answer
 from ansible_collections.durable.dbhost.plugins.modules import (
     engine_facts,
     io_scheduler,

@@ -19,7 +19,7 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.durable.dbhost.plugins.action.engine_facts import Bounded, TooMuch
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_answer
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results import assess_answer
 from ansible_collections.durable.dbhost.plugins.plugin_utils import interpreters
 from ansible_collections.durable.dbhost.plugins.plugin_utils.on_host import execute
 

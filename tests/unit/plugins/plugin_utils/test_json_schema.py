@@ -13,10 +13,10 @@ import pytest
 
 pytest.importorskip("ansible")
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import ups
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.history import with_history
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import render
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import details
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import ups
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.history import with_history
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.page import render
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.report import details
 from ansible_collections.durable.dbhost.plugins.plugin_utils import html, junit, sarif
 from ansible_collections.durable.dbhost.plugins.plugin_utils.json_schema import misfits
 from ansible_collections.durable.dbhost.plugins.plugin_utils.merge import schema

@@ -19,13 +19,13 @@ from ansible_collections.durable.dbhost.plugins.module_utils.capture.capture imp
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.capture.identities import Identities
 from ansible_collections.durable.dbhost.plugins.module_utils.capture.recording import dumps, loads
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from ..fakes.runs import NOW, inputs
 from ..fakes.small_host import BOOT_ID, SmallHost
 from ..fakes.vendor_host import CONF, HOME, MSSQL_UNIT, VendorHost, with_mssql
-from ..policy.test_engines import instance
+from ..policy.assess.test_engines import instance
 
 SECRET = "S3cr3t+word"
 CONFIG = f"[network]\ntcpport = 1433\n[control]\nwritethrough = 0\n; password {SECRET}\n[sa]\nsapassword = {SECRET}\n"

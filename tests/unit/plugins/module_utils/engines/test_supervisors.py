@@ -17,7 +17,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect imp
 
 from ..fakes.fake_postgresql import BIN, DATA, FakePostgresql
 from ..fakes.fake_proc import FakeProcess
-from ..policy.test_engines import instance, judged
+from ..policy.assess.test_engines import instance, judged
 from .test_next_start import command
 
 UNIT = "gitlab-runsvdir.service"

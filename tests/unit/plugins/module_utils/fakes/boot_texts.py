@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ansible_collections.durable.dbhost.plugins.module_utils.facts import boot_causes
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import boot_rows
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import boot_rows
 
 
 def with_texts(faults: list[dict[str, Any]]) -> list[dict[str, Any]]:

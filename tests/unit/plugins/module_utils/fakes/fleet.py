@@ -9,9 +9,12 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import with_outcomes
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_answer, conclude
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessment import assess
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.report import with_outcomes
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results import (
+    assess_answer,
+    conclude,
+)
 
 from .captured import COLLECTION
 from .runs import NOW, attested, enforce, inputs, look

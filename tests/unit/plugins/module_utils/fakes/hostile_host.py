@@ -26,10 +26,10 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines import coll
 from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import printable
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.inputs import Inputs
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.page import HEIGHT, render
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import details, with_outcomes
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import assess_answer
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.inputs import Inputs
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.page import HEIGHT, render
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.report import details, with_outcomes
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results import assess_answer
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import collect as storage
 
 from .runs import NOW, shipped

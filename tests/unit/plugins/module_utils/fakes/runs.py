@@ -12,9 +12,9 @@ from typing import Any
 import yaml
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.paths import of_databases
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import plan
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.inputs import Inputs
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import plan
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.inputs import Inputs
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
     io_scheduler,
     mount_options,

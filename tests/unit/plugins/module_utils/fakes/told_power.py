@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.ups import CONDITIONS
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess.ups import CONDITIONS
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard.lease import Lease, Leased
 
 from .runs import NOW, attested

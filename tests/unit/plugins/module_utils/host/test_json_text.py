@@ -16,7 +16,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.capture import reco
 from ansible_collections.durable.dbhost.plugins.module_utils.host import json_text
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import fio, plug_job, plug_log
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import prices
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import prices
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.caches import has_volatile_cache
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import journal, rehearsal
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import lease, state

@@ -12,12 +12,12 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.catalog import ENGINES
 from ansible_collections.durable.dbhost.plugins.module_utils.facts import boot_causes
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from ..fakes.runs import NOW, inputs, look, settled
 from ..fakes.small_host import SmallHost
-from .test_engines import database, instance, judged
+from .assess.test_engines import database, instance, judged
 
 PG = ["/srv/pgdata"]
 

@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.capture.recording import ReplayHost, loads
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import fstab, mount_options
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.mount_options import Target

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Status, Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import boot_images
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 

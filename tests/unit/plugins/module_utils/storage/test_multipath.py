@@ -12,7 +12,7 @@ import yaml
 
 from ansible_collections.durable.dbhost.plugins.module_utils.capture.capture import capture
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import flush
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.disks import Disks

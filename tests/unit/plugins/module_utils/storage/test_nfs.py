@@ -12,8 +12,8 @@ import yaml
 
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import targets
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import shape
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import shape
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import nfs
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 

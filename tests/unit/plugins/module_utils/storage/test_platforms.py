@@ -20,12 +20,12 @@ from hypothesis import strategies as st
 from ansible_collections.durable.dbhost.plugins.module_utils.attestations import CLAIMS
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.storage import PLATFORMS
 from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import is_plain
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import details
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.report import details
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import platforms
 
 from ..fakes.runs import look
 from ..fakes.small_host import FakeDisk, FakeMount, SmallHost
-from ..policy.test_report import report
+from ..policy.show.test_report import report
 
 AZURE_TAG = "7783-7084-3265-9085-8269-3286-77"
 HYPERV = {"sys_vendor": "Microsoft Corporation", "product_name": "Virtual Machine"}

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.facts import boot_causes
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import root_image as fixes
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assessment import assess
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import root_image as fixes
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import root_image
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 

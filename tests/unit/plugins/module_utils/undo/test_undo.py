@@ -17,9 +17,9 @@ from ansible_collections.durable.dbhost.plugins.module_utils.enforce import one_
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce.bring import bring
 from ansible_collections.durable.dbhost.plugins.module_utils.host import our_paths
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import plan
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.report import with_outcomes
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.results import conclude
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import plan
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.report import with_outcomes
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results import conclude
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import cache_rules
 from ansible_collections.durable.dbhost.plugins.module_utils.undo import arm, installed, journal, put_back
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import state as guard_state

@@ -16,8 +16,8 @@ import yaml
 from ansible_collections.durable.dbhost.plugins.module_utils.host import our_paths
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.host_facts import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.policy import results
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.inputs import Inputs
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.inputs import Inputs
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show import results
 from ansible_collections.durable.dbhost.plugins.module_utils.rows import VERDICTS
 from ansible_collections.durable.dbhost.plugins.module_utils.watch import metrics, orders, program
 

@@ -1,0 +1,76 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host as it is assessed: what is declared of it, what was observed, and the mounts that count. Pure."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ...engines.placement import Placement, place
+from ...rows import Reason
+from ..expect import counted, managed
+from ..expect.declared import Declared
+from . import requirements
+from .facts_check import NO_ENGINES
+
+
+class Case(NamedTuple):
+    """One host as it is assessed.
+
+    `power` is `durable_power`, None if it was not collected; `today` an ISO 8601 date. `engines` is `durable_engines` but for
+    those that are only listed: `standings` has them all. `placed`: where each of `engines` stores its files, in their order.
+    `mounts`: the managed ones; `lost`: paths of the inventory that are on no mount.
+    """
+
+    declared: Declared
+    storage: dict[str, Any]
+    engines: dict[str, Any]
+    power: dict[str, Any] | None
+    today: str
+    standings: tuple[counted.Standing, ...]
+    placed: tuple[tuple[dict[str, Any], Placement], ...]
+    mounts: list[dict[str, Any]]
+    lost: tuple[Reason, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether the host has no managed mount, and nothing that is or may be an engine."""
+        no_mounts = not self.mounts and not self.lost
+        return no_mounts and not any(self.engines[kind] for kind in ("engines", "unattributed"))
+
+    @property
+    def temporary(self) -> tuple[tuple[str, str], ...]:
+        """Return (mount point, why it is not judged) of those that hold only temporary files."""
+        found = managed.temporary(self.placed, self.mounts)
+        return tuple(
+            (target, f"it holds nothing but temporary files of {', '.join(who)}: not judged")
+            for target, who in found.items()
+        )
+
+
+def of(
+    declared: Declared,
+    storage: dict[str, Any],
+    found_engines: dict[str, Any],
+    power: dict[str, Any] | None,
+    today: str,
+) -> Case:
+    """Return a host as it is assessed. Raises BadInput."""
+    inputs = declared.inputs
+    storage = {**storage, "mounts": requirements.vouched(storage["mounts"], declared.words)}
+    standings = counted.standings(found_engines, inputs.databases, declared.ignoring.entries)
+    judged = counted.judged(standings)
+    lost: list[Reason] = []
+    mounts = managed.mounts_of(inputs.mounts, inputs.databases, storage, judged, declared.entries, lost)
+    return Case(
+        declared,
+        storage,
+        engines=found_engines if found_engines is NO_ENGINES else {**found_engines, "engines": judged},
+        power=power,
+        today=today,
+        standings=tuple(standings),
+        placed=tuple((each, place(each, storage)) for each in judged),
+        mounts=mounts,
+        lost=tuple(lost),
+    )

@@ -1,0 +1,225 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host compared with a profile: its rows, requirements, risks and what is unknown. Pure."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from ...host.printable import name as quoted
+from ...profiles import Profile
+from ...rows import Reason, Setting
+from ...storage import findings, flush_passthrough
+from ..expect import chosen_layers, promises
+from ..expect.promises import Disk, Mount, Scope
+from . import (
+    engines,
+    guard,
+    measured,
+    notes,
+    others,
+    requirements,
+    risks,
+    root_image,
+    scheduling,
+    settings,
+    unit_mounts,
+    verdicts,
+)
+from .case import Case
+from .found import Findings
+from .guarded import Guarded, guarded_by
+from .requirements import Requirement
+
+
+def find(case: Case, profile: Profile, pinned: Profile) -> Findings:
+    """Return what comparing a host with a profile finds; some of its mounts may have others. Raises BadInput.
+
+    `pinned`: the profile without overrides.
+    """
+    declared, storage = case.declared, case.storage
+    mounts = promises.of_mounts(case.mounts, declared.entries, profile, pinned)
+    leaves, unknowns = risks.leaves(storage, case.mounts)
+    disks = promises.of_disks(leaves, mounts)
+    scopes = promises.scopes(mounts, disks, profile, pinned)
+    servers = promises.of_engines(case.placed, mounts, profile)
+    own = _rows(case, mounts, disks)
+    torn = list(requirements.of_engines(servers, mounts))
+    common = [*_common(case, mounts, disks, own), *(need for _mount, need in torn)]
+    needed, unmet, guarded = _needed(case, scopes, common)
+
+    every = [*(scope.profile for scope in scopes), *(server.profile for server in servers)]
+    is_promised = any(each.promises_durability for each in every)
+    lasting = _lasting(mounts, (mount for mount, _need in torn))
+    of_guard = guard.risks(case.power) if is_promised else []
+    of_storage = risks.of(lasting, promises.below(lasting, leaves), declared.words, guarded.held)
+    found = engines.assess(
+        servers,
+        case.engines["unattributed"],
+        storage,
+        lambda disk: requirements.fua_honoured(disk, declared.words),
+        declared.inputs.allow,
+        lambda where: bool(of_guard or of_storage) and risks.lies_on_loss(case, where, guarded.held),
+    )
+    unknowns += root_image.unknowns(storage)
+    unknowns += [*case.lost, *found.unknowns, *notes.unplaced(case), *dict.fromkeys(notes.not_found(case))]
+    names = frozenset(each.name for each in every)
+    withheld = names if unknowns or found.lasting else unmet
+    guarded = guarded.within(withheld, storage["leased"])
+    rows, left_out = chosen_layers.leave_out([*own.beside(guarded), *found.rows], declared.layers)
+    if left_out:
+        withheld = names
+        guarded = guarded.within(withheld, storage["leased"])
+        rows, _left_out = chosen_layers.leave_out([*own.beside(guarded), *found.rows], declared.layers)
+    rows, slower = measured.left(rows, declared.inputs.benchmark, storage, case.today)
+    image = storage["root_image"]
+    rows = [root_image.of_row(_with_name(row), image) for row in rows]
+    return Findings(
+        promises=is_promised,
+        mounts=mounts,
+        rows=tuple(rows),
+        needed=[
+            root_image.of_need(need, image)
+            for need in requirements.with_attestations(needed, storage, case.today)
+        ],
+        risks=[
+            *of_guard,
+            *risks.of_memory(servers),
+            *(risk.told(rows) for risk in of_storage),
+            *found.risks,
+        ],
+        unknowns=[root_image.of_reason(each, image) for each in unknowns],
+        warnings=(
+            # The most important first: a page has few lines for them.
+            *notes.contained(case),
+            *notes.read_only(case),
+            *notes.not_asked(case),
+            *notes.behind(case),
+            *found.warnings,
+            *(_of_loss(mount) for mount in mounts if is_promised and mount.may_lose),
+            *notes.writers(case),
+            *notes.limited(case),
+            *unit_mounts.not_checked(case.engines["engines"], storage),
+            *notes.substitute_names(leaves),
+            *notes.unmatched(case),
+            *guarded.warnings,
+            *promises.shared(disks, mounts),
+            *notes.not_judged(case),
+            *verdicts.slow(rows),
+            *slower,
+        ),
+        exposed=found.exposed,
+        withheld=withheld,
+        lasting=found.lasting,
+        lease=guarded.lease,
+        left_out=left_out,
+        waivers=declared.waivers,
+    )
+
+
+def _lasting(mounts: Iterable[Mount], torn: Iterable[Mount]) -> list[dict[str, Any]]:
+    """Return the facts of the mounts that must keep commits; `torn`: those that an engine needs beside such mounts."""
+    return [mount.facts for mount in (*(each for each in mounts if not each.may_lose), *torn)]
+
+
+class _Rows(NamedTuple):
+    """The rows of everything but engines and guard: those of mounts, each with its mount, and all others."""
+
+    of_mounts: tuple[tuple[Mount, Setting], ...]
+    others: tuple[Setting, ...]
+
+    def beside(self, guarded: Guarded) -> Iterator[Setting]:
+        """Yield them as they are where there may be a guard, after the rows of that."""
+        yield from (row._replace(profile=guarded.profile) for row in guarded.rows)
+        for mount, row in self.of_mounts:
+            yield others.apply(guarded.seen(row, mount)._replace(profile=mount.profile.name))
+        yield from self.others
+
+
+def _rows(case: Case, mounts: list[Mount], disks: list[Disk]) -> _Rows:
+    """Return the rows of everything but engines and guard."""
+    boot = settings.Boot.of(case.storage)
+    of_mounts = (
+        (mount, row) for mount in mounts for row in settings.of_mount(mount.facts, mount.profile, boot)
+    )
+    return _Rows(tuple(of_mounts), tuple(map(others.apply, _other_rows(case, mounts, disks))))
+
+
+def _other_rows(case: Case, mounts: list[Mount], disks: list[Disk]) -> Iterator[Setting]:
+    storage, words = case.storage, case.declared.words
+    facts = [mount.facts for mount in mounts]
+    yield from settings.of_boot(storage["boot_faults"], facts, storage["mounts"], storage["kernel"])
+    yield from unit_mounts.rows(case.engines["engines"], storage)
+    for disk, profile in disks:
+        word = requirements.vouches(profile, disk, words)
+        for row in settings.of_disk(disk, profile, word.sentence if word else None):
+            yield row._replace(profile=profile.name)
+    lossy = [disk for disk in disks if not requirements.is_protected(disk.facts, words)]
+    yield from settings.of_layers(facts, lossy, flush_passthrough.early(storage["mounts"]))
+    yield from settings.of_multipath(facts)
+    yield from scheduling.rows(mounts, disks, storage["tuned"])
+
+
+def _with_name(row: Setting) -> Setting:
+    """Return a row in whose texts the name of its target is in quotes, unless it can only be a name."""
+    shown = quoted(row.target)
+    if shown == row.target:
+        return row
+    # In a command it is one word already.
+    argument = shlex.quote(row.target)
+    why, remedy = (
+        argument.join(part.replace(row.target, shown) for part in text.split(argument))
+        for text in (row.why, row.remedy)
+    )
+    return row._replace(why=why, remedy=remedy)
+
+
+def _of_loss(mount: Mount) -> Reason:
+    target = mount.facts["target"]
+    return findings.LOSS_AS_ASKED.found(target, mount=target, what=mount.may_lose)
+
+
+def _common(case: Case, mounts: list[Mount], disks: list[Disk], own: _Rows) -> list[Requirement]:
+    """Return what must be true before anything of the host loosens, whatever its profile."""
+    needed = requirements.of_expired(case.declared.expired)
+    facts = [mount.facts for mount in mounts]
+    for profile in dict.fromkeys(disk.profile for disk in disks):
+        of_profile = [disk.facts for disk in disks if disk.profile == profile]
+        needed += requirements.of_neighbours(profile, case.storage["mounts"], facts, of_profile)
+    needed += requirements.of_barriers(row for mount, row in own.of_mounts if not mount.may_lose)
+    return needed
+
+
+def _needed(
+    case: Case, scopes: list[Scope], common: list[Requirement]
+) -> tuple[list[Requirement], frozenset[str], Guarded]:
+    """Return all requirements of a host, the names of the profiles of which not all are met, and what a guard changes."""
+    declared = case.declared
+    accepts = declared.inputs.accept_data_loss is True
+    needs = [(scope, requirements.of_host(*scope, declared.words, accepts)) for scope in scopes]
+    on_ups = [(scope, own) for scope, own in needs if scope.profile.rests_on == "ups"]
+    rest = [(scope, own) for scope, own in needs if scope.profile.rests_on != "ups"]
+    guarded = guarded_by(
+        (on_ups or needs)[0][0].profile,
+        [*_every(on_ups), *common],
+        case.storage,
+        [mount for scope, _own in on_ups for mount in scope.mounts],
+        [disk for scope, _own in on_ups for disk in scope.disks],
+        ups_asked=declared.asked,
+        power=case.power,
+        words=declared.words,
+        units=[instance["unit"] for instance in case.engines["engines"] if instance["unit"]],
+        today=case.today,
+    )
+    unmet = {scope.profile.name for scope, own in rest if not requirements.hold([*own, *common])}
+    if not requirements.hold(guarded.needed):
+        unmet |= {scope.profile.name for scope, _own in on_ups}
+    return list(dict.fromkeys([*_every(rest), *guarded.needed])), frozenset(unmet), guarded
+
+
+def _every(needs: Iterable[tuple[Scope, list[Requirement]]]) -> Iterator[Requirement]:
+    return itertools.chain.from_iterable(own for _scope, own in needs)

@@ -1,0 +1,453 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each engine's settings beside what the profile wants: rows of the report, and what they mean.
+
+Pure: `durable_engines` in, rows out, as policy/assess/settings.py for disks and mounts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from ... import catalog
+from ...engines import findings
+from ...engines.contract import judge_of
+from ...engines.overrides import fix as fix_of_override
+from ...engines.placement import Placement
+from ...engines.rules import (
+    OWNERS,
+    Honoured,
+    Rule,
+    Subject,
+    judge,
+    product,
+    where_to_set,
+    why_of,
+)
+from ...host.observation import UNKNOWN
+from ...host.printable import command
+from ...host.printable import name as quoted
+from ...rows import MEND, Reason, Setting
+from ..expect.counted import Standing
+from ..expect.promises import Server
+from .kept import left
+
+#: Nodes of these are restarted by their owner only: their settings are set, and wait.
+_CLUSTERS = ("galera", "group_replication")
+#: The permission to restart servers.
+_RESTART = "restart_engines"
+#: Manager -> how a server gets what waits for a restart. systemd may be asked by a run as well.
+_RESTARTS = {
+    "pacemaker": "run pcs resource restart RESOURCE (SUSE: crm resource restart RESOURCE)",
+    **dict.fromkeys(
+        _CLUSTERS,
+        "restart the nodes one at a time, each after the one before has joined the cluster again",
+    ),
+    "patroni": "run patronictl restart CLUSTER MEMBER with the names that patronictl list shows for this node",
+    "container": "restart its container",
+    "none": "stop and start the server as it was started",
+    UNKNOWN: "stop and start the server as it was started, through Pacemaker if crm_mon -1r lists it",
+}
+#: Those that of a server that runs are always told, whatever they are.
+_TOLD = ("files", "preloads")
+
+#: The change of a file's owner that a run makes before it writes a setting there (engines/instance.py).
+_OWNER = ("owner_of", "owner", "owner_wanted")
+
+#: What stands for a setting of the rules of which an instance tells nothing.
+_NOT_TOLD = {"running": UNKNOWN, "persisted": UNKNOWN, "source": "none", "from": None}
+
+
+class Engines(NamedTuple):
+    """What the policy finds of a host's engines.
+
+    `risks`: ways in which acknowledged commits can be lost now; `unknowns`: what is not understood;
+    `warnings`: what is right as far as settings go, and should be known; `lasting`: the servers that
+    will still lose commits, or may, when this run has set all that it may; `exposed`: the engines' own
+    checks for damage, of those that ran over or with something that loses commits, or tell of damage already.
+    """
+
+    rows: tuple[Setting, ...] = ()
+    risks: tuple[Reason, ...] = ()
+    unknowns: tuple[Reason, ...] = ()
+    warnings: tuple[Reason, ...] = ()
+    lasting: tuple[str, ...] = ()
+    exposed: tuple[str, ...] = ()
+
+
+def assess(
+    servers: Iterable[Server],
+    unattributed: Iterable[dict[str, Any]],
+    storage: dict[str, Any],
+    honoured: Honoured,
+    allow: Collection[str],
+    lies_on_loss: Callable[[Placement], bool],
+) -> Engines:
+    """Return what is to be said of all engines of a host.
+
+    `unattributed`: processes that belong to no instance; `honoured` tells whether a disk's FUA
+    may be relied on; `allow`: the permissions that this run has; `lies_on_loss`: whether disks or mounts below
+    an instance lose commits, so that it was not safe however it is set.
+    """
+    rows: list[Setting] = []
+    risks: list[Reason] = []
+    warnings: list[Reason] = []
+    lasting: list[str] = []
+    checks: list[str] = []
+    unknowns = [_unattributed(process) for process in unattributed]
+    for instance, where, profile in servers:
+        subject = Subject(instance, profile, storage, honoured)
+        own = [left(row, profile)._replace(profile=profile.name) for row in _rows(subject, allow)]
+        unread = [row for row in own if instance["managed_by"] == "container" and row.verdict == UNKNOWN]
+        rows += [row for row in own if row not in unread]
+        own_risks = list(subject.shown(_risks(subject, own))) if profile.promises_durability else []
+        risks += own_risks
+        if profile.promises_durability and _is_lasting(subject, own, allow):
+            lasting.append(subject.label)
+        unknowns += subject.shown([*_unread(subject, unread), *_unknowns(subject)])
+        warnings += subject.shown(judge_of(instance).warnings(subject))
+        check, damage = catalog.check(instance), instance["evidence"].get("damage")
+        if damage:
+            seen = f"{damage['reason']} ({damage['source']})"
+            checks.append(
+                f"{quoted(subject.title)} was damaged: {seen}; unless it was mended since, see with {check}"
+            )
+        if own_risks or (profile.promises_durability and lies_on_loss(where)):
+            checks.append(
+                f"{quoted(subject.title)} was exposed: when it is mended, look for damage with {check}"
+            )
+    return Engines(tuple(rows), tuple(risks), tuple(unknowns), tuple(warnings), tuple(lasting), tuple(checks))
+
+
+def _unread(subject: Subject, rows: list[Setting]) -> Iterator[Reason]:
+    """Yield one finding for all values that cannot be read from outside a container."""
+    instance, label = subject.instance, subject.label
+    is_silent = instance["evidence"].get("settings", {}).get("value") == UNKNOWN
+    names = [row.setting for row in rows]
+    if instance["managed_by"] == "container" and is_silent and not names:
+        names = ["settings of roles and databases"]
+    if names and subject.profile.promises_durability:
+        yield findings.CONTAINER_VALUES.found(label, engine=label, settings=", ".join(dict.fromkeys(names)))
+
+
+def _unknowns(subject: Subject) -> Iterator[Reason]:
+    """Yield what of an instance could not be observed, beside its settings."""
+    instance, label = subject.instance, subject.label
+    evidence, own = instance["evidence"], judge_of(instance)
+    if evidence.get("observation"):
+        yield findings.OBSERVATION.found(label, engine=label, cause=str(evidence["observation"]["reason"]))
+    elif not instance["settings"] and not instance.get("databases"):
+        yield findings.NO_SETTINGS.found(label, engine=label)
+    if instance["state"] == UNKNOWN:
+        status = command("systemctl", "status", *filter(None, [instance["unit"]]))
+        yield findings.STATE.found(label, engine=label, command=status)
+    lost = {field for field in findings.FIELDS if evidence.get(field, {}).get("value") == UNKNOWN}
+    lost |= {field for field in _TOLD if field not in evidence}
+    lost |= {"namespace"} if instance["namespace"] == UNKNOWN else set()
+    incomplete = evidence.get("files", {}).get("value") == "partial"
+    nowhere = "directories" in lost or not instance["directories"]
+    if incomplete and (nowhere or own.lies_anywhere):
+        lost.add("files")
+    if instance["state"] == "stopped":
+        # It has no process, and so no open files, libraries and namespace.
+        lost &= {"directories"}
+    for field in sorted(lost):
+        yield findings.FIELDS[field].found(label, engine=label, cause=subject.reason(field))
+    starter = evidence.get("start_arguments")
+    if starter and instance["state"] != "stopped" and subject.profile.promises_durability:
+        pid = str(next(iter(instance["pids"]), ""))
+        yield findings.START_SCRIPT.found(label, engine=label, script=str(starter["source"]), pid=pid)
+    yield from own.unknowns(subject)
+
+
+def nothing_known(now: str, why: str) -> dict[str, Any]:
+    """Return what stands for durable_engines where it could not be collected: a host that may run any."""
+    lost = {"pid": None, "name": "any database server", "why": why}
+    return {"time": now, "engines": [], "unattributed": [lost], "writers": []}
+
+
+def told(standing: Standing, storage: dict[str, Any]) -> dict[str, Any]:
+    """Return an instance as the report has it: whether it is judged; which files, on which disks, opened how."""
+    instance = standing.instance
+    fields = ("engine", "name", "state", "version", "unit", "managed_by", "namespace", "config")
+    by_device = {mount["device"]: mount for mount in storage["mounts"]}
+    files = [
+        {
+            **{name: row[name] for name in ("directory", "opened", "count")},
+            "mount": by_device.get(row["device"], {}).get("target"),
+            "disks": by_device.get(row["device"], {}).get("disks", UNKNOWN),
+        }
+        for row in instance["files"]
+    ]
+    judged = {"judged": standing.judged, "reason": standing.reason}
+    shown = {**{name: instance[name] for name in fields}, "product": product(instance)}
+    return {**shown, **judged, "files": files}
+
+
+def _rows(subject: Subject, allow: Collection[str]) -> Iterator[Setting]:
+    if subject.profile.promises_durability:
+        yield from _of_next_preloads(subject.instance)
+    yield from _of_settings(subject, allow)
+
+
+def _of_next_preloads(instance: dict[str, Any]) -> Iterator[Setting]:
+    """Yield a row for libraries that make fsync do nothing and that the next start loads; none if it loads none."""
+    coming = instance["evidence"].get("next_preloads")
+    if not coming:
+        return
+    now = " ".join(instance["preloads"]) or "none"
+    now = "stopped" if instance["state"] == "stopped" else now
+    is_known = coming["value"] != UNKNOWN
+    running = {"value": now, "source": "/proc/PID/maps", "reason": None}
+    yield Setting(
+        layer=instance["engine"],
+        target=instance["name"],
+        setting=findings.PRELOADS,
+        klass="safety",
+        wanted_running="none",
+        wanted_persisted="none",
+        running=now,
+        persisted=coming["value"],
+        verdict="drift_persisted" if is_known else UNKNOWN,
+        phase=None,
+        evidence={"running": running, "persisted": coming},
+        why=f"the next start loads {coming['value']} ({coming['source']}), which makes fsync do nothing"
+        if is_known
+        else f"which libraries the next start loads is unknown: {coming['reason']}",
+        remedy=f"remove {coming['value']} from {coming['source']}" if is_known else MEND,
+    )
+
+
+def _of_settings(subject: Subject, allow: Collection[str]) -> Iterator[Setting]:
+    instance, own = subject.instance, judge_of(subject.instance)
+    wanted = own.wanted(subject)
+    if own.rows:
+        yield from own.rows(subject, wanted)
+        return
+    for name, rule in wanted.items():
+        seen = instance["settings"].get(name, {**_NOT_TOLD, "reason": subject.reason(name)})
+        # Of one that tells nothing at all this is said once, elsewhere.
+        if instance["settings"] and not _is_absent(instance, name) and not _is_moot(instance, rule):
+            yield _row(instance, name, rule, seen, allow)
+    for override in instance["overrides"]:
+        broken, full = (of.get(override["setting"]) for of in (wanted, own.strict(instance)))
+        # Where loss is accepted, a role that keeps its commits may.
+        is_strict = full is not None and full.allows(override["value"])
+        if broken and not broken.allows(override["value"]) and not is_strict:
+            yield _override(instance, override, broken, allow)
+
+
+def _row(
+    instance: dict[str, Any], name: str, rule: Rule, seen: dict[str, Any], allow: Collection[str]
+) -> Setting:
+    stopped = instance["state"] == "stopped"
+    running = "stopped" if stopped else seen["running"]
+    persisted = seen["persisted"]
+    runs, kept = stopped or rule.allows(running), rule.allows(persisted)
+    runs_as, kept_as = _values(rule, running if runs else UNKNOWN, persisted if kept else UNKNOWN)
+    # What the command line fixed waits for a restart, also of a setting that a server takes otherwise.
+    waits = name in instance["pending_restart"]
+    verdict = judge(running, persisted, runs, kept, rule.live and not waits)
+    held = None if kept else _held(seen.get("held"), seen.get("permission"), allow)
+    ours = instance["managed_by"] not in OWNERS and persisted != UNKNOWN and not held
+    phase = rule.phase if _is_set(instance, verdict, ours, allow) else None
+    source = {"value": running, "source": seen["source"], "reason": seen["reason"]}
+    last = {key: seen[key] for key in ("by", "fix") if seen.get(key)}
+    last.update({key: str(seen.get(key)) for key in _OWNER if seen.get("owner_of")})
+    why = why_of(verdict, name, running, persisted, rule, seen)
+    if held and seen.get("refused") and verdict != "ok":
+        why = f"{why}, and no run sets it: {seen['refused']}"
+    return Setting(
+        layer=instance["engine"],
+        target=instance["name"],
+        setting=name,
+        klass=rule.klass,
+        wanted_running=runs_as,
+        wanted_persisted=kept_as,
+        running=running,
+        persisted=persisted,
+        verdict=verdict,
+        phase=phase,
+        evidence={
+            "running": source,
+            "persisted": {**source, "value": persisted, "source": seen.get("from"), **last},
+        },
+        why=why,
+        remedy=_remedy(instance, name, verdict, phase, held, seen.get("from")),
+    )
+
+
+def _values(rule: Rule, running: str, persisted: str) -> tuple[str, str]:
+    """Return the value that a server should run with, and the one for its next start; given are those that will do, or UNKNOWN.
+
+    Of several values that will do, the current one stays: it may be the stricter one.
+    """
+    runs_as = "" if running in (UNKNOWN, "stopped") else running
+    kept_as = ("" if persisted == UNKNOWN else persisted) or runs_as or rule.value
+    return runs_as or kept_as, kept_as
+
+
+def _is_set(instance: dict[str, Any], verdict: str, ours: bool, allow: Collection[str]) -> bool:
+    """Tell whether a run changes a setting; `ours`: whether it may write it."""
+    if verdict == "pending":
+        return _RESTART in allow and instance["managed_by"] == "systemd"
+    return verdict.startswith("drift") and ours
+
+
+def _remedy(
+    instance: dict[str, Any],
+    name: str,
+    verdict: str,
+    phase: str | None,
+    held: str | None,
+    origin: str | None,
+) -> str:
+    if verdict == "ok":
+        return ""
+    if phase:
+        return "run harden-db"
+    manager = instance["managed_by"]
+    if verdict == "pending":
+        return _RESTARTS.get(manager, f"restart the server{_or_give(_RESTART)}")
+    if verdict == UNKNOWN:
+        # It may be right: nothing is to be set before somebody has read it.
+        return held or MEND
+    return where_to_set(instance, name, origin) or held or MEND
+
+
+def _held(held: str | None, permission: str | None, allow: Collection[str]) -> str | None:
+    """Return how to take away what beats a run, None where nothing does, or where the run may take it away."""
+    if not held or not permission:
+        return held
+    return None if permission in allow else f"{held}{_or_give(permission)}"
+
+
+def _or_give(permission: str) -> str:
+    return f", or give durable_allow: [{permission}]"
+
+
+def _override(
+    instance: dict[str, Any], override: dict[str, Any], rule: Rule, allow: Collection[str]
+) -> Setting:
+    """A setting of one role or database, which the server's own does not reach."""
+    value = override["value"]
+    said = {"value": value, "source": override["source"], "reason": None}
+    where = {"instance": instance["name"], "role": override["role"], "database": override["database"]}
+    manager = instance["managed_by"]
+    permission = override["permission"] if manager not in OWNERS else None
+    held = _held(fix_of_override(override), permission, allow)
+    return Setting(
+        layer=instance["engine"],
+        target=f"{instance['name']} {override['scope']}",
+        setting=override["setting"],
+        klass=rule.klass,
+        wanted_running=rule.value,
+        wanted_persisted=rule.value,
+        running=value,
+        persisted=value,
+        verdict="drift_running",
+        phase=None if held else rule.phase,
+        evidence={"running": said, "persisted": said, "override": where},
+        why=f"{override['setting']} is {value} for {override['scope']}: {rule.meaning(value)}",
+        remedy=held or "run harden-db",
+    )
+
+
+def _is_absent(instance: dict[str, Any], name: str) -> bool:
+    """Tell whether an observer says that this version has no such setting, or shows it in `overrides` only.
+
+    It says so by the word `absent` in the evidence of the setting's name, with the reason.
+    """
+    return name not in instance["settings"] and instance["evidence"].get(name, {}).get("value") == "absent"
+
+
+def _is_moot(instance: dict[str, Any], rule: Rule) -> bool:
+    # What the next start brings counts as well.
+    words = (*rule.unless[1:], "stopped")
+    return _decides(instance, rule, "running") in words and _is_without_effect(instance, rule, "persisted")
+
+
+def _is_without_effect(instance: dict[str, Any], rule: Rule, when: str) -> bool:
+    """Tell whether another setting makes this one ineffective, `running` or `persisted`."""
+    return bool(rule.unless) and _decides(instance, rule, when) == rule.unless[1]
+
+
+def _decides(instance: dict[str, Any], rule: Rule, when: str) -> Any:
+    """Return the value of the setting on which a rule's effect depends, None without one."""
+    return instance["settings"].get(rule.unless[0], {}).get(when) if rule.unless else None
+
+
+def _risks(subject: Subject, rows: list[Setting]) -> Iterator[Reason]:
+    instance, label, own = subject.instance, subject.label, judge_of(subject.instance)
+    if instance["state"] == "stopped":
+        return
+    yield from _defects(subject)
+    for row in rows:
+        rule = _rule_of(instance, row)
+        wrong = (
+            rule and rule.loses and row.running not in (UNKNOWN, "stopped") and not rule.allows(row.running)
+        )
+        # A running state decides a risk, whatever the next start brings, and whether or not that is known.
+        if rule and _is_without_effect(instance, rule, "running"):
+            continue
+        if wrong and row.klass == "safety" and row.verdict != "ok":
+            values = {"engine": label, "setting": row.setting, "value": row.running, "target": row.target}
+            # One finding for each setting of each server: who accepts one accepts no other.
+            about = f"{row.layer} {row.target} {row.setting}"
+            yield findings.SETTING.found(about, fix=row.remedy or None, **values)
+    remedy = next((row.remedy for row in rows if row.setting in own.loses and row.remedy), "")
+    yield from (each._replace(fix=remedy or each.fix) for each in own.risks(subject))
+
+
+def _defects(subject: Subject) -> Iterator[Reason]:
+    """Yield the ways in which a running instance loses commits now that no setting corrects."""
+    label = subject.label
+    for library in subject.instance["preloads"]:
+        yield findings.PRELOAD.found(label, engine=label, library=library)
+    yield from judge_of(subject.instance).defects(subject)
+
+
+def _is_lasting(subject: Subject, rows: list[Setting], allow: Collection[str]) -> bool:
+    """Tell whether an instance loses commits, or may, also after this run has set what it may.
+
+    Then nothing below it becomes less strict: a cache that is off may be all that keeps its commits.
+    """
+    instance = subject.instance
+    if instance["state"] == "stopped":
+        return False
+    if any(_defects(subject)):
+        return True
+    restarts = _RESTART in allow and instance["managed_by"] == "systemd"
+    wrong = [row for row in rows if row.verdict != "ok" and _loses(instance, row)]
+    return any(_stays(instance, row, restarts) for row in wrong)
+
+
+def _loses(instance: dict[str, Any], row: Setting) -> bool:
+    """Tell whether a setting that is wrong may lose commits."""
+    rule = _rule_of(instance, row)
+    loses = (*judge_of(instance).loses, findings.PRELOADS)
+    return row.klass == "safety" and (rule.loses if rule else row.setting in loses)
+
+
+def _stays(instance: dict[str, Any], row: Setting, restarts: bool) -> bool:
+    """Tell whether a setting is wrong, or may be, also when this run has set it."""
+    # Who is connected goes on with what his role or database had.
+    if row.phase is None or row.running == UNKNOWN or "override" in row.evidence:
+        return True
+    rule = _rule_of(instance, row)
+    return row.running != row.wanted_running and not restarts and not (rule and rule.live)
+
+
+def _rule_of(instance: dict[str, Any], row: Setting) -> Rule | None:
+    return judge_of(instance).strict(instance).get(row.setting)
+
+
+def _unattributed(process: dict[str, Any]) -> Reason:
+    """Return what is said of a process that may be an engine's, or of an engine that could not be looked for."""
+    name, cause = str(process["name"]), str(process["why"])
+    if not process["pid"]:
+        return findings.ENGINES.found(name, engine=name, cause=cause)
+    who = f"process {process['pid']} ({name})"
+    return findings.UNATTRIBUTED.found(who, process=who, cause=cause)

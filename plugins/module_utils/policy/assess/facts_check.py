@@ -1,0 +1,79 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether facts can be judged at all: their age, their boot and their shape. Pure."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from typing import Any
+
+from ...host.observation import UNKNOWN
+from . import shape
+
+#: What stands for durable_engines if engines were not collected.
+NO_ENGINES: dict[str, Any] = {"time": "", "engines": [], "unattributed": [], "writers": []}
+#: Facts older than this, by the controller's clock, are last run's (a fact cache keeps them).
+_MAX_AGE = datetime.timedelta(hours=1)
+#: No host had facts before: a clock without a battery begins in 1970.
+_FIRST = datetime.datetime(2026, 1, 1)
+_SET_CLOCK = "set it by `timedatectl set-ntp true` or `chronyc makestep`"
+_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z", re.ASCII)
+
+
+def check(
+    storage: dict[str, Any], engines: dict[str, Any] | None, power: dict[str, Any] | None, now: str
+) -> None:
+    """Refuse facts that cannot be judged; None where nobody asked for them. Raises ValueError."""
+    collected = list(filter(None, (storage, engines, power)))
+    for facts in collected:
+        _check_age(facts, now)
+    _check_boot(collected)
+    _check_shape(storage, engines or NO_ENGINES, power)
+
+
+def _check_age(facts: dict[str, Any], now: str) -> None:
+    taken, here = (_time(text) for text in (facts.get("time"), now))
+    for whose, clock, text in (("host", taken, facts["time"]), ("controller", here, now)):
+        if clock < _FIRST:
+            raise ValueError(
+                f"the clock of the {whose} is wrong: it says {text}, which is before this collection existed; {_SET_CLOCK},"
+                " then run again"
+            )
+    if abs(here - taken) > _MAX_AGE:
+        raise ValueError(
+            f"the facts are of {facts['time']}, the controller's clock says {now}: a clock is wrong, or they are of an older"
+            f" run; compare `date -u` on both, {_SET_CLOCK} on the wrong one, then run again"
+        )
+
+
+def _check_boot(collected: list[dict[str, Any]]) -> None:
+    """Refuse facts of several boots: what held in the one need not in the other."""
+    boots = [facts.get("boot_id") for facts in collected]
+    told_one = all(isinstance(boot, str) and boot not in ("", UNKNOWN) for boot in boots)
+    if not told_one or len(set(boots)) != 1:
+        told = ", ".join(sorted(set(map(str, boots))))
+        raise ValueError(
+            f"the facts are of more than one boot, or do not say of which ({told}): the host was restarted"
+            " while it was looked at; run again"
+        )
+
+
+def _check_shape(storage: dict[str, Any], engines: dict[str, Any], power: dict[str, Any] | None) -> None:
+    found = shape.faults(storage, engines, power)
+    if found:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise ValueError(
+            f"the facts cannot be read: {found[0]}{more}; collect them anew with this version of the collection,"
+            " and send a capture (docs/capture.md) when they come back so"
+        )
+
+
+def _time(text: Any) -> datetime.datetime:
+    found = _TIME.fullmatch(text) if isinstance(text, str) else None
+    if not found:
+        raise ValueError(f"the facts are of no time: seen {text!r}; collect them anew in this run")
+    # strptime asks the locale for the names of days, once in each process that Ansible makes for a host.
+    year, month, day, hour, minute, second = map(int, found.groups())
+    return datetime.datetime(year, month, day, hour, minute, second)

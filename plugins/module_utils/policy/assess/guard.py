@@ -1,0 +1,235 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The guard's lease, and the barriers that it may take away, beside what a profile wants. Pure.
+
+Under a profile that rests on a UPS barriers are on at boot, and off at run time by the guard alone.
+What it wants now and at boot differs by design.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from ...host.observation import UNKNOWN
+from ...host.our_paths import LEASE
+from ...rows import Reason, Setting
+from ...storage import flush_passthrough, mount_settings
+from ...ups import findings
+from .requirements import why_not_only_databases
+
+LAYER = "power_guard"
+#: Where it tells more.
+_SEE = findings.GUARD_FAILED.fix
+_UNKNOWN = "run again, and if it stays unknown, read journalctl -u durable-dbhost-guard"
+#: The verdict on barriers that the guard has put back, or has not taken away yet: not drift.
+TIGHTENED = "tightened"
+#: States in which a guard runs and does what its lease says.
+_RUNS = ("waiting", "loose", "tight")
+#: What of a lease is compared; its first day is the guard's own.
+_TERMS = ("expires", "quiet", "test_ups")
+
+
+class Lease(NamedTuple):
+    """What the guard is to be allowed: as the layer takes it.
+
+    `mounts`: mount points; `expires`: the last day, ISO 8601; `quiet`: seconds; `needed`: {budget: seconds
+    of runtime}; `test_ups`: whether a simulated UPS counts; `units`: the engines' services.
+    """
+
+    mounts: tuple[str, ...]
+    expires: str
+    quiet: int
+    needed: dict[str, Any]
+    test_ups: bool
+    units: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {**self._asdict(), "mounts": list(self.mounts), "units": list(self.units)}
+
+
+def why_kept(mount: dict[str, Any]) -> str:
+    """Return why a mount keeps its barriers whatever the UPS says; '' where the guard may take them."""
+    if mount["fstype"] not in mount_settings.SWITCHED:
+        return f"on {mount['fstype']} they are not switched at run time"
+    if mount["hidden_in"] is not None:
+        return f"only {mount['hidden_in']} sees it"
+    if mount_settings.waits(mount):
+        return "it is not mounted until a process accesses it"
+    if mount["disks"] == UNKNOWN:
+        return "what lies below it is not known"
+    if any(flush_passthrough.layers(mount)):
+        return "a layer below it drops flushes"
+    if any(layer["reason"] for layer in mount["stack"]):
+        return "a layer below it is known by an attestation alone"
+    if any(layer["held_on"] for layer in mount["stack"]):
+        return "it lies in a file of another file system, whose barriers are not the guard's to watch"
+    return why_not_only_databases(mount)
+
+
+def held(power: dict[str, Any] | None, mounts: Iterable[dict[str, Any]], today: str) -> frozenset[str]:
+    """Return the mount points whose barriers the guard has off by a lease that holds today."""
+    guard = _guard(power)
+    lease = guard["lease"]
+    if guard["state"] != "loose" or not lease or str(lease.get("expires") or "") < today:
+        return frozenset()
+    return frozenset(
+        mount["target"] for mount in mounts if mount["target"] in lease["mounts"] and not why_kept(mount)
+    )
+
+
+def risks(power: dict[str, Any] | None) -> list[Reason]:
+    """Return, in plain words, how acknowledged commits can be lost because of the guard."""
+    guard = _guard(power)
+    if guard["state"] != "failed":
+        return []
+    return [findings.GUARD_FAILED.found(cause=str(guard["reason"]))]
+
+
+def barrier(
+    row: Setting, mount: dict[str, Any], power: dict[str, Any] | None, is_held: bool, may: bool
+) -> Setting:
+    """Return the row on a mount's barriers, from `row`, which says what holds where there is no guard.
+
+    `is_held`: the guard has them off by its lease; `may`: it is to have a lease for this mount. Barriers
+    that are off otherwise, now or at boot, drift as without a guard, and are put back.
+    """
+    kept = why_kept(mount)
+    if kept:
+        return row._replace(why=f"keeps its barriers: {kept}") if row.verdict == "ok" else row
+    if row.persisted != "on" or row.running == UNKNOWN or not may:
+        return row
+    by_guard = row._replace(layer=LAYER, wanted_running="off", phase=None, remedy="")
+    if row.running == "on":
+        found = _guard(power)
+        remedy = _SEE if found["state"] == "failed" else ""
+        return by_guard._replace(verdict=TIGHTENED, why=_why_tight(mount["target"], found), remedy=remedy)
+    if is_held:
+        why = (
+            f"the guard has them off, and puts them back when the UPS is in doubt: {_guard(power)['reason']}"
+        )
+        return by_guard._replace(verdict="ok", why=why)
+    return row
+
+
+def lease(wanted: Lease | None, power: dict[str, Any] | None, leased: str) -> Setting | None:
+    """Return the row on the guard's lease; None where none is wanted and none is there.
+
+    `wanted`: None where none may be; `leased`: whether the lease's file is there, yes, no or unknown.
+    """
+    guard = _guard(power)
+    is_there = "yes" if guard["lease"] else leased
+    if wanted is None:
+        if is_there == "no":
+            return None
+        seen = "present" if is_there == "yes" else UNKNOWN
+        why = "the guard may take barriers away, and what that rests on does not hold here"
+        return _row(
+            "absent", seen, "drift_running" if is_there == "yes" else UNKNOWN, "tighten", why, guard, ()
+        )
+    seen, why = _compare(wanted, guard, is_there)
+    if seen == "current":
+        return _row("current", seen, "ok", None, "as wanted", guard, wanted.mounts)
+    phase = None if seen == UNKNOWN else "loosen"
+    verdict = UNKNOWN if seen == UNKNOWN else "drift_running"
+    return _row("current", seen, verdict, phase, why, guard, wanted.mounts)
+
+
+def is_wider(wanted: Lease, power: dict[str, Any] | None) -> bool:
+    """Tell whether the guard's lease allows more than is wanted, in anything."""
+    found = _guard(power)["lease"]
+    return bool(found) and (
+        not set(found.get("mounts") or ()) <= set(wanted.mounts)
+        or not set(wanted.units) <= set(found.get("units") or ())
+        or str(found.get("expires") or "") > wanted.expires
+        or (found.get("quiet") or 0) < wanted.quiet
+        or (found.get("test_ups") is not False and not wanted.test_ups)
+        or not _suffices(found.get("needed"), wanted.needed)
+    )
+
+
+def _compare(wanted: Lease, guard: dict[str, Any], is_there: str) -> tuple[str, str]:
+    """Return how the guard's lease differs from the wanted one, and why that is said."""
+    found = guard["lease"]
+    if not found:
+        if is_there == "no":
+            return "absent", "the guard has no lease yet"
+        return UNKNOWN, guard["reason"] or "the guard's lease could not be read"
+    if guard["state"] == UNKNOWN:
+        return UNKNOWN, guard["reason"] or "the guard's state could not be read"
+    now = {name: found.get(name) for name in _TERMS}
+    then = {name: getattr(wanted, name) for name in _TERMS}
+    for name in ("mounts", "units"):
+        now[name], then[name] = sorted(found.get(name) or ()), sorted(getattr(wanted, name))
+    differing = [name for name in then if now[name] != then[name]]
+    if not _suffices(found.get("needed"), wanted.needed):
+        differing.append("needed")
+    if differing:
+        return "differs", f"its lease is another one: {', '.join(differing)}"
+    if guard.get("installed", "current") in ("absent", "differs"):
+        return "differs", "the guard's program or its unit is not the one of this release"
+    if guard["state"] not in _RUNS:
+        return "differs", f"the guard is {guard['state']}: {guard['reason']}"
+    return "current", ""
+
+
+def _suffices(found: Any, wanted: dict[str, Any]) -> bool:
+    """Tell whether a lease asks for as many seconds as are wanted, or more: a secondary that comes and goes
+    changes the sum, and one that asks for more than it has to does no harm."""
+    if found == wanted:
+        return True
+    both = [(found.get(name), seconds) for name, seconds in wanted.items()] if isinstance(found, dict) else []
+    numbers = all(isinstance(value, (int, float)) for pair in both for value in pair)
+    return bool(both) and numbers and all(asked >= seconds for asked, seconds in both)
+
+
+def _row(
+    wanted: str,
+    seen: str,
+    verdict: str,
+    phase: str | None,
+    why: str,
+    guard: dict[str, Any],
+    mounts: tuple[str, ...],
+) -> Setting:
+    reason = why if seen == UNKNOWN else None
+    observed = {"value": seen, "source": LEASE, "reason": reason}
+    remedy = "" if verdict == "ok" else "run harden-db" if phase else _UNKNOWN
+    return Setting(
+        layer=LAYER,
+        target="host",
+        setting="lease",
+        klass="safety",
+        wanted_running=wanted,
+        wanted_persisted=wanted,
+        running=seen,
+        persisted=seen,
+        verdict=verdict,
+        phase=phase,
+        evidence={
+            "running": observed,
+            "persisted": observed,
+            "guard": guard["state"],
+            "mounts": list(mounts),
+        },
+        why=why,
+        remedy=remedy,
+    )
+
+
+def _why_tight(target: str, guard: dict[str, Any]) -> str:
+    lease = guard["lease"]
+    if not lease or target not in lease["mounts"]:
+        return "barriers are on: the guard has no lease for it yet"
+    if guard["state"] == "loose":
+        return "barriers are on, though the guard took them away: somebody put them back"
+    return f"barriers are on, the guard is {guard['state']}: {guard['reason']}"
+
+
+def _guard(power: dict[str, Any] | None) -> dict[str, Any]:
+    if power is None:
+        return {"state": UNKNOWN, "reason": "nobody asked the guard", "lease": None}
+    guard: dict[str, Any] = power["guard"]
+    return guard

@@ -1,0 +1,110 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a UPS and its guard change of a host's assessment: requirements, rows and the lease. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Any, NamedTuple
+
+from ...attestations import Attestation
+from ...profiles import Profile
+from ...rows import Reason, Setting
+from ...ups import findings
+from ..expect.promises import Mount
+from ..expect.ups_inputs import Asked
+from . import (
+    budgets,
+    guard,
+    power_settings,
+    requirements,
+    ups,
+)
+from .requirements import Requirement
+
+
+class Guarded(NamedTuple):
+    """What is found of a UPS and a guard, for the profile of this name.
+
+    `needed`: all requirements of the host, those on the UPS as well; `rows`: of lease and monitor; `lease`:
+    what the guard is to be allowed, None for nothing; `held`: mount points whose barriers it has off by a
+    lease that holds.
+    """
+
+    profile: str
+    power: dict[str, Any] | None
+    needed: list[Requirement]
+    rows: tuple[Setting, ...]
+    lease: guard.Lease | None = None
+    held: frozenset[str] = frozenset()
+    warnings: tuple[Reason, ...] = ()
+
+    def seen(self, row: Setting, mount: Mount) -> Setting:
+        """Return a row of a mount as it is where there may be a guard."""
+        if mount.profile.rests_on != "ups" or row.setting != "barrier":
+            return row
+        target = mount.facts["target"]
+        may = self.lease is not None and target in self.lease.mounts
+        return guard.barrier(row, mount.facts, self.power, target in self.held, may)
+
+    def within(self, withheld: Container[str], leased: str) -> Guarded:
+        """Return it for a host on which nothing may loosen now that is held to one of these profiles.
+
+        Another lease cannot be written then: one that allows more than is wanted is taken back. `leased`:
+        whether the lease's file is there.
+        """
+        if self.profile not in withheld or self.lease is None or not guard.is_wider(self.lease, self.power):
+            return self
+        rows = [row for row in self.rows if row.setting != "lease"]
+        taken = guard.lease(None, self.power, leased)
+        return self._replace(rows=(*filter(None, [taken]), *rows), lease=None)
+
+
+def guarded_by(
+    profile: Profile,
+    needed: list[Requirement],
+    storage: dict[str, Any],
+    mounts: list[dict[str, Any]],
+    disks: list[dict[str, Any]],
+    *,
+    power: dict[str, Any] | None,
+    ups_asked: Asked,
+    words: list[Attestation],
+    units: list[str],
+    today: str,
+) -> Guarded:
+    """Return what UPS and guard change. `needed`: what the host needs beside; `units`: the engines' services."""
+    leased = storage["leased"]
+    if profile.rests_on != "ups":
+        row = guard.lease(None, power, leased)
+        return Guarded(profile.name, power, needed, (*filter(None, [row]), *power_settings.released(power)))
+    needed = [*needed, *ups.requirements(power, storage["virtualization"], disks, words)]
+    free = tuple(mount["target"] for mount in mounts if not guard.why_kept(mount))
+    # The monitor need not tell a guard that will not be there.
+    others = [need for need in needed if not power_settings.is_for_guard(need)]
+    rows = power_settings.rows(power, ups_asked, for_guard=False)
+    if free and requirements.hold(power_settings.planned(others, rows)):
+        rows = power_settings.rows(power, ups_asked, for_guard=True)
+    needed = power_settings.planned(needed, rows)
+    lease = None
+    if power is not None and free and requirements.hold(needed):
+        changed = power_settings.changed_times(rows)
+        lease = guard.Lease(
+            mounts=free,
+            expires=ups.last_day(needed),
+            quiet=ups_asked.quiet,
+            needed={name: budgets.needed(budget, changed) for name, budget in power["budget"].items()},
+            test_ups=ups.is_test(needed),
+            units=tuple(dict.fromkeys(units)),
+        )
+    row = guard.lease(lease, power, leased)
+    return Guarded(
+        profile.name,
+        power,
+        needed,
+        (*filter(None, [row]), *rows),
+        lease,
+        guard.held(power, mounts, today),
+        () if free else (findings.NOTHING_FREE.found(),),
+    )

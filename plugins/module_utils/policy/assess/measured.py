@@ -1,0 +1,105 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Settings about speed that this host's own benchmark contradicts: they are left unchanged. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...host import json_text
+from ...rows import Reason, Setting
+from ...storage import findings
+from . import prices
+
+#: A benchmark counts from this share on: a smaller difference is noise.
+WORTH = 0.1
+#: As the benchmark names what it measured: the settings of then, and FairCom DB's way of committing.
+AS_IT_IS, GROUPED = "as it is", "group_osync"
+#: Setting of a row -> how the benchmark names its variant.
+_VARIANTS = {"scheduler": "scheduler {}", "atime": "mount option {}"}
+
+
+def left(
+    rows: Iterable[Setting], benchmark: str | None, storage: Mapping[str, Any], today: str
+) -> tuple[list[Setting], list[Reason]]:
+    """Return rows, those without a change that would be slower by the benchmark of this host, and a note of each.
+
+    `benchmark`, `storage` and `today` as prices.of takes them. A benchmark that does not fit the host counts for nothing.
+    """
+    figures, day = _figures(benchmark, storage, today)
+    rows = list(rows)
+    slower = [_slower(row, figures) if row.klass == "performance" and row.phase else "" for row in rows]
+    whys = [
+        f"left at {row.running}: by this host's benchmark of {day}, {row.wanted_running} {how}" if how else ""
+        for row, how in zip(rows, slower)
+    ]
+    found = [
+        row._replace(verdict="ok", phase=None, why=why, remedy="") if why else row
+        for row, why in zip(rows, whys)
+    ]
+    return found, [
+        findings.MEASURED.found(row.target, setting=f"{row.target} {row.setting}", what=why)
+        for row, why in zip(rows, whys)
+        if why
+    ]
+
+
+def _figures(
+    benchmark: str | None, storage: Mapping[str, Any], today: str
+) -> tuple[list[Mapping[str, Any]], str]:
+    """Return the rows of a benchmark that fits the host, and its day."""
+    if not benchmark:
+        return [], ""
+    try:
+        told = json_text.loads(benchmark)
+        rows = [
+            {
+                "mount": str(row["mount"]),
+                "pattern": str(row["pattern"]),
+                "delay": row["commit_delay"],
+                "clients": int(row["clients"]),
+                "variant": str(row["variant"]),
+                "rate": float(row["rate"]),
+            }
+            for row in told["rows"]
+        ]
+        why = prices.unfit(benchmark, storage, today)
+    except prices.NO_BENCHMARK:
+        return [], ""
+    return ([] if why else [row for row in rows if row["rate"] > 0]), str(told["time"])[:10]
+
+
+def _slower(row: Setting, figures: Iterable[Mapping[str, Any]]) -> str:
+    """Return by how much the wanted value was slower than the one that is there, '' if it was not, or was not measured."""
+    if row.setting == "COMMIT_DELAY":
+        rates = {
+            (each["mount"], each["clients"], str(each["delay"])): each["rate"]
+            for each in figures
+            if (each["pattern"], each["variant"]) == (GROUPED, AS_IT_IS)
+        }
+        # Which number of clients a server has is not measured: none may lose.
+        ratios = {
+            clients: rates[mount, clients, row.wanted_running] / rate
+            for (mount, clients, delay), rate in rates.items()
+            if delay == row.running and (mount, clients, row.wanted_running) in rates
+        }
+        worst = min(ratios, key=lambda clients: ratios[clients], default=None)
+        if worst is None or ratios[worst] > 1 - WORTH:
+            return ""
+        return f"has {ratios[worst]:.2f} times its commits with {worst} client{'' if worst == 1 else 's'}"
+    name = _VARIANTS.get(row.setting, "").format(row.wanted_running)
+    then = {_point(each): each["rate"] for each in figures if each["variant"] == AS_IT_IS}
+    found = [
+        each["rate"] / then[_point(each)]
+        for each in figures
+        if each["variant"] == name and _point(each) in then
+    ]
+    mean = math.prod(found) ** (1 / len(found)) if found else 1.0
+    return f"has {mean:.2f} times its commits" if mean <= 1 - WORTH else ""
+
+
+def _point(each: Mapping[str, Any]) -> tuple[Any, ...]:
+    return each["mount"], each["pattern"], each["delay"], each["clients"]

@@ -1,0 +1,151 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is said of a host beside its settings: warnings, and what nothing is known of. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ... import attestations
+from ...catalog import NAMES
+from ...engines import findings as of_engines
+from ...engines.contract import judge_of
+from ...rows import Reason
+from ...storage import (
+    disk_kinds,
+    drbd,
+    findings,
+    mount_settings,
+    multipath,
+)
+from ...storage.disk_kinds import CONTAINERS
+from .. import kinds
+from ..expect import counted, managed
+from . import requirements
+from .case import Case
+from .facts_check import NO_ENGINES
+
+#: Names of processes in one warning.
+_WRITERS = 5
+#: Options of a file system that takes no writes: ext4 has the second one after an error, since kernel 6.15.
+_STOPPED = ("ro", "emergency_ro")
+
+
+def not_judged(case: Case) -> Iterator[Reason]:
+    """Yield the mounts and servers that are only listed, how they would count, and what is wrong with who ignores them."""
+    for target, why in case.temporary:
+        yield findings.TEMPORARY.found(target, mount=target, what=why)
+    ignoring = case.declared.ignoring if case.engines is not NO_ENGINES else counted.Ignoring()
+    for each in counted.notes(case.standings, ignoring):
+        yield kinds.LISTED.found(what=each)
+
+
+def writers(case: Case) -> Iterator[Reason]:
+    """Yield who writes to a managed mount that should hold databases alone, and is no engine that is understood."""
+    for mount in case.mounts:
+        here = [row for row in case.engines["writers"] if row["device"] == mount["device"]]
+        if here and not mount_settings.holds_system(mount):
+            names = ", ".join(dict.fromkeys(f"{row['name']} ({row['pid']})" for row in here[:_WRITERS]))
+            more = f" and {len(here) - _WRITERS} more" if len(here) > _WRITERS else ""
+            yield findings.WRITERS.found(
+                mount["target"], mount=mount["target"], processes=f"{names}{more}", example=here[0]["example"]
+            )
+
+
+def substitute_names(disks: list[dict[str, Any]]) -> Iterator[Reason]:
+    """Yield the disks below managed mounts whose id is not their own, and in which way it can come to mean another."""
+    for disk in disks:
+        risk = disk["evidence"]["id"]["reason"]
+        if disk["id"] and risk:
+            cure = disk_kinds.named_by(disk["place"])
+            yield findings.SUBSTITUTE_NAME.found(
+                disk["id"], disk=disk["name"], id=disk["id"], risk=risk, cure=cure
+            )
+
+
+def contained(case: Case) -> Iterator[Reason]:
+    """Yield that this is no host of its own."""
+    word = case.storage["virtualization"]
+    if word in CONTAINERS:
+        yield kinds.CONTAINER.found(kind=word)
+
+
+def behind(case: Case) -> Iterator[Reason]:
+    """Yield that a peer would not have all commits if it took over now."""
+    for said in dict.fromkeys(said for mount in case.mounts for said in drbd.behind(mount)):
+        yield findings.REPLICA_BEHIND.found(seen=said)
+
+
+def read_only(case: Case) -> Iterator[Reason]:
+    """Yield the managed mounts that take no writes now, and will after the next boot: the kernel does so after an error."""
+    for mount in case.mounts:
+        is_meant = "ro" in (mount["options_boot"] or ["ro"])
+        if not is_meant and any(word in mount["options_running"] for word in _STOPPED):
+            yield findings.READ_ONLY.found(mount["target"], mount=mount["target"])
+
+
+def limited(case: Case) -> Iterator[Reason]:
+    """Yield that writes do not wait for ever for a path."""
+    every = dict.fromkeys(found for mount in case.mounts for found in multipath.queueing(mount))
+    for found in every:
+        if found.persisted == multipath.LIMITED:
+            yield findings.PATHS_LIMITED.found(found.label, layer=found.label)
+
+
+def not_asked(case: Case) -> Iterator[Reason]:
+    """Yield that nobody looked for engines."""
+    if case.engines is NO_ENGINES:
+        yield of_engines.NOT_ASKED.found()
+
+
+def not_found(case: Case) -> Iterator[Reason]:
+    """Yield the engines and servers that the inventory names, and that were looked for and not found."""
+    if case.engines is NO_ENGINES:
+        return
+    here = {instance["engine"] for instance in case.engines["engines"]}
+    for entry in case.declared.inputs.databases or ():
+        name = str(entry["engine"])
+        engine, paths = NAMES.get(name, name), ", ".join(entry["paths"])
+        of_engine = [where for instance, where in case.placed if instance["engine"] == engine]
+        if engine not in here:
+            yield of_engines.NOT_FOUND.found(name, name=name)
+        elif not any(managed.is_on(where, entry, case.storage) for where in of_engine):
+            yield of_engines.NOT_THERE.found(name, name=name, paths=paths, engine=engine)
+
+
+def unmatched(case: Case) -> Iterator[Reason]:
+    """Yield the attestations that are about no disk or layer of this host: nothing rests on them."""
+    layers = (layer for mount in case.storage["mounts"] for layer in mount["stack"])
+    names = {
+        *(disk["id"] for disk in case.storage["disks"]),
+        *(layer["id"] for layer in layers if requirements.can_vouch(layer)),
+    }
+    ids = sorted(filter(None, names))
+    for word in case.declared.words:
+        if word.target not in (attestations.HOST, *ids):
+            yield kinds.UNMATCHED_ATTESTATION.found(
+                word.target,
+                claim=word.claim,
+                author=word.by,
+                target=word.target,
+                expected=", ".join((attestations.HOST, *ids)),
+            )
+
+
+def unplaced(case: Case) -> Iterator[Reason]:
+    """Yield what an engine keeps where nothing is promised for it."""
+    managed_devices = {mount["device"] for mount in case.mounts}
+    for instance, where in case.placed:
+        label = f"{instance['engine']} {instance['name']}"
+        if not where.mounts and not where.unknown:
+            yield of_engines.PLACE.found(label, engine=label, cure=judge_of(instance).how_to_find)
+        for why in where.unknown:
+            yield of_engines.PLACE_UNREAD.found(label, engine=label, cause=why)
+        for mount in where.mounts:
+            if mount["device"] not in managed_devices:
+                example = where.examples[mount["device"]]
+                yield of_engines.NOT_MANAGED.found(
+                    label, engine=label, mount=mount["target"], example=example
+                )

@@ -1,0 +1,231 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From drifting settings to the steps that mend them, in the order that is safe."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from ... import catalog
+from ...attestations import HOST
+from ...engines import unit_mounts as unit_drop_ins
+from ...host import printable
+from ...rows import Setting
+from ...storage import fstab, mount_units
+from . import power_settings, unit_mounts
+from .settings import can_persist, is_by_kernel
+
+#: Safe order, as (phase, layer).
+STEPS = catalog.STEPS
+
+
+def build(rows: Iterable[Setting], may_loosen: bool) -> dict[str, dict[str, Any]]:
+    """Return `{phase: {layer: targets}}`, in the order of STEPS, that mends the rows.
+
+    Each target is what the layer's module takes. Every phase is there, empty where nothing is to
+    be done; loosening is left out unless allowed.
+    """
+    steps: dict[str, dict[str, Any]] = {phase: {} for phase, _layer in STEPS}
+    for phase, layer in STEPS:
+        chosen = [row for row in rows if (row.phase, row.layer) == (phase, layer)]
+        if chosen and (may_loosen or phase != "loosen"):
+            steps[phase][layer] = _TARGETS[layer](chosen)
+    return steps
+
+
+def steps(
+    plan: dict[str, dict[str, Any]],
+    rows: Collection[Setting],
+    allow: Collection[str],
+    lease: dict[str, Any] | None,
+) -> list[dict[str, Any]]:
+    """Return the steps of a plan in the order that is safe: of each its phase, layer and arguments.
+
+    `rows`: those that it mends; what is about speed alone is a step of its own, of class performance, so that it can fail
+    by itself. `allow`: the permissions that are given; `lease`: what the guard is to be allowed, as the assessment has it.
+    """
+    chosen = [
+        (
+            phase,
+            layer,
+            klass,
+            [row for row in rows if (row.phase, row.layer, row.klass) == (phase, layer, klass)],
+        )
+        for phase, layer in STEPS
+        if layer in plan[phase]
+        for klass in ("safety", "performance")
+    ]
+    return [
+        {
+            "phase": phase,
+            "layer": layer,
+            "class": klass,
+            "arguments": _arguments(layer, _TARGETS[layer](own), allow, lease),
+        }
+        for phase, layer, klass, own in chosen
+        if own
+    ]
+
+
+def _arguments(
+    layer: str, targets: Any, allow: Collection[str], lease: dict[str, Any] | None
+) -> dict[str, Any]:
+    found: dict[str, Any] = {"targets": targets}
+    if catalog.LAYERS[layer].restarts:
+        found["restart"] = "restart_engines" in allow
+    if catalog.LAYERS[layer].alters:
+        found["alter_system"] = "alter_system" in allow
+    if layer in ("power", "power_guard"):
+        # Without a target it is to be taken back.
+        found["state"] = "present" if targets else "released"
+    if layer == "power_guard" and targets and lease:
+        found.update({name: lease[name] for name in ("expires", "quiet", "needed", "test_ups", "units")})
+    return found
+
+
+def changes(steps: dict[str, dict[str, Any]], rows: Iterable[Setting]) -> list[dict[str, Any]]:
+    """Return what the steps change, one entry a setting, for people.
+
+    `persisted` is None where they change only what is in force.
+    """
+    found: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for row in rows:
+        if not row.phase or row.layer not in steps[row.phase]:
+            continue
+        about = {"phase": str(row.phase), "layer": row.layer, "target": row.target}
+        owner = row.evidence.get("persisted") if row.persisted != row.wanted_persisted else None
+        if owner and owner.get("owner_of"):
+            # Its file is given to another user first, once.
+            name, before = owner["owner_of"], owner["owner"]
+            told = {"setting": name, "running": before, "persisted": before, "wanted": owner["owner_wanted"]}
+            found.setdefault((row.layer, row.target, name), {**about, **told})
+        found[row.layer, row.target, row.setting] = {
+            **about,
+            "setting": row.setting,
+            "running": row.running,
+            "persisted": row.persisted if _is_written(row) else None,
+            "wanted": row.wanted_running,
+        }
+    return list(found.values())
+
+
+def files(
+    steps: dict[str, dict[str, Any]],
+    rows: Iterable[Setting],
+    engines: list[dict[str, Any]],
+    power: dict[str, Any] | None,
+) -> list[str]:
+    """Return the files that the steps may write; `engines`: instances, and `power`, as the facts tell of them."""
+    found = {path for layers in steps.values() for layer in layers for path in catalog.LAYERS[layer].files}
+    writes = {(each["engine"], each["name"]): each["writes"] for each in engines}
+    for row in rows:
+        if not row.phase or row.layer not in steps[row.phase]:
+            continue
+        if row.layer == "mount_options":
+            by_unit = "/systemd/" in row.evidence["persisted"]["source"]
+            found.add(mount_units.drop_in(row.target) if by_unit else fstab.PATH)
+        elif row.layer == unit_mounts.LAYER:
+            found.add(unit_drop_ins.drop_in(row.target))
+        elif catalog.is_engine(row.layer) and "override" not in row.evidence:
+            # What is no instance is a database of one: its own header is written.
+            found.update(writes.get((row.layer, row.target), [row.target]))
+        elif row.layer == power_settings.LAYER and power is not None:
+            found.update(power_settings.files(power, row.setting))
+    return sorted(found)
+
+
+def named(layer: str, target: str) -> str:
+    """Return a target as people know it: of an engine's instance or database, with the engine; the whole
+    host by the layer."""
+    if target == HOST:
+        return layer
+    shown = printable.name(target)
+    return f"{layer} {shown}" if catalog.is_engine(layer) else shown
+
+
+def _is_written(row: Setting) -> bool:
+    """Tell whether a step also writes what the next boot reads."""
+    if row.layer != "mount_options":
+        return True
+    return can_persist(row.setting, row.persisted, row.evidence["persisted"]["source"])
+
+
+def _mounts(rows: list[Setting]) -> list[dict[str, Any]]:
+    targets: dict[tuple[str, bool], dict[str, Any]] = {}
+    for row in rows:
+        source = row.evidence["persisted"]["source"]
+        key = (row.target, is_by_kernel(row.setting, source))
+        target = targets.setdefault(key, {"target": row.target, "persist": False})
+        target[row.setting] = row.wanted_running
+        # Where no fstab line mounts it, or something else does, only the running mount is ours.
+        target["persist"] |= _is_written(row)
+    return list(targets.values())
+
+
+def _disks(rows: list[Setting]) -> list[dict[str, Any]]:
+    targets: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        # The kernel cache mode alone needs no state: the cache keeps the one that it has.
+        target = targets.setdefault(row.target, {"disk": row.target, "state": "keep"})
+        if row.setting == "write_cache":
+            target["state"] = row.wanted_running
+    return list(targets.values())
+
+
+def _devices(rows: list[Setting]) -> list[dict[str, Any]]:
+    return _merged("device", ((row, row.wanted_running) for row in rows))
+
+
+def _databases(rows: list[Setting]) -> list[dict[str, Any]]:
+    # Two servers can know one database.
+    return _merged("database", ((row, row.wanted_persisted) for row in rows))
+
+
+def _services(rows: list[Setting]) -> list[dict[str, Any]]:
+    return [{"unit": row.target, "mounts": row.evidence["mounts"]} for row in rows]
+
+
+def _lease(rows: list[Setting]) -> list[dict[str, Any]]:
+    """Return the mounts of the guard's lease; none where it is taken back."""
+    return [{"mount": target} for row in rows for target in row.evidence["mounts"]]
+
+
+def _monitor(rows: list[Setting]) -> list[dict[str, Any]]:
+    """Return the settings of the UPS's monitor; none where it is released."""
+    asked = [(row.setting, row.evidence["asked"]) for row in rows]
+    return [{setting: value} for setting, value in asked if value is not None]
+
+
+def _merged(key: str, words: Iterable[tuple[Setting, str]]) -> list[dict[str, Any]]:
+    """Return a target for each name, with all settings that are wanted of it."""
+    targets: dict[str, dict[str, Any]] = {}
+    for row, word in words:
+        targets.setdefault(row.target, {key: row.target})[row.setting] = word
+    return list(targets.values())
+
+
+def _instances(rows: list[Setting]) -> list[dict[str, Any]]:
+    targets: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        override = row.evidence.get("override")
+        name = override["instance"] if override else row.target
+        target = targets.setdefault(name, {"instance": name, "settings": {}})
+        if override:
+            own = {field: override[field] for field in ("role", "database")}
+            target.setdefault("overrides", []).append({"setting": row.setting, **own})
+        else:
+            target["settings"][row.setting] = row.wanted_persisted
+    return list(targets.values())
+
+
+_TARGETS = {
+    **{each.name: _databases if each.has_databases else _instances for each in catalog.ENGINES},
+    "mount_options": _mounts,
+    "write_cache": _disks,
+    "io_scheduler": _devices,
+    unit_mounts.LAYER: _services,
+    "power": _monitor,
+    "power_guard": _lease,
+}

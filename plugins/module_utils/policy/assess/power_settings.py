@@ -1,0 +1,182 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The UPS monitor's settings beside what the guard needs and the host's owner asks for. Pure."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ...host.observation import UNKNOWN
+from ...host.our_paths import CHAINED, HOOK
+from ...rows import Setting
+from ...ups import nut_mode
+from ...ups.apcupsd_scripts import EVENTS, KEPT
+from ..expect.ups_inputs import Asked
+from .requirements import Requirement
+from .settings import UNSET, judge, reason
+
+LAYER = "power"
+#: Setting of the layer -> the condition that it is to make true.
+_MENDS = {
+    "notify_command": "notify_reaches_guard",
+    "notify_flags": "notify_reaches_guard",
+    "shutdown_command": "shutdown_command",
+    "powerdown_flag": "powerdown_flag",
+    "monitor": "power_values",
+}
+#: Setting -> where the facts count it among the times.
+_TIMES = {"final_delay": "finaldelay", "host_sync": "hostsync"}
+#: Monitor -> which of its settings the layer sets, None for all; and where the others are.
+_SETS = {"nut": None, "apcupsd": ("notify_command", "notify_flags")}
+_ELSEWHERE = (
+    "remove {name} from durable_ups, because apcupsd has no such setting and shuts down by its own apccontrol"
+)
+#: What the layer calls it that each event runs the command, and what the facts do.
+_EXEC, _ALL_RUN = "EXEC", "exec"
+
+
+def rows(power: dict[str, Any] | None, asked: Asked, for_guard: bool) -> list[Setting]:
+    """Return a row for each setting that is asked for, and, `for_guard`, for those that the guard needs."""
+    if power is None:
+        return []
+    found = [_asked(power, name, value) for name, value in asked.settings.items()]
+    return found + (list(_notify(power)) if for_guard else [])
+
+
+def released(power: dict[str, Any] | None) -> list[Setting]:
+    """Return the row of a monitor that still tells a guard, on a host that is to have none."""
+    if power is None or _observed(power, "notify_command")["value"] != HOOK:
+        return []
+    why = {HOOK: "the monitor still tells a guard that this host is not to have"}
+    return [_row(power, "notify_command", "released", HOOK, why, None)]
+
+
+def planned(needed: list[Requirement], settings: list[Setting]) -> list[Requirement]:
+    """Return the requirements, those as `planned` that a step of this run makes true before anything loosens."""
+    mended = {_MENDS.get(row.setting) for row in settings if row.phase == "tighten"}
+    return [
+        need._replace(state="planned") if need.state == "unmet" and need.name in mended else need
+        for need in needed
+    ]
+
+
+def changed_times(settings: list[Setting]) -> dict[str, float]:
+    """Return the times that a step of this run sets, {setting: seconds}."""
+    return {
+        row.setting: float(row.evidence["asked"])
+        for row in settings
+        if row.setting in _TIMES and row.phase == "tighten"
+    }
+
+
+def files(power: dict[str, Any], setting: str) -> list[str]:
+    """Return the monitor's files, and what is kept of it, that setting one of its settings may write."""
+    source = str(_observed(power, "notify_command")["source"])
+    if power["monitor"] == "apcupsd":
+        return [f"{place}/{event}" for place in (source, KEPT) for event in EVENTS]
+    # It names a line, or says that there is none.
+    config = re.match(r"/[^\s:]+", source)
+    found = [config[0], CHAINED] if config else []
+    # A host that monitors nothing yet is told to.
+    return (
+        [*found, f"{posixpath.dirname(found[0])}/{nut_mode.FILE}"]
+        if found and setting == "monitor"
+        else found
+    )
+
+
+def is_for_guard(need: Requirement) -> bool:
+    """Tell whether a condition is one that the layer makes true for the guard, whoever asks."""
+    return need.name == _MENDS["notify_command"]
+
+
+def _notify(power: dict[str, Any]) -> Iterator[Setting]:
+    """Yield what makes the monitor tell the guard."""
+    (reaches,) = [each for each in power["conditions"] if each["name"] == "notify_reaches_guard"] or [{}]
+    command = _word(_observed(power, "notify_command")["value"])
+    flags = _word(_observed(power, "notify_flags")["value"])
+    state = reaches.get("state", UNKNOWN)
+    if (command, flags) == (HOOK, _ALL_RUN) and state != "met":
+        # As it should be in the configuration, and what it names does not run.
+        command = UNKNOWN if state == UNKNOWN else "broken"
+    why = {
+        command: f"the monitor runs {command}, which does not tell the guard",
+        UNSET: "the monitor tells nobody of its events",
+        "broken": str(reaches.get("evidence")),
+    }
+    yield _row(power, "notify_command", HOOK, command, why, HOOK)
+    seen = _EXEC if flags == _ALL_RUN else flags
+    yield _row(power, "notify_flags", _EXEC, seen, {seen: f"the monitor does not run it: {seen}"}, _EXEC)
+
+
+def _asked(power: dict[str, Any], name: str, value: Any) -> Setting:
+    if name == "monitor":
+        wanted = _line(value)
+        seen = next(
+            (_line(ups) for ups in power["upses"] if ups["system"] == value["system"]),
+            UNKNOWN if power["monitor"] == UNKNOWN else UNSET,
+        )
+    else:
+        wanted, seen = str(value), _word(_observed(power, name)["value"])
+    why = {UNSET: f"the monitor's configuration has no {name}"}
+    return _row(power, name, wanted, seen, why, value)
+
+
+def _line(monitor: dict[str, Any]) -> str:
+    """Return the words of a MONITOR line; nobody but the layer knows its password."""
+    return " ".join(str(monitor[name]) for name in ("system", "power_value", "user", "type"))
+
+
+def _row(
+    power: dict[str, Any], name: str, wanted: str, seen: str, why: dict[str, str], asked: Any
+) -> Setting:
+    """Return a row; `asked` is the value as the layer takes it."""
+    verdict = judge(name, seen, seen, wanted, live=True)
+    observed = {**_observed(power, name), "value": seen}
+    if seen == UNKNOWN and not observed["reason"]:
+        observed["reason"] = f"{name} could not be read"
+    evidence = {"running": observed, "persisted": observed, "asked": asked}
+    remedy = ""
+    sets = _SETS.get(power["monitor"], ())
+    phase = "tighten" if verdict.startswith("drift") and (sets is None or name in sets) else None
+    if verdict != "ok":
+        remedy = (
+            "run harden-db"
+            if phase
+            else "correct the monitor's configuration that the reason names, then run again"
+        )
+        remedy = _ELSEWHERE.format(name=name) if power["monitor"] == "apcupsd" and not phase else remedy
+    return Setting(
+        layer=LAYER,
+        target="host",
+        setting=name,
+        klass="safety",
+        wanted_running=wanted,
+        wanted_persisted=wanted,
+        running=seen,
+        persisted=seen,
+        verdict=verdict,
+        phase=phase,
+        evidence=evidence,
+        why=reason(verdict, name, (seen, seen), why, evidence),
+        remedy=remedy,
+    )
+
+
+def _observed(power: dict[str, Any], name: str) -> dict[str, Any]:
+    nothing = {"value": "", "source": "the power facts", "reason": None}
+    time = power["timing"].get(_TIMES.get(name, ""))
+    # The times count with their defaults, where the configuration names none.
+    if time is not None:
+        return {**nothing, **power["settings"].get(name, {}), "value": time}
+    return {**nothing, **power["settings"].get(name, {})}
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, (int, float)):
+        return f"{value:g}"
+    return str(value or UNSET)

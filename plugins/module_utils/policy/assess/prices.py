@@ -1,0 +1,151 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a profile costs: by the host's own benchmark where one was kept and still holds, else by what was published. Pure.
+
+The benchmark is a file on the controller, and of any form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import Any, NamedTuple
+
+from ...host import json_text
+from ...host.printable import line
+from ...profiles import Profile
+
+#: Days after which a benchmark says little of a host: firmware, kernel and fill are others by then.
+OLD = 90
+#: From FairCom's "Linux Performance and Safety Advisory": ext4 data=ordered, COMMIT_DELAY 1, one disk that rotates;
+#: commits a second with 1 and with 80 clients, by (write cache, barrier).
+PUBLISHED = {
+    ("disabled", "on"): (76, 600),
+    ("disabled", "off"): (76, 592),
+    ("enabled", "on"): (79, 586),
+    ("enabled", "off"): (1358, 3980),
+}
+#: What reading a file of any form raises.
+NO_BENCHMARK = (ValueError, TypeError, KeyError, AttributeError, OverflowError)
+
+
+class Rates(NamedTuple):
+    """The least and the most of a profile's commits a second on one mount, and of their shares of those of then."""
+
+    profile: str
+    mount: str
+    rate: tuple[float, float]
+    share: tuple[float, float]
+
+
+class Measured(NamedTuple):
+    """A benchmark that was kept: its day, the names of the disks below each mount, the rates, and whether it is doubted."""
+
+    day: date
+    disks: dict[str, list[Any]]
+    rates: list[Rates]
+    is_doubted: bool
+
+
+def of(
+    profiles: Iterable[Profile], benchmark: str | None, storage: Mapping[str, Any], today: str
+) -> tuple[dict[str, str], str]:
+    """Return in words what each profile costs, by name, and what else is to be said of these prices.
+
+    `benchmark`: the text of the one that was kept of this host, '' for none, None where it cannot be read. `today`: an
+    ISO 8601 date.
+    """
+    profiles = list(profiles)
+    published = {profile.name: _published(profile) for profile in profiles}
+    if benchmark == "":
+        return (
+            published,
+            "no benchmark of this host was kept; durable.dbhost.benchmark measures its own disks",
+        )
+    try:
+        found = parse(benchmark or "")
+        why = _unfit(found, storage, date.fromisoformat(today))
+    except NO_BENCHMARK:
+        found, why = None, "it cannot be read"
+    if found is None or why:
+        return published, f"the benchmark that was kept of this host is not used: {why}; measure again"
+    return {**published, **_own(found, {profile.name for profile in profiles})}, ""
+
+
+def unfit(benchmark: str, storage: Mapping[str, Any], today: str) -> str | None:
+    """Return why a benchmark says nothing of a host as it is now, None where it does. Raises one of NO_BENCHMARK."""
+    return _unfit(parse(benchmark), storage, date.fromisoformat(today))
+
+
+def parse(text: str) -> Measured:
+    """Return a benchmark as the playbook keeps it. Raises one of NO_BENCHMARK."""
+    told = json_text.loads(text)
+    return Measured(
+        date.fromisoformat(told["time"][:10]),
+        {str(mount): list(ids) for mount, ids in told["disks"].items()},
+        [_rates(price) for price in told["prices"] if price["rates"]],
+        bool(told["doubts"]),
+    )
+
+
+def _rates(price: Mapping[str, Any]) -> Rates:
+    rates, shares = ([float(rate[name]) for rate in price["rates"]] for name in ("rate", "of_now"))
+    return Rates(
+        str(price["profile"]), str(price["mount"]), (min(rates), max(rates)), (min(shares), max(shares))
+    )
+
+
+def _unfit(found: Measured, storage: Mapping[str, Any], today: date) -> str | None:
+    """Return why a benchmark says nothing of a host as it is now, None where it does."""
+    age = (today - found.day).days
+    if age > OLD:
+        return f"it is of {found.day}, {age} days ago, and {OLD} are the most"
+    if age < -1:
+        return f"it is of {found.day}, which is to come"
+    if found.is_doubted:
+        return "its rates are not plausible"
+    now = _disks(storage)
+    for mount, ids in found.disks.items():
+        if None in ids or sorted(map(str, ids)) != now.get(mount):
+            return f"other disks were below {line(mount)} then"
+    return None if found.rates else "it has priced no profile"
+
+
+def _disks(storage: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the names that stay of the disks below each mount point."""
+    ids = {disk["name"]: str(disk["id"]) for disk in storage["disks"]}
+    return {
+        target: sorted(ids.get(name, "") for name in mount["disks"])
+        for mount in storage["mounts"]
+        if isinstance(mount["disks"], list)
+        for target in mount["targets"]
+    }
+
+
+def _own(found: Measured, wanted: set[str]) -> dict[str, str]:
+    """Return the words of each profile that a benchmark has priced."""
+    said: dict[str, list[str]] = {}
+    for rates in found.rates:
+        if rates.profile in wanted:
+            least, most = rates.rate
+            share = f"{rates.share[0]:.2f} to {rates.share[1]:.2f} times those of then"
+            said.setdefault(rates.profile, []).append(
+                f"{least:,.0f} to {most:,.0f} commits/s on {line(rates.mount)}, {share}"
+            )
+    return {
+        name: f"{name} costs, by this host's own benchmark of {found.day}: {'; '.join(words)}"
+        for name, words in said.items()
+    }
+
+
+def _published(profile: Profile) -> str:
+    """Return the words of a profile by FairCom's table. Behind a UPS the guard takes barriers away."""
+    barrier = "off" if profile.rests_on == "ups" else profile.barrier
+    rates = PUBLISHED.get((profile.write_cache, barrier))
+    if rates is None:
+        return f"{profile.name} costs what the settings that it keeps cost"
+    return (
+        f"{profile.name} costs, by the page of prices (FairCom's, one rotating disk): {rates[0]:,} commits/s with 1 client,"
+        f" {rates[1]:,} with 80"
+    )

@@ -1,0 +1,96 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host compared with every known profile, and without one. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...host.observation import UNKNOWN
+from ...profiles import (
+    BadInput,
+    Profile,
+    choose,
+    known,
+)
+from ...rows import Reason
+from ..expect import chosen_layers, managed, promises
+from ..expect.inputs import Inputs
+from ..expect.waivers import Waivers
+from . import plan, verdicts
+from .case import Case
+from .compare import find
+from .found import Findings
+
+#: Verdicts of what is found of a host without a profile.
+NOW = ("at_risk", UNKNOWN)
+#: What is to be done about what a run mends.
+_RUN = "run harden-db"
+
+
+def rate(case: Case) -> dict[str, Any]:
+    """Return {profile: what it would take} for every known profile, pinned or not."""
+    inputs = case.declared.inputs
+    case = case._replace(
+        mounts=case.mounts or managed.everything(case.storage),
+        declared=case.declared._replace(
+            layers=chosen_layers.read(None),
+            entries=promises.without_overrides(case.declared.entries),
+            # What people accept is accepted for the profile that is pinned.
+            waivers=Waivers(),
+        ),
+    )
+    names = known(inputs.shipped, inputs.own) if case.mounts else ()
+    return {name: _rating(case, *choose(name, inputs.shipped, inputs.own, None)) for name in names}
+
+
+def _rating(case: Case, profile: Profile, pinned: Profile) -> dict[str, Any]:
+    try:
+        found = find(case, profile, pinned)
+    except BadInput as error:
+        # Beside it a mount has a profile of its own that contradicts this one.
+        none: dict[str, Any] = {"verdict": "blocked", "after": "blocked", "changes": [], "unmet": []}
+        return {**none, "why": [str(error)]}
+    steps = plan.build(found.planned, True)
+    # What a run sets stands under changes; the reasons say what it would not.
+    kept = tuple(row for row in found.rows if row.phase is None or found.withholds(row))
+    return {
+        "verdict": verdicts.of(found),
+        "after": "at_risk" if found.lasting else verdicts.of(found._replace(rows=kept, risks=[])),
+        "changes": plan.changes(steps, found.planned),
+        "unmet": [need.as_dict() for need in found.needed if need.state in ("unmet", "unverified")],
+        "why": [each.text() for each in verdicts.reasons(found._replace(rows=kept))],
+    }
+
+
+def now(case: Case, first: str = "pin a profile") -> tuple[list[Reason], Findings | None]:
+    """Return what is at risk or unknown now on a host without a pinned profile, worst first, and all that was found.
+    `first`: what to do before a run.
+
+    It is what any profile that promises durability finds. A host without a database has nothing to lose.
+    """
+    if case.is_empty:
+        return [], None
+    inputs = case.declared.inputs
+    promising = next(iter(promising_of(inputs)), None)
+    if promising is None:
+        raise BadInput("no profile promises durability")
+    profile, pinned = choose(promising, inputs.shipped, inputs.own, None)
+    every = case.declared._replace(layers=chosen_layers.read(None))
+    found = find(case._replace(declared=every), profile, pinned)
+    told = [each for each in verdicts.told(found) if each.verdict in NOW]
+    # A run changes nothing here.
+    told = [
+        each._replace(fix=f"{first}, then {each.fix}") if each.fix.startswith(_RUN) else each for each in told
+    ]
+    return told, found
+
+
+def promising_of(inputs: Inputs) -> dict[str, Profile]:
+    """Return the profiles that promise durability, by name."""
+    names = known(inputs.shipped, inputs.own)
+    chosen = {name: choose(name, inputs.shipped, inputs.own, None)[0] for name in names}
+    # The shipped ones first, in the order of their file.
+    ordered = [*(name for name in inputs.shipped or () if name in chosen), *chosen]
+    return {name: chosen[name] for name in ordered if chosen[name].promises_durability}

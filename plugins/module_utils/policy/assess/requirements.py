@@ -1,0 +1,629 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What must be true besides the settings before a promise may be called kept."""
+
+from __future__ import annotations
+
+import datetime
+import errno
+import os
+import shlex
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from ... import attestations
+from ...attestations import Attestation
+from ...host.observation import UNKNOWN
+from ...host.printable import is_plain
+from ...profiles import Profile, loosened_by
+from ...rows import Kind, Setting
+from ...storage import (
+    disk_kinds,
+    drbd,
+    findings,
+    flush_passthrough,
+    mapper_targets,
+    mount_settings,
+    nfs,
+    platforms,
+)
+from ...storage.disk_kinds import SAN
+from ...storage.raid_controllers import volume
+from .. import kinds
+from ..expect.promises import Mount, Server
+
+#: Transports whose standard asks for FUA. The kernel leaves SATA's off unless told (libata.fua).
+_FUA_IN_STANDARD = ("scsi", "sas", "nvme")
+#: The claim about a layer that no rule understands, and the requirement that rests on it.
+_PASSES = "layer_passes_flushes"
+#: Kind of a disk -> where people find out what it keeps, of one of which no platform is known.
+_CHECKED = {
+    disk_kinds.PHYSICAL: "check the disk's data sheet",
+    disk_kinds.RAID_VOLUME: "check the cache settings of the RAID controller",
+    disk_kinds.SAN: "check the cache settings of the array",
+    disk_kinds.NETWORK: "check the cache settings of what serves the disk",
+    disk_kinds.VIRTUAL: "check the hypervisor's cache mode",
+}
+#: The kinds for which an attestation of the host's flushes covers all disks.
+_OF_THE_HOST = (disk_kinds.VIRTUAL, disk_kinds.NETWORK)
+#: Way to ask a disk for its cache -> the program that does.
+_TOOLS = {"sata": "hdparm", "scsi": "sdparm", "nvme": "nvme-cli"}
+#: With what the system says that a program is missing.
+_MISSING = os.strerror(errno.ENOENT)
+
+
+class Requirement(NamedTuple):
+    """One condition.
+
+    `state` is met, attested, planned (unmet, and a step of this run makes it true before anything loosens),
+    guarded (the power is away, and the guard has put the barriers back), unverified (this host cannot tell) or
+    unmet. `expires` is the last day of the word that it stands on,
+    '' where it stands on none. `attest` has the lines of an attestation that would meet it, for people to fill in and copy. `id`:
+    that of its finding, '' where it holds.
+    """
+
+    name: str
+    target: str
+    state: str
+    evidence: str
+    why: str
+    remedy: str
+    expires: str = ""
+    attest: tuple[str, ...] = ()
+    id: str = ""
+
+    @classmethod
+    def failed(
+        cls,
+        kind: Kind,
+        target: str,
+        evidence: str,
+        fix: str | None = None,
+        name: str = "",
+        state: str = "",
+        **values: str,
+    ) -> Requirement:
+        """Return one that does not hold, as an entry of the catalogue has it; `name`: where the id has another one."""
+        found = kind.found(target, fix=fix, **values)
+        state = state or ("unverified" if kind.verdict == "unverified" else "unmet")
+        named = name or kind.id.split(".")[1]
+        return cls(named, target, state, evidence, found.reason, found.fix, id=kind.id)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as the report's JSON has it."""
+        return {**self._asdict(), "id": self.id or f"requirement.{self.name}"}
+
+
+def hold(needed: Iterable[Requirement]) -> bool:
+    """Tell whether all of them are true, or will be before anything loosens."""
+    return all(need.state in ("met", "attested", "planned", "guarded") for need in needed)
+
+
+def of_host(
+    profile: Profile,
+    pinned: Profile,
+    mounts: list[dict[str, Any]],
+    disks: list[dict[str, Any]],
+    words: list[Attestation],
+    accept_data_loss: bool,
+) -> list[Requirement]:
+    """Return all requirements of a profile on these managed mounts and their disks."""
+    # What rests on a UPS is policy/assess/ups.py's to say: of disks only where they are this machine's own.
+    of_disks = profile.rests_on in _OF_DISK and profile.rests_on != "ups"
+    found = [of_disk(profile.rests_on, disk, words) for disk in disks if of_disks]
+    found += [_override(disk, words) for disk in disks if loosened_by(profile, pinned)]
+    if profile.promises_durability:
+        found += [_lasting(disk) for disk in disks if disk["kind"] in _NOT_LASTING]
+        found += [_write_hole(mount, hole) for mount in mounts for hole in mount["write_hole"]]
+        found += [
+            need for mount in mounts for layer in mount["stack"] for need in _of_layer(mount, layer, words)
+        ]
+        found += _flush_awaited(profile, mounts, disks, words)
+    if not profile.promises_durability:
+        found.append(_accepted(accept_data_loss))
+    if profile.barrier == "off" or profile.data_mode == "writeback":
+        found += [only_database(mount) for mount in mounts]
+    return found
+
+
+def of_expired(expired: dict[str, Attestation]) -> list[Requirement]:
+    """Return an unmet requirement for each attestation that has expired, of {where it is written: it}."""
+    return [
+        Requirement.failed(
+            kinds.ATTESTATION_EXPIRED,
+            word.target,
+            f"{where}: {word.sentence}",
+            where=where,
+            claim=word.claim,
+            author=word.by,
+            date=word.expires,
+        )
+        for where, word in expired.items()
+    ]
+
+
+def of_neighbours(
+    profile: Profile,
+    every: list[dict[str, Any]],
+    managed: list[dict[str, Any]],
+    disks: list[dict[str, Any]],
+) -> list[Requirement]:
+    """Return what a cache that is to be turned on asks of other file systems on the same disk.
+
+    Without barriers they were safe over a cache that is off, and would not be over one that is on.
+    """
+    ours = {mount["device"] for mount in managed}
+    off = {
+        disk_kinds.cache_of(disk["name"])
+        for disk in disks
+        if disk["write_cache"]["device"] != "enabled" and profile.write_cache == "enabled"
+    }
+    found = []
+    for mount in every:
+        below = [] if mount["device"] in ours else mount["disks_seen"]
+        shared = [name for name in below if disk_kinds.cache_of(name) in off]
+        # Of what only a container sees the next boot is never known.
+        words = {mount["barrier"], mount["persisted"]["barrier"] if mount["hidden_in"] is None else ""}
+        has_barriers = "barrier" in mount_settings.SETTINGS_OF.get(mount["fstype"], ())
+        if shared and ("off" in words or (has_barriers and UNKNOWN in words)):
+            is_off = findings.NEIGHBOURS.get(mount["fstype"], findings.NEIGHBOUR)
+            kind = is_off if "off" in words else findings.NEIGHBOUR_UNKNOWN
+            seen = f"on {', '.join(shared)}, whose cache is off"
+            found.append(Requirement.failed(kind, mount["target"], seen, mount=mount["target"]))
+    return found
+
+
+def of_barriers(rows: Iterable[Setting]) -> list[Requirement]:
+    """Return an unmet requirement for each mount whose barriers are off, or will be, and that no run turns on.
+
+    `rows`: those of mounts with a promise to keep. A cache is not turned on below them.
+    """
+    return [
+        Requirement.failed(
+            findings.BARRIERS_STAY_OFF,
+            row.target,
+            f"barriers are {row.running}, at boot {row.persisted}",
+            cure=row.remedy,
+        )
+        for row in rows
+        if (row.layer, row.setting, row.phase) == ("mount_options", "barrier", None)
+        and row.verdict.startswith("drift")
+        and "off" in (row.running, row.persisted)
+    ]
+
+
+def of_engines(servers: Iterable[Server], mounts: Iterable[Mount]) -> Iterator[tuple[Mount, Requirement]]:
+    """Yield the mounts on which an engine keeps files that may go, while others of its have to last, each with the need that
+    is not met."""
+    held = {mount.facts["device"]: mount for mount in mounts}
+    for server in servers:
+        if not server.profile.promises_durability:
+            continue
+        here = [held[mount["device"]] for mount in server.where.mounts if mount["device"] in held]
+        lasting = [mount.named for mount in here if not mount.may_lose]
+        for mount in here:
+            if mount.may_lose:
+                yield mount, _torn(server, mount, lasting)
+
+
+def _torn(server: Server, mount: Mount, lasting: list[str]) -> Requirement:
+    target, others = mount.facts["target"], ", ".join(lasting) or "places that are not known"
+    return Requirement.failed(
+        findings.ONE_PROMISE,
+        target,
+        f"{server.label} keeps files on {target} ({server.where.examples[mount.facts['device']]}), and on {others}",
+        engine=server.label,
+        mount=mount.named,
+    )
+
+
+def vouched(mounts: list[dict[str, Any]], words: list[Attestation]) -> list[dict[str, Any]]:
+    """Return the mounts. Where somebody vouches for each layer below that is not understood, the disks that were
+    seen are its disks."""
+    return [{**mount, "disks": mount["disks_seen"]} if _all_pass(mount, words) else mount for mount in mounts]
+
+
+def can_vouch(layer: dict[str, Any]) -> bool:
+    """Tell whether somebody can say of a layer that it passes flushes on: no rule does, it has a name that stays, and
+    what lies below it is seen."""
+    return bool(layer["type"] == UNKNOWN and layer["id"] and layer["below"])
+
+
+def _all_pass(mount: dict[str, Any], words: list[Attestation]) -> bool:
+    strange = [layer for layer in mount["stack"] if layer["reason"]]
+    known = not mount["devices_missing"] and mount["disks_seen"] and strange
+    return bool(known) and all(
+        can_vouch(layer) and attestations.find(words, (_PASSES,), layer["id"]) for layer in strange
+    )
+
+
+def vouches(profile: Profile, disk: dict[str, Any], words: list[Attestation]) -> Attestation | None:
+    """Return the attestation that makes up for a cache that cannot be seen or switched from here.
+
+    One that survives a power cut is as good as none. Where the promise rests on flushes, whether
+    there is a cache does not matter as long as they are honoured.
+    """
+    return _word(words, make_up(profile, disk), disk)
+
+
+def make_up(profile: Profile, disk: dict[str, Any]) -> tuple[str, ...]:
+    """Return the claims of which one makes up for a cache that cannot be seen or switched from here."""
+    claims = ["power_loss_protection"]
+    if profile.rests_on in ("flush", "ups") and disk["write_cache"]["kernel"] == "write back":
+        claims.append("host_honours_flush")
+    if profile.rests_on == "ups" and disk["write_cache"]["kernel"] == "write back":
+        claims.append("virtual_host_power")
+    return tuple(claims)
+
+
+def fua_honoured(disk: dict[str, Any], words: list[Attestation]) -> bool:
+    """Tell whether a disk that offers FUA may be taken at its word: a virtual one only claims to, and
+    disks of other standards take the bit and ignore it."""
+    claims = ("host_honours_fua", "power_loss_protection")
+    by_standard = disk["kind"] == "physical" and disk["transport"] in _FUA_IN_STANDARD
+    return by_standard or bool(_controller_keeps(disk)) or _word(words, claims, disk) is not None
+
+
+def outlives_power(disk: dict[str, Any], words: list[Attestation]) -> bool:
+    """Tell whether what a disk has taken is there after a power cut: it does not cache, or is protected."""
+    return disk["write_cache"]["device"] in ("none", "disabled") or is_protected(disk, words)
+
+
+def is_protected(disk: dict[str, Any], words: list[Attestation]) -> bool:
+    """Tell whether a disk's cache survives a power cut: it is attested, or its RAID controller shows it."""
+    return _word(words, ("power_loss_protection",), disk) is not None or bool(_controller_keeps(disk))
+
+
+def of_disk(rests_on: str, disk: dict[str, Any], words: list[Attestation]) -> Requirement:
+    """Return what a promise that rests on a disk asks of it; `rests_on` as in a profile."""
+    name, claims, offered = _OF_DISK[rests_on]
+    word = _word(words, claims, disk)
+    seen = offered(disk) or _controller_keeps(disk)
+    if seen:
+        return Requirement(name, disk["name"], "met", seen, "", "")
+    if word:
+        return Requirement(name, disk["name"], "attested", word.sentence, "", "", word.expires)
+    # A virtual disk may well keep its promise: only its host knows. Elsewhere it is not there. Nor does
+    # anybody take barriers away for what nobody knows.
+    state = "unmet" if rests_on in ("non_volatile_cache", "ups") else "unverified"
+    wrong = fault_of_volume(disk)
+    if wrong:
+        return Requirement.failed(
+            findings.VOLUME_EXPOSED
+            if volume.is_exposed(disk["raid"]) or disk["id"] is None
+            else findings.VOLUME_LOSES,
+            disk["name"],
+            f"a RAID volume, {_said_of(disk)}{_overruled(words, claims)}",
+            name=name,
+            state=state,
+            cause=wrong.why,
+            cure=wrong.remedy,
+            id=str(disk["id"]),
+        )
+    kind = findings.FLUSH_NOT_SHOWN
+    if disk["kind"] in _NOT_LASTING:
+        kind = findings.NOT_KEPT
+    elif disk["kind"] == disk_kinds.PHYSICAL and missing_tool(disk):
+        kind = findings.TOOL_MISSING
+    return Requirement.failed(
+        kind,
+        disk["name"],
+        f"a {disk['kind']} disk, write cache {disk['write_cache']['device']}",
+        name=name,
+        state=state,
+        where=_where(name, disk),
+        claims=_asked(name, disk, claims),
+        tool=missing_tool(disk),
+    )
+
+
+def how_named(disk: dict[str, Any]) -> str:
+    """Return how a disk without an id comes to have one."""
+    if str(disk["evidence"]["id"]["reason"]).startswith("udevadm"):
+        return f"make udevadm info list {disk['name']}"
+    return disk_kinds.named_by(disk["place"])
+
+
+def missing_tool(disk: dict[str, Any]) -> str:
+    """Return the package of the program that would ask a disk for its cache, '' where that is there."""
+    tool = _TOOLS.get(disk["control"], "")
+    why = str(disk["evidence"]["write_cache.device"]["reason"])
+    return tool if disk["write_cache"]["device"] == UNKNOWN and why.endswith(_MISSING) else ""
+
+
+def _where(name: str, disk: dict[str, Any]) -> str:
+    """Return how to find out whether a disk keeps what it is told to keep; one without an id cannot be attested."""
+    if _about(disk, _claim(name, disk)) is None:
+        return how_named(disk)
+    if nfs.is_export(disk):
+        return "check that the server exports with sync and what its disks cache"
+    return _CHECKED.get(disk["kind"], "check the disk's data sheet and its controller or hypervisor")
+
+
+def _asked(name: str, disk: dict[str, Any], claims: tuple[str, ...]) -> str:
+    """Return the claims that meet a requirement of a disk, with what they have to be about.
+
+    One attestation for the host covers all disks of a hypervisor or a cloud, and their reasons stay one.
+    """
+    target = _about(disk, _claim(name, disk))
+    if target == attestations.HOST:
+        return f"{_claim(name, disk)} for {target}"
+    if _claim(name, disk) == "power_loss_protection" and disk["kind"] in _OF_THE_HOST:
+        claims = ("power_loss_protection",)
+    return f"{' or '.join(claims)} for {target or 'its id, once it has one'}"
+
+
+def fault_of_volume(disk: dict[str, Any]) -> volume.Fault | None:
+    """Return what keeps the caches of a RAID volume from surviving a power cut, None where nothing does, where its
+    controller was not asked, and for other disks."""
+    raid = disk["raid"]
+    return volume.fault(raid) if raid and raid["volume"] else None
+
+
+def _controller_keeps(disk: dict[str, Any]) -> str | None:
+    """Return that the controller of a RAID volume keeps what it has taken, in its own words, or None."""
+    raid = disk["raid"]
+    if not raid or not raid["volume"] or volume.fault(raid):
+        return None
+    return f"its RAID controller says so: {_said_of(disk)}"
+
+
+def _said_of(disk: dict[str, Any]) -> str:
+    raid = disk["raid"]
+    return (
+        f"{raid['volume']}: write policy {raid['write_policy']}, battery or capacitor {raid['backup']}, caches of its"
+        f" disks {raid['drive_caches']}"
+    )
+
+
+#: Requirement -> the claim that is asked of people first.
+_ASKED = {
+    "device_obeys": platforms.FLUSH,
+    "flush_honoured": platforms.FLUSH,
+    "cache_non_volatile": "power_loss_protection",
+    "virtual_host_power": platforms.POWER,
+}
+
+
+def with_attestations(
+    needed: Iterable[Requirement], storage: dict[str, Any], today: str
+) -> list[Requirement]:
+    """Return requirements; those that wait for somebody's word with where to look on this platform, and what to write.
+
+    `storage` is `durable_storage`, `today` an ISO 8601 date.
+    """
+    by_name = {disk["name"]: disk for disk in storage["disks"]}
+    return [
+        _with_attestation(need, by_name.get(need.target), storage["platform"], today)
+        if need.state in ("unmet", "unverified") and need.name in _ASKED
+        else need
+        for need in needed
+    ]
+
+
+def _with_attestation(
+    need: Requirement, disk: dict[str, Any] | None, platform: str, today: str
+) -> Requirement:
+    if need.id == findings.NOT_KEPT.id:
+        return need
+    claim = _claim(need.name, disk)
+    target = _about(disk, claim)
+    said = platforms.statement(platform, claim) if target == attestations.HOST else None
+    if said:
+        where = f"on {platforms.title(platform)} check {said.look}"
+        remedy = f"{where}, then {need.remedy}"
+        if disk and need.id == findings.FLUSH_NOT_SHOWN.id:
+            claims = _asked(need.name, disk, (claim,))
+            remedy = findings.FLUSH_NOT_SHOWN.fix.format(where=where, claims=claims)
+        need = need._replace(remedy=remedy)
+    grounds = f"{said.reason} ({said.source})" if said else ""
+    if target is None or not is_plain(target) or (disk and fault_of_volume(disk)):
+        return need  # Nobody is asked to vouch for what its controller says is broken.
+    begin = datetime.date.fromisoformat(today)
+    return need._replace(attest=tuple(attestations.written(claim, "", "", begin, target, grounds)))
+
+
+def _claim(name: str, disk: dict[str, Any] | None) -> str:
+    """Return the claim that is asked of people for a requirement."""
+    if disk and name == "device_obeys" and not _may_be_off(disk):
+        return "power_loss_protection"
+    return _ASKED[name]
+
+
+def _may_be_off(disk: dict[str, Any]) -> bool:
+    """Tell whether a disk can come to what a promise without caches asks, or has."""
+    return disk["switchable"] == "yes" or disk["write_cache"]["device"] in ("none", "disabled")
+
+
+def _about(disk: dict[str, Any] | None, claim: str) -> str | None:
+    """Return what an attestation has to be about: the host, or a disk by its id (None where it has none).
+
+    Disks of one hypervisor or cloud are alike in what they promise.
+    """
+    if disk is None:
+        return attestations.HOST
+    if disk["kind"] in _OF_THE_HOST and claim in (platforms.FLUSH, platforms.FUA):
+        return disk["id"] if _is_attested_alone(disk) else attestations.HOST
+    return None if disk["id"] is None else str(disk["id"])
+
+
+def _word(words: list[Attestation], claims: tuple[str, ...], disk: dict[str, Any]) -> Attestation | None:
+    """Return what somebody attests of a disk, or of all disks of its host.
+
+    Of a disk of unknown kind, which may be one that does not last, and of an array or an NFS server who attests the host may
+    not have thought. What a RAID controller reports now overrides an attestation for the host, and one that is losing
+    writes now overrides all.
+    """
+    if volume.is_exposed(disk["raid"]):
+        return None
+    if _is_attested_alone(disk) or _is_reported_volatile(disk):
+        words = [word for word in words if word.target == disk["id"]]
+    return attestations.find(words, claims, disk["id"])
+
+
+def _is_reported_volatile(disk: dict[str, Any]) -> bool:
+    """Tell whether the controller of a RAID volume reports that a power cut takes acknowledged writes."""
+    found = fault_of_volume(disk)
+    return found is not None and found.volatile == volume.VOLATILE
+
+
+def _overruled(words: list[Attestation], claims: tuple[str, ...]) -> str:
+    """Return which attestation for the host its controller's report overrides, '' if there is none."""
+    word = attestations.find([word for word in words if word.target == attestations.HOST], claims, None)
+    return (
+        f"; this overrides {word.claim} for host, attested by {word.by} until {word.expires}" if word else ""
+    )
+
+
+def _is_attested_alone(disk: dict[str, Any]) -> bool:
+    return disk["kind"] in (UNKNOWN, SAN) or nfs.is_export(disk)
+
+
+def _device_obeys(disk: dict[str, Any]) -> str | None:
+    if disk["kind"] == "physical" and disk["write_cache"]["device"] != UNKNOWN:
+        return f"the device answers: write cache {disk['write_cache']['device']}"
+    return None
+
+
+def _flush_offered(disk: dict[str, Any]) -> str | None:
+    if disk["kind"] == "physical" and disk["write_cache"]["device"] != UNKNOWN:
+        return "a physical disk that takes flushes"
+    return None
+
+
+def _non_volatile(disk: dict[str, Any]) -> str | None:
+    if disk["kind"] == "physical" and disk["write_cache"]["volatile"] == "non_volatile":
+        return "the device reports no volatile cache"
+    return None
+
+
+_OF_DISK = {
+    "device": ("device_obeys", ("host_honours_flush", "power_loss_protection"), _device_obeys),
+    "flush": ("flush_honoured", ("host_honours_flush", "power_loss_protection"), _flush_offered),
+    "ups": ("flush_honoured", ("host_honours_flush", "power_loss_protection"), _flush_offered),
+    "non_volatile_cache": ("cache_non_volatile", ("power_loss_protection",), _non_volatile),
+}
+
+
+def _override(disk: dict[str, Any], words: list[Attestation]) -> Requirement:
+    claims = ("power_loss_protection", "host_honours_flush")
+    word = _word(words, claims, disk)
+    if word:
+        said = f"{word.claim}, attested by {word.by} until {word.expires}"
+        return Requirement("override_attested", disk["name"], "attested", said, "", "", word.expires)
+    about = disk["id"] or "its id, once it has one"
+    asked = f"{' or '.join(claims)} for {about}"
+    return Requirement.failed(findings.OVERRIDE, disk["name"], "no attestation", claims=asked)
+
+
+_NOT_LASTING = {"ephemeral": "is lost when the machine is stopped or moved", "memory": "is lost at each boot"}
+
+
+def _lasting(disk: dict[str, Any]) -> Requirement:
+    return Requirement.failed(
+        findings.DISK_LASTS,
+        disk["name"],
+        f"a disk of kind {disk['kind']}",
+        disk=disk["name"],
+        when=_NOT_LASTING[disk["kind"]],
+    )
+
+
+def _write_hole(mount: dict[str, Any], hole: dict[str, str]) -> Requirement:
+    seen = f"{hole['name']} ({hole['maker']}) is {hole['level']} without a journal or a partial parity log"
+    return Requirement.failed(
+        findings.WRITE_HOLE[hole["maker"]],
+        mount["target"],
+        seen,
+        argument=shlex.quote(mount["target"]),
+        name_of=hole["name"],
+    )
+
+
+#: What a layer is doing -> the requirement that it breaks.
+_BROKEN_BY = {
+    mapper_targets.TRANSIENT: findings.SNAPSHOT_IN_MEMORY,
+    mapper_targets.TAGS_APART: findings.TAGS_APART,
+    drbd.NO_COPY: findings.NO_COPY,
+    drbd.NO_COPY_LATER: findings.NO_COPY_LATER,
+}
+
+
+def _of_layer(mount: dict[str, Any], layer: dict[str, Any], words: list[Attestation]) -> list[Requirement]:
+    """Return what a layer breaks by what it is doing, whatever the disks below it keep, or who vouches for it."""
+    word = attestations.find(words, (_PASSES,), layer["id"]) if can_vouch(layer) else None
+    if word:
+        seen = f"{layer['reason']}; {word.sentence}"
+        return [Requirement(_PASSES, mount["target"], "attested", seen, "", "", word.expires)]
+    broken = [_BROKEN_BY[word] for word in layer["state"].split(", ") if word in _BROKEN_BY]
+    label = str(layer["label"] or layer["name"])
+    seen = f"{label} is {layer['detail'] or layer['type']}, {layer['state']}"
+    return [
+        Requirement.failed(kind, mount["target"], seen, mount=mount["target"], layer=label) for kind in broken
+    ]
+
+
+def _flush_awaited(
+    profile: Profile,
+    mounts: list[dict[str, Any]],
+    disks: list[dict[str, Any]],
+    words: list[Attestation],
+) -> list[Requirement]:
+    """Return a need for each layer that acknowledges a flush too early or does none, over disks that are to cache."""
+    lossy = {
+        disk["name"]
+        for disk in disks
+        # One that is off now comes on under such a profile.
+        if profile.write_cache != "disabled"
+        and disk["write_cache"]["device"] != "none"
+        and not is_protected(disk, words)
+    }
+    found = []
+    for mount in mounts:
+        for layer in flush_passthrough.early_ack(mount):
+            cached = [name for name in layer.disks if name in lossy]
+            if cached:
+                seen = f"{layer.label} has a partial parity log, over the caches of {', '.join(cached)}"
+                found.append(
+                    Requirement.failed(findings.EARLY_ACKNOWLEDGED, mount["target"], seen, layer=layer.name)
+                )
+        for layer, said in drbd.unflushed(mount):
+            cached = [name for name in layer.disks if name in lossy]
+            if cached:
+                seen = f"{layer.label} is set to {said}, over the caches of {', '.join(cached)}"
+                kind = findings.DRBD_UNFLUSHED if drbd.by_option(said) else findings.DRBD_ORDERING_UNFLUSHED
+                found.append(Requirement.failed(kind, mount["target"], seen))
+    return found
+
+
+def _accepted(accepted: bool) -> Requirement:
+    seen = f"durable_accept_data_loss is {str(accepted).lower()}"
+    if accepted:
+        return Requirement("data_loss_accepted", attestations.HOST, "met", seen, "", "")
+    return Requirement.failed(kinds.LOSS_NOT_ACCEPTED, attestations.HOST, seen)
+
+
+def only_database(mount: dict[str, Any]) -> Requirement:
+    """Return what a file system without barriers has to be: one that holds listed databases and no more."""
+    seen = f"mounted at {', '.join(mount['targets'])}"
+    kind, values = _not_only_databases(mount)
+    if kind is None:
+        return Requirement("only_database_paths", mount["target"], "met", seen, "", "")
+    return Requirement.failed(kind, mount["target"], seen, **values)
+
+
+def why_not_only_databases(mount: dict[str, Any]) -> str:
+    """Return why a file system may not be without barriers, '' if it holds listed databases and no more."""
+    kind, values = _not_only_databases(mount)
+    return kind.found(**values).reason if kind else ""
+
+
+def _not_only_databases(mount: dict[str, Any]) -> tuple[Kind | None, dict[str, str]]:
+    """Return why a file system may not be without barriers as an entry of the catalogue, None if it may, and its values."""
+    wrong = [target for target in mount["targets"] if mount_settings.is_system(target)]
+    if wrong:
+        return findings.HOLDS_SYSTEM, {"mount": wrong[0]}
+    if mount["fstype"] == "btrfs":
+        return findings.ON_BTRFS, {"mount": mount["target"]}
+    return None if mount["listed"] else findings.NOT_LISTED, {"mount": mount["target"]}

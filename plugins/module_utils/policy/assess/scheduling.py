@@ -1,0 +1,126 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""I/O scheduler and readahead beside what the profile wants: rows of performance, not of safety."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ...host.observation import UNKNOWN
+from ...next_boot.tuned import BY as TUNED
+from ...profiles import KEEP, Profile
+from ...rows import MEND, Setting
+from ..expect.promises import Disk, Mount
+from . import requirements
+from .settings import judge, reason
+
+#: Setting -> what TuneD calls it.
+IN_TUNED = {"scheduler": "elevator", "readahead": "readahead"}
+
+
+def rows(mounts: Iterable[Mount], disks: Iterable[Disk], tuned: dict[str, Any]) -> list[Setting]:
+    """Return a row for the scheduler of each disk, and one for the readahead of each device with a
+    file system on it: the readahead that counts is that of the topmost device."""
+    found: dict[tuple[str, str], Setting] = {}
+    for row in (*_schedulers(disks, tuned), *_readaheads(mounts, tuned)):
+        found[row.target, row.setting] = row
+    return list(found.values())
+
+
+def wanted_scheduler(disk: dict[str, Any], profile: Profile) -> str:
+    """Return the scheduler that a profile wants for a disk; `keep` where it has no say.
+
+    What a controller, an array or a hypervisor makes of a queue is theirs to know.
+    """
+    if disk["kind"] == "virtual":
+        return profile.scheduler_virtual
+    if disk["kind"] != "physical":
+        return KEEP
+    by_medium = {"yes": profile.scheduler_rotational, "no": profile.scheduler_solid_state}
+    return by_medium.get(disk["rotational"], KEEP)
+
+
+def _schedulers(disks: Iterable[Disk], tuned: dict[str, Any]) -> Iterator[Setting]:
+    for disk, profile in disks:
+        wanted = wanted_scheduler(disk, profile)
+        # A device that orders no queue of its own has no scheduler to set.
+        if wanted != KEEP and (disk["scheduler"]["available"] or disk["scheduler"]["running"] == UNKNOWN):
+            seen = (disk["scheduler"]["running"], disk["scheduler"]["persisted"])
+            evidence = {
+                "disk": disk["name"],
+                "running": disk["evidence"]["scheduler.running"],
+                "persisted": disk["evidence"]["scheduler.persisted"],
+            }
+            own_id = disk["id"] if disk["multipath"] == "no" else None
+            how = requirements.how_named(disk) if disk["multipath"] == "no" else ""
+            row = _row(disk["name"], own_id, "scheduler", wanted, seen, evidence, tuned, how)
+            yield row._replace(profile=profile.name)
+
+
+def _readaheads(mounts: Iterable[Mount], tuned: dict[str, Any]) -> Iterator[Setting]:
+    for mount, profile, _pinned in mounts:
+        wanted = str(profile.readahead)
+        if wanted != KEEP and mount["readahead"]:
+            seen = (mount["readahead"]["running"], mount["readahead"]["persisted"])
+            evidence = {
+                "disk": mount["carrier"],
+                "running": mount["evidence"]["readahead.running"],
+                "persisted": mount["evidence"]["readahead.persisted"],
+            }
+            row = _row(mount["carrier"], mount["carrier_id"], "readahead", wanted, seen, evidence, tuned)
+            yield row._replace(profile=profile.name)
+
+
+def _row(
+    name: str,
+    device_id: str | None,
+    setting: str,
+    wanted: str,
+    seen: tuple[str, str],
+    evidence: dict[str, Any],
+    tuned: dict[str, Any],
+    place_of_id: str = "",
+) -> Setting:
+    """`place_of_id`: how the device is given an id, '' for what can have none."""
+    verdict = judge(setting, seen[0], seen[1], wanted, live=True)
+    option = IN_TUNED[setting]
+    theirs = tuned["sets"].get(option)
+    # TuneD may be about other disks alone.
+    contested = evidence["persisted"].get("by") == TUNED and seen[1] != wanted
+    if verdict == "ok" and tuned["profile"] == UNKNOWN:
+        verdict = UNKNOWN
+    why = {
+        "unset": f"no rule sets the {setting} of {name}, so its own default applies",
+    }
+    phase: str | None = "tighten"
+    remedy, besides = "run harden-db", ""
+    if verdict == "ok":
+        phase, remedy = None, ""
+    elif tuned["profile"] == UNKNOWN:
+        phase, remedy = None, "correct the error that the reason names, or run tuned-adm off"
+        besides = f"; TuneD's profile could not be read: {tuned['error']}"
+    elif verdict == UNKNOWN:
+        phase, remedy = None, MEND
+    elif contested:
+        phase, besides = None, f"; TuneD's profile {tuned['profile']} sets {option}={theirs}"
+        remedy = f"set {option}={wanted} in a copy of TuneD's profile {tuned['profile']} in /etc/tuned, or run tuned-adm off"
+    elif device_id is None:
+        phase = None
+        remedy = place_of_id or f"set {setting} to {wanted} for {name} by a udev rule of your own"
+    return Setting(
+        layer="io_scheduler",
+        target=device_id or name,
+        setting=setting,
+        klass="performance",
+        wanted_running=wanted,
+        wanted_persisted=wanted,
+        running=seen[0],
+        persisted=seen[1],
+        verdict=verdict,
+        phase=phase,
+        evidence=evidence,
+        why=f"{reason(verdict, setting, seen, why, evidence)}{besides}",
+        remedy=remedy,
+    )

@@ -1,0 +1,890 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each setting of a host beside what its profile wants: the rows of the report.
+
+Pure: facts in, rows out. A row that is not `ok` says in which phase its change belongs:
+`tighten` makes nothing less safe and always runs, `loosen` waits for the requirements, and
+`raise` makes the kernel flush again before anything else relies on a flush.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from ...host import our_paths
+from ...host.observation import UNKNOWN
+from ...host.printable import command
+from ...profiles import (
+    KEEP,
+    VALUES,
+    Profile,
+    rank,
+)
+from ...rows import MEND, MOVE, Setting
+from ...storage import (
+    caches,
+    disk_kinds,
+    ext4,
+    findings,
+    flush,
+    flush_passthrough,
+    kernel_cache_mode,
+    known_options,
+    mount_settings,
+    multipath,
+    nfs,
+    zfs,
+)
+from ...storage.raid_controllers import volume
+from ..expect.promises import Disk
+from . import boot_rows, requirements
+from .kept import left
+
+#: Persisted word for "nothing says what the next boot will do".
+UNSET = "unset"
+
+
+class Boot(NamedTuple):
+    """What is known of kernel and boot: the kernel's release, and the facts of what keeps mounts from the next boot."""
+
+    release: str
+    faults: tuple[dict[str, Any], ...] = ()
+
+    @classmethod
+    def of(cls, storage: dict[str, Any]) -> Boot:
+        """Return that of the facts of a host."""
+        return cls(storage["kernel"], tuple(storage["boot_faults"]))
+
+    def of_mount(self, mount: dict[str, Any], fault: str) -> list[dict[str, Any]]:
+        """Return the faults of one kind that are about a mount."""
+        return [
+            each
+            for each in self.faults
+            if boot_rows.fault_of(each) == fault and each["target"] in mount["targets"]
+        ]
+
+
+def of_mount(mount: dict[str, Any], profile: Profile, boot: Boot) -> list[Setting]:
+    """Return the rows of one managed file system."""
+    rows = [_barrier(mount, profile, boot)]
+    if nfs.is_nfs(mount["fstype"]):
+        # Access times are its server's.
+        return [*rows, _recovery(mount, boot)]
+    if mount["fstype"] not in mount_settings.NO_DATA_MODE:
+        rows.append(_data_mode(mount, profile, boot))
+    if profile.atime != "keep" and mount["fstype"] != "raw":
+        rows.append(_atime(mount, profile, boot))
+    return rows
+
+
+def of_disk(disk: dict[str, Any], profile: Profile, vouched: str | None = None) -> list[Setting]:
+    """Return the rows of one disk below a managed file system.
+
+    `vouched`: who attests that its cache does no harm.
+    """
+    owed = [_flush(disk, profile)] if disk["flush"] == "owed" else []
+    if disk["raid"] and disk["raid"]["volume"]:
+        wrong = volume.fault(disk["raid"])
+        if not (wrong and vouched):
+            return [*owed, _of_volume(disk, wrong)]
+    if vouched and (disk["switchable"] != "yes" or disk["write_cache"]["device"] == UNKNOWN):
+        return [*owed, _vouched(disk, profile, vouched)]
+    cache = _write_cache(disk, profile)
+    return [*owed, cache, _kernel_cache_mode(disk, profile, cache.phase)]
+
+
+def of_boot(
+    faults: list[dict[str, Any]], mounts: list[dict[str, Any]], every: list[dict[str, Any]], release: str
+) -> list[Setting]:
+    """Return a row for each line or unit that keeps the boot or a managed mount from coming up.
+
+    `faults` are the facts of what is wrong with the lines of fstab (storage/boot_faults.py); `mounts` are the managed
+    ones, of all that there are; `release` is the kernel's.
+    """
+    managed = {target: mount for mount in mounts for target in mount["targets"]}
+    found = [
+        boot_rows.row(fault)
+        for fault in faults
+        if fault["boot"] != "optional" or fault["target"] in managed
+        # A run takes out by itself what XFS refuses of the settings.
+        if fault["target"] not in managed or not _is_mended(managed[fault["target"]], fault["options"])
+    ]
+    # Of a managed one the row of its data= says so.
+    others = (mount for mount in every if mount["target"] not in managed)
+    return [*found, *(row for mount in others for row in _refused_at_boot(mount, release))]
+
+
+def _refused_at_boot(mount: dict[str, Any], release: str) -> Iterator[Setting]:
+    """Yield that the kernel refuses what a mount that the boot needs is given."""
+    kernel, options = _conflict(mount, mount["persisted"]["data_mode"], release)
+    if options and "required" in mount["boots"].values():
+        yield boot_rows.row(
+            {
+                "source": _place(mount),
+                "target": mount["target"],
+                "fstype": mount["fstype"],
+                "cause": "refused_combination",
+                "state": "refused",
+                "boot": "read_only" if "/" in mount["targets"] else "required",
+                "values": {"does": kernel},
+                "options": options,
+            }
+        )
+
+
+def _is_mended(mount: dict[str, Any], words: list[str]) -> bool:
+    refused = mount_settings.REFUSED_BY.get(mount["fstype"], ())
+    is_refused = mount["persisted"]["barrier"] == "refused"
+    return is_refused and bool(words) and not mount_settings.others(words, refused)
+
+
+def is_by_kernel(setting: str, source: str) -> bool:
+    """Tell whether only the kernel's command line sets a mount's setting at boot: it is not ours to
+    edit. The journal's mode is kept in the superblock."""
+    return setting != "data_mode" and source.startswith("rootflags of ")
+
+
+def can_persist(setting: str, persisted: str, source: str) -> bool:
+    """Tell whether the layer has a place to write a mount's setting to."""
+    return persisted not in (UNKNOWN, UNSET) and not is_by_kernel(setting, source)
+
+
+def of_layers(
+    mounts: list[dict[str, Any]],
+    disks: list[Disk],
+    early: list[flush_passthrough.FlushLayer],
+) -> list[Setting]:
+    """Return a row for each layer between managed file systems and disks that should pass flushes
+    on, and does not, or will not after the next boot: those over a disk that caches, or may after a reset.
+
+    `disks`: those whose caches do not survive a power cut; `early`: the layers that the initramfs makes.
+    """
+    needing = {disk.facts["name"]: disk.facts for disk in disks if _may_cache(*disk)}
+    first = {layer.name: layer for layer in early}
+    rows = {}
+    for layer in (layer for mount in mounts for layer in flush_passthrough.with_cache_mode(mount)):
+        below = [needing[name] for name in layer.disks if name in needing]
+        at_boot = _cache_mode_at_boot(layer, below, first) if below else "write back"
+        if below and {layer.cache_mode, at_boot} != {"write back"}:
+            rows[layer.label] = _layer_cache_mode(layer, at_boot, below, layer.name in first)
+    return list(rows.values())
+
+
+def of_multipath(mounts: list[dict[str, Any]]) -> list[Setting]:
+    """Return a row for each multipath device below managed file systems: whether writes wait when no path is left."""
+    found = dict.fromkeys(each for mount in mounts for each in multipath.queueing(mount))
+    return [_no_path_retry(each) for each in found]
+
+
+def _no_path_retry(found: multipath.Queueing) -> Setting:
+    # For how long it waits is its owner's to say: a cluster may have to go on.
+    kept = multipath.QUEUES if found.persisted == multipath.LIMITED else found.persisted
+    verdict = judge("no_path_retry", found.running, kept, multipath.QUEUES, live=True)
+    unread = f"what becomes of writes to {found.label} when no path is left could not be read"
+    why = {
+        multipath.FAILS: f"when the last path to {found.label} fails, writes and flushes end in errors: a server that goes on"
+        " may take for stored what is not",
+    }
+    seen = (
+        ("running", found.running, "dmsetup table"),
+        ("persisted", found.persisted, " ".join(multipath.ASK)),
+    )
+    evidence = {
+        when: {"value": value, "source": source, "reason": unread if value == UNKNOWN else None}
+        for when, value, source in seen
+    }
+    return Setting(
+        layer="write_cache",
+        target=found.label,
+        setting="no_path_retry",
+        klass="safety",
+        wanted_running=multipath.QUEUES,
+        wanted_persisted=multipath.QUEUES,
+        running=found.running,
+        persisted=found.persisted,
+        verdict=verdict,
+        phase=None,
+        evidence=evidence,
+        why=reason(verdict, "no_path_retry", (found.running, kept), why, evidence),
+        remedy=_retry_remedy(found, verdict),
+    )
+
+
+def _retry_remedy(found: multipath.Queueing, verdict: str) -> str:
+    if verdict == "ok":
+        return ""
+    if found.persisted == UNKNOWN and found.running != multipath.FAILS:
+        return "run systemctl start multipathd, then run again"
+    return (
+        "set no_path_retry queue in the section overrides of /etc/multipath.conf, remove other values of it from the section"
+        " multipaths, then run multipathd reconfigure"
+    )
+
+
+def _may_cache(disk: dict[str, Any], profile: Profile) -> bool:
+    device = str(disk["write_cache"]["device"])
+    comes_back = kernel_cache_mode.is_pinned(disk) and disk["write_cache"].get("power_on") != "disabled"
+    may_come_on = comes_back or profile.wanted("write_cache") != "disabled"
+    return device != "none" and (device != "disabled" or may_come_on)
+
+
+def _cache_mode_at_boot(
+    layer: flush_passthrough.FlushLayer,
+    below: list[dict[str, Any]],
+    early: dict[str, flush_passthrough.FlushLayer],
+) -> str:
+    """Return the cache mode of a layer after the next boot, as far as the disks below tell.
+
+    One that the initramfs makes takes it from how the disks power on; others are made when our rules have
+    pinned the disks, and pass no flush on only where no rule can, or where what they lie on does not.
+    """
+    if layer.fixed:
+        return layer.cache_mode
+    if layer.name in early:
+        if layer.cache_mode != "write back":
+            return layer.cache_mode  # as this boot
+        # Only of SCSI disks is it asked: they can save that their cache is off.
+        states = {disk["write_cache"].get("power_on", "enabled") for disk in below}
+        return "write back" if "enabled" in states else UNKNOWN if UNKNOWN in states else "write through"
+    if any(early[name].cache_mode != "write back" for name in layer.over if name in early):
+        return layer.cache_mode
+    return "write back" if any(map(_is_flushed_at_boot, below)) else layer.cache_mode
+
+
+def _is_flushed_at_boot(disk: dict[str, Any]) -> bool:
+    """Tell whether the kernel will flush a disk after the next boot: by a rule of ours, or as it does now."""
+    cache = disk["write_cache"]
+    return (_switchable(disk) and cache["device"] != UNKNOWN) or str(cache["kernel"]) == "write back"
+
+
+def _layer_cache_mode(
+    layer: flush_passthrough.FlushLayer, at_boot: str, below: list[dict[str, Any]], early: bool
+) -> Setting:
+    source = f"/sys/block/{layer.name}/queue/write_cache"
+    names = ", ".join(disk["name"] for disk in below)
+    verdict = judge("layer_cache_mode", layer.cache_mode, at_boot, "write back", live=at_boot != "write back")
+    unread = f"whether {layer.label} passes flushes on to {names} could not be read"
+    why = {
+        "ok": "as wanted",
+        "drift_persisted": f"at the next boot the initramfs makes {layer.label} over {names}, whose cache powers on"
+        " as off, and it will pass no flush on",
+        UNKNOWN: unread
+        if layer.cache_mode == UNKNOWN
+        else f"{layer.label} is made before any rule of ours, and how the cache of {names} powers on could not be"
+        f" read: {below[0]['evidence'].get('write_cache.power_on', {}).get('reason')}",
+    }.get(verdict, f"{layer.label} drops flushes to {names}: it was made when nothing below cached")
+    return Setting(
+        layer="write_cache",
+        target=layer.label,
+        setting="layer_cache_mode",
+        klass="safety",
+        wanted_running="write back",
+        wanted_persisted="write back",
+        running=layer.cache_mode,
+        persisted=at_boot,
+        verdict=verdict,
+        phase=None,
+        evidence={
+            "running": {
+                "value": layer.cache_mode,
+                "source": source,
+                "reason": unread if layer.cache_mode == UNKNOWN else None,
+            },
+            "below": [disk["id"] or disk["name"] for disk in below],
+        },
+        why=why,
+        remedy=_layer_remedy(layer, verdict, below, early),
+    )
+
+
+def _layer_remedy(
+    layer: flush_passthrough.FlushLayer, verdict: str, below: list[dict[str, Any]], early: bool
+) -> str:
+    if verdict == "pending":
+        return "reboot"
+    ids = [str(disk["id"] or f"{disk['name']} by its id, once it has one") for disk in below]
+    attest = f"attest power_loss_protection for {' and '.join(ids)}"
+    if early:
+        controls = [caches.CONTROLS[disk["control"]] for disk in below if disk["control"] in caches.CONTROLS]
+        programs = sorted({name for control in controls for name in control.programs("enabled")})
+        return f"add {' and '.join([our_paths.CACHE_RULES, *programs])} to the initramfs, or {attest}"
+    if layer.cache_mode == UNKNOWN:
+        return f"make /sys/block/{layer.name}/queue/write_cache readable, or {attest}"
+    mapped = [name for name in reversed(layer.over) if name.startswith("dm-")]
+    if mapped:
+        tables = " and then ".join((*mapped, layer.label))
+        return f"with the databases down, {_reloaded(tables)}, or {attest}"
+    if any(disk["place"] == "nowhere" for disk in below):
+        return findings.NOT_KEPT.fix
+    names = ", ".join(disk["name"] for disk in below)
+    places = dict.fromkeys(disk_kinds.PLACES[disk["place"]] for disk in below)
+    return f"set the cache of {names} to disabled {' and '.join(places)}, or {attest}"
+
+
+def _barrier(mount: dict[str, Any], profile: Profile, boot: Boot) -> Setting:
+    can_be_off = "barrier" in mount_settings.SETTINGS_OF.get(mount["fstype"], ()) or mount["barrier"] == "off"
+    wanted = profile.wanted("barrier") if can_be_off else "on"
+    why = {
+        "off": f"{mount['target']} does not flush the disk: acknowledged commits can be lost",
+        "on": f"{mount['target']} flushes the disk at each commit",
+        "refused": f"the next boot cannot mount {mount['target']}: its options are not known to XFS",
+    }
+    return left(_mount_row(mount, "barrier", wanted, why, boot), profile)
+
+
+def _data_mode(mount: dict[str, Any], profile: Profile, boot: Boot) -> Setting:
+    why = {
+        "writeback": f"after a crash, files on {mount['target']} may show old blocks' content",
+        "none": f"{mount['target']} has no journal: nothing is known to bring it back after a crash",
+        "refused": f"{mount['target']} stays read-only",
+    }
+    row = _mount_row(mount, "data_mode", profile.wanted("data_mode"), why, boot, live=False)
+    is_refused = row.persisted == "refused"
+    row = row if is_refused else left(row, profile)
+    named = mount_settings.fold(mount["options_boot"] or ()).get("data_mode")
+    if "/" in mount["targets"] and row.phase and named and not is_refused:
+        # Changed there, it would fail the remount at boot and leave the root read-only.
+        remedy = f"remove data={named} from rootflags= and from the line of / in /etc/fstab, run harden-db, then reboot"
+        return row._replace(phase=None, remedy=remedy)
+    mode = profile.data_mode if row.phase and not is_refused else row.persisted
+    kernel, conflict = _conflict(mount, mode, boot.release)
+    if conflict:
+        return _conflicting(row, mount, kernel, conflict)
+    if "none" in (row.running, row.persisted):
+        # data= cannot be set without a journal, and no rule here calls that safe.
+        return row._replace(verdict=UNKNOWN, phase=None, why=why["none"], remedy=_add_journal(mount))
+    return row
+
+
+def _add_journal(mount: dict[str, Any]) -> str:
+    add, target = command("tune2fs", "-j", mount["source"]), mount["target"]
+    kind = f", set its type to ext4 in {_place(mount)}" if mount["fstype"] == "ext2" else ""
+    if "/" in mount["targets"]:
+        return f"run {add}{kind}, then reboot"
+    return f"run {add}{kind}, then unmount and mount {target} with its databases down"
+
+
+def _conflict(mount: dict[str, Any], mode: str, release: str) -> tuple[str, list[str]]:
+    """Return what the kernel does not do at the next boot, in words, and the options that ask for it."""
+    options = mount["options_boot"] or []
+    if mode == "refused":
+        return "makes / writable only without", [option for option in options if option.startswith("data=")][
+            -1:
+        ]
+    refused = ext4.refused_with(mode, options)
+    if refused:
+        return f"refuses data={mode} together with", refused
+    if "/" not in mount["targets"] or mode == UNKNOWN:
+        return "", []
+    # What the line says comes last. Of one about another place of the root nothing is known to come first.
+    line = mount["options_fstab"] or []
+    count = len(options) - len(line)
+    first, line = (options[:count], line) if options[count:] == line else ([], options)
+    return "makes / writable only without", ext4.refused_at_boot(mode, first, line, release)
+
+
+def _conflicting(row: Setting, mount: dict[str, Any], kernel: str, options: list[str]) -> Setting:
+    """What the kernel refuses: the next boot leaves / read-only, others unmounted. `kernel`: what it does."""
+    said = ", ".join(options)
+    source = _place(mount)
+    why = f"the kernel {kernel} {said}, which {source} names for {mount['target']}"
+    remedy = f"remove {said} from {source}, then run again"
+    if row.phase:
+        return row._replace(phase=None, why=f"{row.why}; {why}", remedy=remedy)
+    why = f"the next boot cannot mount {mount['target']} for writing: {why}"
+    return row._replace(verdict="drift_persisted", why=why, remedy=remedy)
+
+
+def _recovery(mount: dict[str, Any], boot: Boot) -> Setting:
+    gives_up = f"{mount['target']} gives writes up when its server does not answer in time: data can be lost"
+    return _mount_row(mount, "recovery", nfs.HARD, {"soft": gives_up, "softerr": gives_up}, boot)
+
+
+def _atime(mount: dict[str, Any], profile: Profile, boot: Boot) -> Setting:
+    why = {"relatime": f"reading a file on {mount['target']} can write to the disk"}
+    return _mount_row(mount, "atime", profile.atime, why, boot, klass="performance")
+
+
+def _mount_row(
+    mount: dict[str, Any],
+    setting: str,
+    wanted: str,
+    why: dict[str, str],
+    boot: Boot,
+    live: bool = True,
+    klass: str = "safety",
+) -> Setting:
+    running, persisted = mount[setting], mount["persisted"][setting]
+    # What is not mounted has no running value to change.
+    verdict = judge(setting, wanted if mount_settings.waits(mount) else running, persisted, wanted, live)
+    known = (
+        mount["fstype"] in mount_settings.SETTINGS_OF
+        and mount["hidden_in"] is None
+        and not mount_settings.waits(mount)
+    )
+    source = mount["evidence"][f"persisted.{setting}"]["source"]
+    can_change = known and (verdict == "drift_running" or can_persist(setting, persisted, source))
+    phase = None
+    if verdict.startswith("drift") and can_change:
+        phase = _direction(setting, (running, persisted), wanted)
+    evidence = {
+        "running": mount["evidence"][setting],
+        "persisted": mount["evidence"][f"persisted.{setting}"],
+    }
+    mask, target = _mask(mount), mount["target"]
+    unset = f"{mask} masks the unit of {target}" if mask else f"nothing in /etc/fstab mounts {target}"
+    why = {UNSET: unset, **why}
+    row = Setting(
+        layer="mount_options",
+        target=mount["target"],
+        setting=setting,
+        klass=klass,
+        wanted_running=wanted,
+        wanted_persisted=wanted,
+        running=running,
+        persisted=persisted,
+        verdict=verdict,
+        phase=phase,
+        evidence=evidence,
+        why=reason(verdict, setting, (running, persisted), why, evidence),
+        remedy=_mount_remedy(mount, setting, wanted, verdict, phase, persisted, _new_line(mount, boot)),
+    )
+    stuck = _refused_still(mount, setting, wanted, boot) if phase and verdict == "drift_persisted" else []
+    if stuck:
+        said = f"correct or remove {', '.join(stuck)} in {_place(mount)}"
+        return row._replace(phase=None, remedy=said)
+    return row
+
+
+def _refused_still(mount: dict[str, Any], setting: str, wanted: str, boot: Boot) -> list[str]:
+    """Return the options that the kernel would refuse in what a run would write for a setting.
+
+    Of those that are there now the faults say so: the kernel itself was queried. The table decides on others, and on those
+    for which the faults say that it is unknown.
+    """
+    fstype = mount["fstype"]
+    kept = mount_settings.drop(tuple(mount["options_boot"] or ()), mount_settings.REFUSED_BY.get(fstype, ()))
+    words = {setting: wanted} if setting in mount_settings.SETTINGS_OF[fstype] else {}
+    options = mount_settings.replace(kept, words, fstype)
+    found = boot.of_mount(mount, "options")
+    refused = {word for fault in found if fault["state"] != UNKNOWN for word in fault["options"]}
+    unsure = {word for fault in found if fault["state"] == UNKNOWN for word in fault["options"]}
+    by_table = {
+        option
+        for option in known_options.refused_by(fstype, options, boot.release)
+        if option not in mount["options_running"] and (option not in kept or option in unsure)
+    }
+    return [option for option in options if option in refused | by_table]
+
+
+def _place(mount: dict[str, Any]) -> str:
+    """Return the line or file that mounts it at the next boot."""
+    return str(mount["evidence"]["persisted.atime"]["source"])
+
+
+def _mask(mount: dict[str, Any]) -> str:
+    """Return the file that masks the unit of a mount that nothing mounts at the next boot, '' without one."""
+    return _place(mount) if mount["persisted"]["atime"] == UNSET and "/systemd/" in _place(mount) else ""
+
+
+#: Mount points that ostree makes, and no line of fstab.
+_OSTREE = ("/sysroot/", "/etc/", "/usr/")
+
+
+def _mount_remedy(
+    mount: dict[str, Any],
+    setting: str,
+    wanted: str,
+    verdict: str,
+    phase: str | None,
+    persisted: str,
+    new_line: str,
+) -> str:
+    if verdict == "ok":
+        return ""
+    if verdict == "pending":
+        return f"reboot, or unmount and mount {mount['target']} when its database is down"
+    if phase:
+        return "run harden-db"
+    if mount["hidden_in"] is not None:
+        return f"mount it by the host's /etc/fstab and pass it to {mount['hidden_in']} as a volume"
+    if mount_settings.waits(mount) and verdict == "drift_persisted" and persisted != UNSET:
+        return f"mount it ({command('ls', mount['target'])}), then run harden-db"
+    if setting == "barrier" and mount["fstype"] in ("jfs", "zfs"):
+        if verdict == UNKNOWN:
+            return MEND
+        jfs = "move the data to ext4 or XFS: JFS flushes nothing, whatever it is told"
+        return _zfs_remedy(mount) if mount["fstype"] == "zfs" else jfs
+    if nfs.is_nfs(mount["fstype"]):
+        return _nfs_remedy(mount, persisted)
+    if mount["fstype"] not in mount_settings.SETTINGS_OF:
+        return MOVE
+    return _boot_remedy(mount, setting, wanted, verdict, persisted, new_line)
+
+
+def _nfs_remedy(mount: dict[str, Any], persisted: str) -> str:
+    again = f"then unmount and mount {mount['target']} with its databases down"
+    if persisted in (UNSET, UNKNOWN):
+        return f"add a line for {mount['target']} with the option hard to /etc/fstab, {again}"
+    if persisted == nfs.HARD:
+        return f"unmount {mount['target']} and mount it by {_place(mount)} with its databases down"
+    return f"set hard in place of {persisted} in {_place(mount)}, {again}"
+
+
+def _zfs_remedy(mount: dict[str, Any]) -> str:
+    """Return what has ZFS flush, for each cause that is there: the property, the module's parameters, the next boot's mount."""
+    seen = [mount["evidence"][field] for field in ("barrier", "persisted.barrier")]
+    off = [str(each["source"]) for each in seen if each["value"] == "off"]
+    found = []
+    if any(source.startswith("zfs get ") for source in off):
+        found.append(f"run {command('zfs', 'set', 'sync=standard', mount['source'])}")
+    kept = [source for source in off if not source.startswith(("zfs get ", zfs.PARAMETERS))]
+    if kept:
+        images = ", run update-initramfs -u or dracut -f" if kept[0].startswith("/etc/modprobe.d/") else ""
+        found.append(f"remove zfs_nocacheflush and zil_nocacheflush from {kept[0]}{images}")
+    if any(source.startswith(zfs.PARAMETERS) for source in off):
+        found.append(f"write 0 to zfs_nocacheflush and zil_nocacheflush in {zfs.PARAMETERS}")
+    if seen[1]["value"] == UNSET and "/" in mount["targets"]:
+        found.append(f"set root=ZFS={mount['source']} in the boot loader's entries")
+    elif seen[1]["value"] == UNSET:
+        mounts = command("zfs", "set", "canmount=on", f"mountpoint={mount['target']}", mount["source"])
+        found.append(f"with its databases down, run {mounts}")
+    return ", and ".join(found) or MEND
+
+
+def _new_line(mount: dict[str, Any], boot: Boot) -> str:
+    """Return what has a line of fstab mount this file system and no copy of it, '' without a copy."""
+    found = boot.of_mount(mount, "copies") if mount["persisted"]["atime"] == UNSET else []
+    return boot_rows.texts(found[0])[1] if found else ""
+
+
+def _boot_remedy(
+    mount: dict[str, Any], setting: str, wanted: str, verdict: str, persisted: str, new_line: str
+) -> str:
+    """Return what has a mount come with its options at the next boot."""
+    if persisted == UNSET and _mask(mount):
+        return f"run {command('systemctl', 'unmask', posixpath.basename(_mask(mount)))}"
+    if persisted == UNSET and new_line:
+        return new_line
+    if persisted == UNSET and _is_of_ostree(mount):
+        return (
+            f"add no line for {mount['target']} to /etc/fstab: on an ostree host the initramfs mounts it. Move the data to"
+            " another file system, with a line of /etc/fstab by UUID"
+        )
+    source = str(mount["evidence"][f"persisted.{setting}"]["source"])
+    if persisted != UNSET and verdict == "drift_persisted" and is_by_kernel(setting, source):
+        return _rootflags_remedy(mount, setting, wanted, source)
+    if persisted == UNSET or verdict == "drift_persisted":
+        return (
+            f"add a line for {mount['target']} with the UUID of {mount['source']} (blkid) to /etc/fstab, or set the options in"
+            " the cluster manager that mounts it"
+        )
+    return MEND
+
+
+def _rootflags_remedy(mount: dict[str, Any], setting: str, wanted: str, source: str) -> str:
+    """Return what has the initramfs mount the root with a setting: a line of fstab would not undo what it did."""
+    said = [
+        option
+        for option in mount["options_boot"] or ()
+        if (mount_settings.meaning(option) or ("",))[0] == setting
+    ]
+    word = mount_settings.spell(setting, wanted, mount["fstype"])
+    # What the running kernel was given is in no file.
+    place = source.replace("rootflags of this boot", "rootflags= of the boot loader's entry of this boot")
+    if setting == "barrier" and said and wanted == "on":
+        return f"remove {', '.join(said)} from {place}"
+    return f"set {word}{f' in place of {chr(44).join(said)}' if said else ''} in {place}"
+
+
+def _is_of_ostree(mount: dict[str, Any]) -> bool:
+    """Tell whether a deployment of ostree makes a mount: its initramfs mounts directories of one file system at these."""
+    return any(f"{target}/".startswith(_OSTREE) for target in mount["targets"])
+
+
+def _flush(disk: dict[str, Any], profile: Profile) -> Setting:
+    """A run was killed before it flushed: the settings look right, the cache is still full."""
+    evidence = {"value": "owed", "source": f"{flush.OWED}/{disk['name']}", "reason": None}
+    phase = "raise" if _switchable(disk) else None
+    return Setting(
+        layer="write_cache",
+        target=disk["id"] or disk["name"],
+        setting="flush",
+        klass="safety",
+        wanted_running="done",
+        wanted_persisted="done",
+        running="owed",
+        persisted="done",
+        verdict="drift_running",
+        phase=phase,
+        evidence={"disk": disk["name"], "running": evidence},
+        why=f"a run ended before it flushed {disk['name']}: older commits may still be in its cache",
+        remedy=_disk_remedy(disk, profile, "flush", "drift_running", phase),
+    )
+
+
+def _write_cache(disk: dict[str, Any], profile: Profile) -> Setting:
+    cache = disk["write_cache"]
+    wanted = "none" if cache["device"] == "none" else profile.wanted("write_cache")
+    running, persisted = cache["device"], cache["persisted"]
+    # Below a layer that drops flushes it comes on at the next boot, when that is made anew.
+    live = not (disk["flush_blocked_by"] and (running, wanted) == ("disabled", "enabled"))
+    verdict = judge("write_cache", running, persisted, wanted, live)
+    if verdict == "drift_persisted" and _powers_on_as_it_is(disk, wanted):
+        verdict = "ok"
+    phase = None
+    if verdict.startswith("drift") and _switchable(disk):
+        # Nothing persisted is as weak as enabled: that is how most disks power on.
+        seen = (running, "enabled" if persisted == UNSET else persisted)
+        phase = _direction("write_cache", seen, wanted)
+    name = disk["name"]
+    why = {
+        "enabled": f"{name} keeps writes in a cache that a power cut empties",
+        "disabled": f"{name} answers a write when it is on the medium",
+        UNSET: f"no rule sets the cache of {name}, so its own default applies",
+    }
+    row = _disk_row(disk, profile, "write_cache", wanted, (running, persisted), verdict, phase, why)
+    row = left(row, profile)
+    if verdict == "pending" and cache.get("power_on") in ("disabled", UNKNOWN):
+        # It powers on as off, the initramfs makes layers over that, and the rule lets it be: at each boot.
+        layers = ", ".join(disk["flush_blocked_by"])
+        remedy = f"with the databases down, {_reloaded(layers)}, then run harden-db"
+        return row._replace(verdict="drift_running", remedy=remedy)
+    return row
+
+
+def _powers_on_as_it_is(disk: dict[str, Any], wanted: str) -> bool:
+    """Tell whether a cache that is to be on needs no rule: none can be kept for the disk, and the kernel asks it
+    anew at each boot, so that the kernel cache mode is never weaker than the cache."""
+    running = disk["write_cache"]["device"]
+    unkept = disk["write_cache"]["persisted"] == UNSET and not _switchable(disk)
+    return unkept and running == wanted == "enabled" and not kernel_cache_mode.needs_rule(disk)
+
+
+def _reloaded(names: str) -> str:
+    """Return how device-mapper devices take the cache mode of what lies below anew.
+
+    LVM does not load a table again that stays the same, and `dmsetup table` hides the key of LUKS.
+    """
+    return f"load the tables of {names} again (LUKS: cryptsetup refresh, others: dmsetup reload and dmsetup resume)"
+
+
+def _vouched(disk: dict[str, Any], profile: Profile, vouched: str) -> Setting:
+    """The cache of a disk that this host cannot switch, by somebody's word."""
+    cache = disk["write_cache"]
+    seen = (cache["device"], cache["persisted"])
+    row = _disk_row(disk, profile, "write_cache", "attested", seen, "ok", None, {})
+    return row._replace(evidence={**row.evidence, "attested": vouched}, why=vouched)
+
+
+def _of_volume(disk: dict[str, Any], wrong: volume.Fault | None) -> Setting:
+    """The caches of a RAID volume, as its controller tells: no run switches them."""
+    evidence = disk["evidence"]["write_cache.volatile"]
+    running = wrong.volatile if wrong else volume.NON_VOLATILE
+    verdict = judge("write_cache", running, running, volume.NON_VOLATILE, live=True)
+    return Setting(
+        layer="write_cache",
+        target=disk["id"] or disk["name"],
+        setting="write_cache",
+        klass="safety",
+        wanted_running=volume.NON_VOLATILE,
+        wanted_persisted=volume.NON_VOLATILE,
+        running=running,
+        persisted=running,
+        verdict=verdict,
+        phase=None,
+        evidence={"disk": disk["name"], "running": evidence, "persisted": evidence},
+        why=wrong.why if wrong else "as wanted",
+        remedy=wrong.remedy if wrong else "",
+    )
+
+
+def _kernel_cache_mode(disk: dict[str, Any], profile: Profile, cache_phase: str | None) -> Setting:
+    """The kernel flushes only a disk whose cache mode is write back: it must not be weaker than the cache."""
+    cache = disk["write_cache"]
+    running = cache["kernel"]
+    lie = running == "write through" and cache["device"] == "enabled"
+    # Also where the cache is about to be switched off: what it holds has to be flushed first.
+    wanted = "write back" if lie else wanted_cache_mode(disk, profile)
+    # The same rule that sets the cache pins the kernel cache mode.
+    persisted = running if cache["persisted"] == "none" else _pinned(disk)
+    # A mode that another component lowers, or may lower, whatever our rule does.
+    lowered = _lowered(cache)
+    persisted = lowered or persisted
+    verdict = judge("kernel_cache_mode", running, persisted, wanted, live=True)
+    if verdict == "drift_running" and running == "write back":
+        verdict = "ok"  # stronger than needed: flushes that do nothing
+    # A cache that is on and kept so comes back as it is.
+    needs_rule = kernel_cache_mode.needs_rule(disk) and not (
+        profile.keeps("write_cache") and cache["device"] == "enabled"
+    )
+    if verdict == "drift_persisted" and cache["persisted"] == UNSET and not needs_rule and not lowered:
+        verdict = "ok"  # the kernel asks the device anew at each boot
+    # One rule keeps both: without a change of the cache there is none.
+    phase = cache_phase if verdict == "drift_persisted" else None
+    if verdict == "drift_running" and _switchable(disk) and cache["device"] != UNKNOWN:
+        # Without a pin of its own the kernel cache mode follows the cache when that is switched.
+        phase = "raise" if lie else "tighten" if kernel_cache_mode.is_pinned(disk) else None
+    name = disk["name"]
+    why = {
+        "write through": f"the kernel cache mode of {name} is write through: the kernel sends it no flush",
+        UNSET: f"no udev rule restores the kernel cache mode of {name} after a device reset",
+    }
+    row = _disk_row(disk, profile, "kernel_cache_mode", wanted, (running, persisted), verdict, phase, why)
+    if lowered is None:
+        return row
+    return row._replace(
+        evidence={**row.evidence, "persisted": disk["evidence"]["write_cache.kernel_persisted"]}
+    )
+
+
+def _lowered(cache: dict[str, Any]) -> str | None:
+    """Return the kernel cache mode, or UNKNOWN, to which another component lowers it at the next boot, or None."""
+    found = cache.get("kernel_persisted") if cache["device"] != "none" else None
+    return found if found in ("write through", UNKNOWN) else None
+
+
+#: Setting of a disk -> the field of the facts where its running value was observed.
+_OBSERVED_AS = {"write_cache": "write_cache.device", "kernel_cache_mode": "write_cache.kernel"}
+
+
+def _disk_row(
+    disk: dict[str, Any],
+    profile: Profile,
+    setting: str,
+    wanted: str,
+    seen: tuple[str, str],
+    verdict: str,
+    phase: str | None,
+    why: dict[str, str],
+) -> Setting:
+    evidence = {
+        "disk": disk["name"],
+        "running": disk["evidence"][_OBSERVED_AS[setting]],
+        "persisted": disk["evidence"]["write_cache.persisted"],
+    }
+    return Setting(
+        layer="write_cache",
+        target=disk["id"] or disk["name"],
+        setting=setting,
+        klass="safety",
+        wanted_running=wanted,
+        wanted_persisted=wanted,
+        running=seen[0],
+        persisted=seen[1],
+        verdict=verdict,
+        phase=phase,
+        evidence=evidence,
+        why=f"{reason(verdict, setting, seen, why, evidence)}{_nameless(disk, verdict)}",
+        remedy=_disk_remedy(disk, profile, setting, verdict, phase),
+    )
+
+
+def wanted_cache_mode(disk: dict[str, Any], profile: Profile) -> str:
+    """Return the kernel cache mode that a disk should have, so that the kernel flushes enough."""
+    device = disk["write_cache"]["device"]
+    if device == "none":
+        return str(disk["write_cache"]["kernel"])
+    return kernel_cache_mode.for_state(disk, device if profile.keeps("write_cache") else profile.write_cache)
+
+
+def _pinned(disk: dict[str, Any]) -> str:
+    persisted = disk["write_cache"]["persisted"]
+    if persisted in (UNSET, UNKNOWN):
+        return str(persisted)
+    return kernel_cache_mode.for_state(disk, str(persisted))
+
+
+def _switchable(disk: dict[str, Any]) -> bool:
+    return disk["switchable"] == "yes" and disk["id"] is not None
+
+
+def _nameless(disk: dict[str, Any], verdict: str) -> str:
+    """Return that no setting can be kept for a disk, and why, '' for one with an id."""
+    if disk["id"] is not None or verdict == "ok":
+        return ""
+    return f"; {disk['name']} has no id, so no setting can be kept for it: {disk['evidence']['id']['reason']}"
+
+
+def _disk_remedy(
+    disk: dict[str, Any], profile: Profile, setting: str, verdict: str, phase: str | None
+) -> str:
+    if verdict == "ok":
+        return ""
+    if phase:
+        return "run harden-db"
+    if disk["kind"] in (disk_kinds.MEMORY, disk_kinds.EPHEMERAL):
+        return findings.NOT_KEPT.fix
+    if disk["id"] is None:
+        return requirements.how_named(disk)
+    if verdict == "pending":
+        return "reboot"
+    if disk["flush"] == "owed":
+        name = disk["name"]
+        return (
+            f'reboot, or write "write back" to /sys/block/{name}/queue/write_cache, run sync /dev/{name}, then remove'
+            f" {flush.OWED}/{name}"
+        )
+    if disk["multipath"] == "yes":
+        return f"{_elsewhere(disk, profile, setting)}, which all paths share"
+    if disk["switchable"] == "yes" and disk["write_cache"]["device"] == UNKNOWN:
+        tool = requirements.missing_tool(disk)
+        cure = f"install {tool}" if tool else "correct the error that the reason names"
+        return f"{cure}, or attest power_loss_protection for {disk['id']}"
+    if disk["switchable"] == "yes":
+        # A run switches it. What is left here follows the cache, or could not be read.
+        return MEND if verdict == UNKNOWN else "run harden-db"
+    return _elsewhere(disk, profile, setting)
+
+
+def _elsewhere(disk: dict[str, Any], profile: Profile, setting: str) -> str:
+    """Return what to do about a cache that no run switches: what this host cannot see only an attestation makes known."""
+    attest = f"attest {' or '.join(requirements.make_up(profile, disk))} for {disk['id']}"
+    device, wanted = disk["write_cache"]["device"], profile.wanted("write_cache")
+    if setting != "write_cache":
+        # The kernel may leave a cache unflushed that is off.
+        wanted = "disabled" if device == "enabled" else KEEP
+    place = disk_kinds.PLACES[disk["place"]]
+    if wanted in (KEEP, device) or (device, wanted) == (UNKNOWN, "enabled"):
+        return attest
+    return f"set the write cache to {wanted} {place}, {'then' if device == UNKNOWN else 'or'} {attest}"
+
+
+def judge(setting: str, running: str, persisted: str, wanted: str, live: bool) -> str:
+    """Return the verdict on a setting; `live` tells whether a running system can change it."""
+    kept = mount_settings.satisfies(setting, persisted, wanted)
+    if running != UNKNOWN and not mount_settings.satisfies(setting, running, wanted):
+        if live:
+            return "drift_running"
+        if persisted != UNKNOWN:
+            return "pending" if kept else "drift_persisted"
+    if UNKNOWN in (running, persisted):
+        return UNKNOWN
+    return "ok" if kept else "drift_persisted"
+
+
+def _direction(setting: str, seen: Iterable[str], wanted: str) -> str:
+    if setting == "atime":
+        return "tighten"
+    # What will do is not given up: a running data=journal does not make "ordered at boot" weaker.
+    differing = [value for value in seen if not mount_settings.satisfies(setting, value, wanted)]
+    known = [rank(setting, value) for value in differing if value in VALUES[setting]]
+    return "loosen" if any(now > rank(setting, wanted) for now in known) else "tighten"
+
+
+def reason(
+    verdict: str, setting: str, row: tuple[str, str], words: dict[str, str], evidence: dict[str, Any]
+) -> str:
+    """Say in plain words what a drifting value means, or why one is not known."""
+    running, persisted = row
+    if verdict == "ok":
+        return "as wanted"
+    if verdict == UNKNOWN:
+        when = "running" if running == UNKNOWN else "persisted"
+        return evidence[when]["reason"] or f"{setting} could not be read"
+    if verdict == "drift_persisted":
+        return words.get(persisted, f"{setting} is {persisted}")
+    return words.get(running, f"{setting} is {running}")

@@ -1,0 +1,233 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether facts have the shape that the policy reads, and agree with themselves. Pure.
+
+A fact that is missing, that is none of its words, or that another fact contradicts, is no observation:
+the policy has no rule for it, and would take it for the first thing that it is not compared with.
+What is not read by the policy, and facts that are new, are left alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ... import catalog
+from ...facts import boot_causes
+from ...facts import engines as of_engines
+from ...facts import storage as of_storage
+from ...facts import ups as of_ups
+from ...facts.schema import (
+    EVIDENCE,
+    YES_NO_UNKNOWN,
+    Leaf,
+    check_of,
+    check_of_optional,
+    one_of,
+    shown,
+)
+from ...host import bounds
+from ...host.observation import UNKNOWN
+from ...storage import mount_settings, nfs
+from ...storage.disk_kinds import RAID_VOLUME
+from ...storage.raid_controllers import volume
+from . import budgets
+
+_STORAGE = check_of(of_storage.StorageFacts)
+_RAID = check_of(of_storage.RaidFacts)
+#: Fields that every NFS mount has as well.
+_NFS = check_of_optional(of_storage.MountFacts, ("recovery",))
+_ENGINES = check_of(of_engines.EnginesFacts)
+_SETTING = check_of(of_engines.SettingFacts)
+#: Fields that every instance of one engine has as well.
+_INSTANCE_OF = {
+    engine.name: check_of_optional(of_engines.InstanceFacts, of_engines.fields_of(engine))
+    for engine in catalog.ENGINES
+}
+#: An engine's observations, of which every value is text.
+_OBSERVED = Leaf(
+    lambda value: EVIDENCE.fits(value) and isinstance(value["value"], str),
+    f"{EVIDENCE.wanted}, the value text",
+)
+#: Of observations that the policy reads, what they may be.
+_WORDS = {"files": one_of("complete", "partial", UNKNOWN), "write_through": YES_NO_UNKNOWN}
+#: Facts that are told twice: as a field, and as the observation that it is from.
+_TWICE = ("version", "managed_by")
+_POWER = check_of(of_ups.PowerFacts)
+_LEASE = check_of(of_ups.LeaseFacts)
+
+
+def faults(storage: Any, engines: Any, power: Any = None) -> list[str]:
+    """Return what is wrong with the facts, each in one line; nothing where the policy can read them.
+
+    `storage` is `durable_storage`, `engines` is `durable_engines`, `power` is `durable_power`, None where nobody
+    asked for it.
+    """
+    told = _STORAGE.misfits("durable_storage", storage), _ENGINES.misfits("durable_engines", engines)
+    found = _first(*told, _POWER.misfits("durable_power", power) if power is not None else ())
+    return found or _first(_too_many(storage, engines)) or _first(_of_what_fits(storage, engines, power))
+
+
+def _first(*faults: Iterable[str]) -> list[str]:
+    """Return as many faults as anybody reads: a host may tell millions of things that are wrong."""
+    return list(itertools.islice(itertools.chain(*faults), bounds.FAULTS))
+
+
+def _too_many(storage: dict[str, Any], engines: dict[str, Any]) -> Iterator[str]:
+    """Yield what there is more of than a host can have: each is held against the others."""
+    for where, rows, most in (
+        ("durable_storage.disks", storage["disks"], bounds.DEVICES),
+        ("durable_storage.mounts", storage["mounts"], bounds.DEVICES),
+        # Stopped ones come on top.
+        ("durable_engines.engines", engines["engines"], 2 * bounds.INSTANCES),
+    ):
+        if len(rows) > most:
+            yield f"{where}: seen {len(rows)}; wanted at most {most}"
+
+
+def _of_what_fits(
+    storage: dict[str, Any], engines: dict[str, Any], power: dict[str, Any] | None
+) -> Iterator[str]:
+    """Yield what is wrong with facts whose fields have their shape."""
+    yield from _contradictions(storage)
+    for number, instance in enumerate(engines["engines"]):
+        yield from _of_instance(f"durable_engines.engines[{number}]", instance)
+    if power is not None:
+        yield from _of_power(power)
+
+
+def _of_instance(where: str, instance: dict[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with an instance whose fields have their shape: what they hold, and hold together."""
+    yield from _INSTANCE_OF[instance["engine"]].misfits(where, instance)
+    for name, seen in instance["settings"].items():
+        yield from _SETTING.misfits(f"{where}.settings.{name}", seen)
+    evidence = instance["evidence"]
+    wrong = [
+        fault
+        for name, seen in evidence.items()
+        for fault in _OBSERVED.misfits(f"{where}.evidence.{name}", seen)
+    ]
+    for name, words in _WORDS.items():
+        if not wrong and name in evidence:
+            wrong += words.misfits(f"{where}.evidence.{name}.value", evidence[name]["value"])
+    yield from wrong
+    if not wrong:
+        said = {
+            **{name: instance[name] for name in _TWICE},
+            "preloads": " ".join(instance["preloads"]) or "none",
+        }
+        for name, value in said.items():
+            seen = evidence.get(name, {}).get("value", value)
+            if seen != value and (name, seen) != ("preloads", UNKNOWN):
+                yield f"{where}.{name}: seen {value}, and its evidence is {seen}"
+
+
+def _of_power(power: dict[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with power facts whose fields have their shape."""
+    if power["guard"]["lease"] is not None:
+        yield from _LEASE.misfits("durable_power.guard.lease", power["guard"]["lease"])
+    states = {condition["name"]: condition["state"] for condition in power["conditions"]}
+    for name in budgets.NAMES:
+        of_condition = states.get(f"runtime_{name}")
+        if of_condition == "met" and not _is_met(power["budget"][name]):
+            yield f"durable_power.budget.{name}: its condition is met, and its sum is not"
+    if power["monitor"] in ("none", UNKNOWN) and states.get("monitor_active") == "met":
+        yield f"durable_power.monitor: it is {power['monitor']}, and active"
+
+
+def _is_met(budget: dict[str, Any]) -> bool:
+    """Tell whether a budget's own numbers say what its condition says."""
+    parts = [term["seconds"] for term in budget["terms"]]
+    if not parts or not all(
+        isinstance(part, (int, float)) for part in (*parts, budget["needed"], budget["available"])
+    ):
+        return False
+    # Fractions are written with fewer digits than they are added with.
+    is_sum = abs(sum(parts) - budget["needed"]) < 1
+    return bool(budget["state"] == "met" and is_sum and budget["needed"] <= budget["available"])
+
+
+def _contradictions(storage: dict[str, Any]) -> Iterator[str]:
+    names = Counter(disk["name"] for disk in storage["disks"])
+    for name in sorted(name for name, count in names.items() if count > 1):
+        yield f"disk {name}: seen twice"
+    for disk in storage["disks"]:
+        yield from (f"disk {disk['name']}: {fault}" for fault in (*_of_volume(disk), *_of_lowered(disk)))
+    for number, fault in enumerate(storage["boot_faults"]):
+        if not boot_causes.fits(fault["cause"], fault["values"]):
+            yield (
+                f"durable_storage.boot_faults[{number}].values: seen {shown(fault['values'])}; wanted"
+                f" {', '.join(boot_causes.VALUES[fault['cause']]) or 'none'}"
+            )
+    devices = {mount["device"] for mount in storage["mounts"]}
+    for mount in storage["mounts"]:
+        lost = set(mount["disks"]) - set(names) if mount["disks"] != UNKNOWN else set()
+        yield from (f"{mount['target']}: its disk {name} is not among the disks" for name in sorted(lost))
+        yield from (f"{mount['target']}: {fault}" for fault in _contradicted(mount))
+        if nfs.is_nfs(mount["fstype"]):
+            yield from _NFS.misfits(mount["target"], mount)
+        for layer in mount["stack"]:
+            if layer["held_on"] not in devices and (layer["held_on"] or layer["type"] == "loop"):
+                yield f"{mount['target']}: the file system that holds the file of {layer['name']} is not there"
+
+
+def _of_volume(disk: dict[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with what a disk's RAID controller says, and where the facts make more of it."""
+    raid = disk["raid"]
+    if (raid is not None) != (disk["kind"] == RAID_VOLUME):
+        yield f"its kind is {disk['kind']}, and its facts {'lack' if raid is None else 'have'} those of a RAID volume"
+    if raid is not None:
+        wrong = list(_RAID.misfits("raid", raid))
+        yield from wrong
+        if not wrong and disk["write_cache"]["volatile"] == volume.NON_VOLATILE and volume.fault(raid):
+            yield "its cache is non_volatile, and its RAID controller does not say so"
+
+
+def _of_lowered(disk: dict[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with a kernel cache mode that another component is reported to lower."""
+    mode = disk["write_cache"].get("kernel_persisted")
+    if mode is None:
+        return
+    if mode not in ("write through", UNKNOWN):
+        yield f"write_cache.kernel_persisted: {shown(mode)} is not write through or {UNKNOWN}"
+    if not EVIDENCE.fits(disk["evidence"].get("write_cache.kernel_persisted")):
+        yield f"evidence of write_cache.kernel_persisted: wanted {EVIDENCE.wanted}"
+
+
+def _contradicted(mount: dict[str, Any]) -> Iterator[str]:
+    """Yield where the facts of a mount do not fit together: each of them is about the others."""
+    hidden = mount["hidden_in"] is not None
+    if mount["target"] not in mount["targets"] and not hidden:
+        yield "it is none of its own targets"
+    if hidden and mount["persisted"]["barrier"] != UNKNOWN:
+        yield f"it is seen by {mount['hidden_in']} alone, and its next boot is known"
+    if mount["fstype"] not in (*mount_settings.HAVE_BARRIERS, *nfs.TYPES) and mount["barrier"] == "on":
+        yield f"barriers are on, and no rule here says so of {mount['fstype']}"
+    if mount_settings.waits(mount) and mount["barrier"] == "off":
+        yield "it is not mounted, and its barriers are off"
+    if mount["disks"] != UNKNOWN:
+        yield from _torn(mount)
+
+
+def _torn(mount: dict[str, Any]) -> Iterator[str]:
+    """Yield where the stack below a mount does not lead to its disks."""
+    leaves = {layer["name"] for layer in mount["stack"] if layer["type"] == "disk"}
+    known = {layer["name"] for layer in mount["stack"]}
+    if not (mount["disks"] and mount["disks_seen"]):
+        return  # No leaf at all: that mount is unknown, and the others are made safer all the same.
+    if leaves != set(mount["disks"]) or leaves != set(mount["disks_seen"]):
+        yield (
+            f"its stack ends at {', '.join(sorted(leaves)) or 'nothing'}, its disks are"
+            f" {', '.join(mount['disks']) or 'none'}, seen {', '.join(mount['disks_seen']) or 'none'}"
+        )
+    yield from (f"its disks are known, and {why}" for why in mount["devices_missing"])
+    for layer in mount["stack"]:
+        if layer["type"] != "disk" and (not layer["below"] or set(layer["below"]) - known):
+            yield f"what lies below {layer['name']} is not in its stack"
+        if layer["type"] == UNKNOWN or layer["reason"]:
+            yield f"{layer['name']} is not understood, and its disks are known"
+        if (layer["type"] in ("disk", "partition")) != (layer["cache_mode"] == ""):
+            yield f"the kernel cache mode of {layer['name']} is {layer['cache_mode'] or 'not read'}"

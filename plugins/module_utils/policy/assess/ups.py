@@ -1,0 +1,137 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the promise of a profile rests on that rests on a UPS: the machine's conditions, people's words. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ... import attestations
+from ...attestations import HOST, Attestation
+from ...host.observation import UNKNOWN
+from ...ups import findings
+from ...ups.conditions import NAMES
+from . import budgets
+from .requirements import Requirement, of_disk
+
+#: What power_facts tells of, each by this name.
+CONDITIONS = NAMES
+#: What a UPS says while the power is away: the guard knows what to do then, and does it by itself.
+_AWAY = ("OL", "OB", "LB", "CHRG", "DISCHRG")
+
+
+def nothing_known(now: str, why: str) -> dict[str, Any]:
+    """Return what stands for durable_power where it could not be collected."""
+    unread: dict[str, Any] = {"needed": UNKNOWN, "available": UNKNOWN, "state": UNKNOWN, "terms": []}
+    return {
+        "time": now,
+        "monitor": UNKNOWN,
+        "mode": "",
+        "upses": [],
+        "timing": {},
+        "budget": {name: dict(unread) for name in budgets.NAMES},
+        "conditions": [],
+        "guard": {
+            "state": UNKNOWN,
+            "reason": why,
+            "since": None,
+            "quiet": None,
+            "lease": None,
+            "mounts": [],
+        },
+        "settings": {},
+        "evidence": {"observation": {"value": UNKNOWN, "source": "power_facts", "reason": why}},
+    }
+
+
+def requirements(
+    power: dict[str, Any] | None, virtualization: str, disks: list[dict[str, Any]], words: list[Attestation]
+) -> list[Requirement]:
+    """Return all that must be true before the guard may take barriers away.
+
+    `power`: durable_power, None where nobody asked for it; `virtualization`: what systemd-detect-virt
+    says; `disks`: the leaves below the managed mounts.
+    """
+    found = list(_of_facts(power, words))
+    found += [_word(claim, words) for claim in ("ups_rehearsed", "plug_pulled")]
+    # Where it cannot be told what this machine is, it has to be well as either.
+    if virtualization != "none":
+        found.append(_word("virtual_host_power", words))
+    if virtualization in ("none", UNKNOWN):
+        found += [of_disk("ups", disk, words) for disk in disks]
+    return found
+
+
+def is_test(needed: list[Requirement]) -> bool:
+    """Tell whether a UPS counts that is only simulated."""
+    return any((need.name, need.state) == ("driver_real", "attested") for need in needed)
+
+
+def last_day(needed: list[Requirement]) -> str:
+    """Return the last day on which every word still holds that the requirements stand on; '' without any."""
+    return min((need.expires for need in needed if need.expires), default="")
+
+
+def section(power: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return what the report says of power; None where nobody asked."""
+    if power is None:
+        return None
+    fields = ("monitor", "mode", "upses", "timing", "budget", "conditions", "guard")
+    words = {name: {**each, "arithmetic": budgets.in_words(each)} for name, each in power["budget"].items()}
+    return {**{field: power[field] for field in fields}, "budget": words}
+
+
+def _of_facts(power: dict[str, Any] | None, words: list[Attestation]) -> Iterator[Requirement]:
+    if power is None or not power["conditions"]:
+        observed = (power or {}).get("evidence", {}).get("observation", {})
+        why = observed.get("reason") or "nobody asked for the UPS"
+        kind = findings.POWER_NOT_ASKED if power is None else findings.POWER_UNKNOWN
+        yield Requirement.failed(kind, HOST, "no power facts", name="power_known", cause=why)
+        return
+    told = {condition["name"] for condition in power["conditions"]}
+    for condition in power["conditions"]:
+        need = _condition(condition, words)
+        yield _guarded(need, power) if (need.name, condition["state"]) == ("status_online", "unmet") else need
+    for name in CONDITIONS:
+        if name not in told:
+            why, cure = "the power facts say nothing of it", "collect the facts with this release"
+            yield Requirement.failed(findings.CONDITIONS[name], HOST, "not told", cause=why, cure=cure)
+
+
+def _condition(condition: dict[str, Any], words: list[Attestation]) -> Requirement:
+    name, target, state = condition["name"], condition["target"], condition["state"]
+    if state == "met":
+        return Requirement(name, target, "met", condition["evidence"], "", "")
+    word = (
+        attestations.find(words, ("test_ups",), None) if (name, state) == ("driver_real", "unmet") else None
+    )
+    if word:
+        return Requirement(name, target, "attested", word.sentence, "", "", word.expires)
+    seen = condition["evidence"]
+    cure = condition["remedy"] or "correct what the reason names, then run again"
+    if state != "unmet":
+        kind = findings.CONDITION_UNKNOWN
+        return Requirement.failed(kind, target, seen, name=name, cause=seen, cure=cure)
+    return Requirement.failed(findings.CONDITIONS[name], target, seen, cause=condition["why"], cure=cure)
+
+
+def _guarded(need: Requirement, power: dict[str, Any]) -> Requirement:
+    """Return the need of a power that is away, as `guarded` where the guard has put the barriers back for it.
+
+    That is what it is for: its lease stays, and the host has not drifted. Any other trouble of the UPS is one
+    that somebody has to mend.
+    """
+    told = {word for ups in power["upses"] for word in ups["status"]}
+    guard = power["guard"]
+    if told and told <= set(_AWAY) and guard["lease"] and guard["state"] in ("tight", "waiting"):
+        return need._replace(state="guarded")
+    return need
+
+
+def _word(claim: str, words: list[Attestation]) -> Requirement:
+    word = attestations.find(words, (claim,), None)
+    if word:
+        return Requirement(claim, HOST, "attested", word.sentence, "", "", word.expires)
+    return Requirement.failed(findings.NOT_ATTESTED[claim], HOST, "no attestation")

@@ -1,0 +1,49 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`durable_layers`: which layers a run may touch. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ... import catalog
+from ...profiles import BadInput
+from ...rows import Setting
+
+_ALL = tuple(dict.fromkeys(layer for _phase, layer in catalog.STEPS))
+#: Names for several layers.
+GROUPS = {
+    "storage": ("write_cache", "mount_options", "io_scheduler"),
+    "engines": (*(engine.name for engine in catalog.ENGINES), "unit_mounts"),
+    "power": ("power", "power_guard"),
+}
+
+
+def read(value: Any) -> frozenset[str]:
+    """Return the layers that are chosen: all where nothing is said. Raises BadInput."""
+    if value is None:
+        return frozenset(_ALL)
+    known = sorted({*_ALL, *GROUPS})
+    if not isinstance(value, (list, tuple)) or not value or any(name not in known for name in value):
+        raise BadInput(f"durable_layers: seen {value!r}; wanted a list of {', '.join(known)}")
+    return frozenset(layer for name in value for layer in GROUPS.get(name, (name,)))
+
+
+def leave_out(rows: Iterable[Setting], chosen: frozenset[str]) -> tuple[list[Setting], tuple[str, ...]]:
+    """Return the rows, those of other layers without a change, and the other layers that would make something safer.
+
+    As long as there is one of these nothing may become less strict: it would not have what it rests on.
+    """
+    found = []
+    safer: dict[str, None] = {}
+    for row in rows:
+        if row.phase is None or row.layer in chosen:
+            found.append(row)
+            continue
+        if row.phase != "loosen" and row.klass == "safety":
+            safer[row.layer] = None
+        remedy = f"add {row.layer} to durable_layers, then run harden-db"
+        found.append(row._replace(phase=None, remedy=remedy))
+    return found, tuple(safer)

@@ -1,0 +1,214 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which engines of a host are judged, and why the others are only listed: `durable_ignore`, and what is stopped. Pure."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from ... import catalog
+from ...attestations import expect_fields, expect_filled, expect_soon
+from ...host.observation import UNKNOWN
+from ...profiles import BadInput, gathered, near
+
+#: Days that an engine may be ignored before somebody has to look again.
+LONGEST = 366
+_FIELDS = ("engine", "by", "reason", "expires")
+
+
+class Ignored(NamedTuple):
+    """One entry of `durable_ignore`: an engine, one instance of it or all (''), until `expires`; `where` it is written."""
+
+    engine: str
+    instance: str
+    by: str
+    reason: str
+    expires: str
+    where: str
+
+    @property
+    def about(self) -> str:
+        """Return what it is about, as people know it."""
+        return f"{self.engine} {self.instance}".rstrip()
+
+    def fits(self, instance: dict[str, Any]) -> bool:
+        """Tell whether it is about the engine of an instance of `durable_engines`, and about its name or any."""
+        names = (instance["engine"], catalog.kind(instance))
+        return self.engine in names and (not self.instance or _is_alike(instance["name"], self.instance))
+
+    def as_dict(self) -> dict[str, str]:
+        """Return it as the report has it."""
+        return {name: value for name, value in self._asdict().items() if name != "where"}
+
+
+def _is_alike(name: str, written: str) -> bool:
+    """Tell whether a name is one that is written, also with what engines/collect.py adds to tell instances apart."""
+    return name == written or name.startswith(f"{written} (")
+
+
+#: What a name begins with that no container, chroot or process has alone.
+_BORROWED = re.compile(r"(?:\S+:\S+ )?process \d+(?: |$)|chroot ")
+_IN_A_CONTAINER = re.compile(r"[a-z-]+:\S+ ")
+
+
+def inherits(instance: dict[str, Any]) -> str:
+    """Return why another instance can come to have the name of this one, '' if none can."""
+    name, namespace = instance["name"], instance["namespace"]
+    if namespace == UNKNOWN:
+        return "whether it runs in a container is unknown"
+    if namespace == "container" and not _IN_A_CONTAINER.match(name):
+        return "its control group does not name its container"
+    if _BORROWED.match(name) or any(name.endswith(f" ({pid})") for pid in instance["pids"]):
+        return "only its process tells it from others"
+    return ""
+
+
+def matches(entry: Ignored, instances: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the instances that an entry ignores: all of its engine, or the one that it names, or none.
+
+    A name that several have now, or that another can come to have, names none: the entry would move to a server that
+    its author did not mean.
+    """
+    found = [each for each in instances if entry.fits(each)]
+    if not entry.instance:
+        return found
+    is_one = len(found) == 1 and found[0]["name"] == entry.instance and not inherits(found[0])
+    return found if is_one else []
+
+
+class Standing(NamedTuple):
+    """How an instance stands: `judged` is yes, or why it is only listed: stopped, or ignored; `reason` in plain words."""
+
+    instance: dict[str, Any]
+    judged: str
+    reason: str
+
+    @property
+    def note(self) -> str:
+        """Return it in one line, for the report."""
+        return f"{self.instance['engine']} {self.instance['name']}: {self.reason}"
+
+
+class Ignoring(NamedTuple):
+    """`durable_ignore` as it is written: the entries in force, and those that have expired and count as none."""
+
+    entries: tuple[Ignored, ...] = ()
+    expired: tuple[Ignored, ...] = ()
+
+
+def read(value: Any, databases: Any, today: str) -> Ignoring:
+    """Return the entries of `durable_ignore`; `today` is an ISO 8601 date. Raises BadInput."""
+    if value is None:
+        return Ignoring()
+    if not isinstance(value, (list, tuple)):
+        raise BadInput(f"durable_ignore: seen {value!r}; wanted a list")
+    named = set(engines_in(databases))
+    found = gathered(
+        functools.partial(_read, f"durable_ignore[{index}]", entry, named, today)
+        for index, entry in enumerate(value)
+    )
+    return Ignoring(
+        tuple(each for each in found if each.expires >= today),
+        tuple(each for each in found if each.expires < today),
+    )
+
+
+def standings(
+    engines: dict[str, Any] | None, databases: Any, ignored: Iterable[Ignored] = ()
+) -> list[Standing]:
+    """Return how each instance of `durable_engines` stands.
+
+    One is not judged that is ignored, or that is stopped, that the next boot leaves so, and that systemd and nobody else
+    would start. One of those whose engine `durable_databases` names is judged.
+    """
+    named = {catalog.NAMES.get(name, name) for name in engines_in(databases)}
+    instances = (engines or {}).get("engines", ())
+    matched = [(entry, matches(entry, instances)) for entry in ignored]
+    return [
+        _standing(each, named, [entry for entry, found in matched if any(each is one for one in found)])
+        for each in instances
+    ]
+
+
+def judged(found: Iterable[Standing]) -> list[dict[str, Any]]:
+    """Return the instances that are judged."""
+    return [each.instance for each in found if each.judged == "yes"]
+
+
+def notes(found: Iterable[Standing], ignoring: Ignoring) -> Iterator[str]:
+    """Yield who is not judged and why, and the entries of `durable_ignore` that ignore nothing."""
+    here = list(found)
+    yield from (each.note for each in here if each.judged != "yes")
+    for each in ignoring.expired:
+        yield f"{each.where}: {each.about} expired on {each.expires}: it is judged again; set a later expires, or delete it"
+    for each in ignoring.entries:
+        if not matches(each, [one.instance for one in here]):
+            yield _unmatched(each, [one.instance for one in here])
+
+
+def _unmatched(entry: Ignored, instances: list[dict[str, Any]]) -> str:
+    """Return why an entry ignores nothing, and the names that it can have."""
+    alike = [each for each in instances if entry.fits(each)]
+    if len(alike) > 1:
+        names = ", ".join(repr(each["name"]) for each in alike if not inherits(each))
+        why = f"{len(alike)} instances can be meant, and it ignores none of them"
+        fix = f"set instance to the whole name of one: {names}" if names else "delete the entry"
+        return f"{entry.where}: {entry.about}: {why}. Fix: {fix}"
+    if alike and alike[0]["name"] == entry.instance:
+        why = f"another instance can come to have this name ({inherits(alike[0])}), so it ignores none"
+        return f"{entry.where}: {entry.about}: {why}. Fix: stop that instance, or delete the entry"
+    names = ", ".join(f"{each['engine']} {each['name']}" for each in instances) or "no engine"
+    return f"{entry.where}: {entry.about} is not here (found: {names}). Fix: correct the entry, or delete it"
+
+
+def engines_in(databases: Any) -> list[str]:
+    """Return the engines that `durable_databases` names; what is malformed is refused elsewhere."""
+    entries = databases if isinstance(databases, (list, tuple)) else ()
+    return [str(entry["engine"]) for entry in entries if isinstance(entry, dict) and "engine" in entry]
+
+
+def _standing(instance: dict[str, Any], named: set[str], ignored: Iterable[Ignored]) -> Standing:
+    """Return how an instance stands; `ignored`: the entries that match it."""
+    entry = max(ignored, key=lambda each: each.expires, default=None)
+    if entry:
+        why = f"ignored by {entry.by} until {entry.expires}: {entry.reason}"
+        return Standing(instance, "ignored", f"{why}: listed, not judged")
+    if instance["engine"] not in named and _is_idle(instance):
+        why = f"it is stopped, and nothing starts it ({instance['unit']}): listed, not judged"
+        return Standing(instance, "stopped", f"{why}; name it in durable_databases to have it judged")
+    return Standing(instance, "yes", "")
+
+
+def _is_idle(instance: dict[str, Any]) -> bool:
+    seen = (instance["state"], instance["starts_at_boot"], instance["managed_by"])
+    return seen == ("stopped", "no", "systemd")
+
+
+def _read(where: str, entry: Any, named: set[str], today: str) -> Ignored:
+    expect_fields(where, entry, _FIELDS, ("instance",))
+    found = Ignored(where=where, **{"instance": "", **{name: str(value) for name, value in entry.items()}})
+    gathered(
+        (
+            functools.partial(expect_filled, where, entry),
+            functools.partial(_expect_engine, where, found, named),
+            functools.partial(expect_soon, where, f"ignoring {found.about}", found.expires, LONGEST, today),
+        )
+    )
+    return found
+
+
+def _expect_engine(where: str, found: Ignored, named: set[str]) -> None:
+    if found.engine not in catalog.NAMES:
+        raise BadInput(
+            f"{where}: engine: seen {found.engine!r}; wanted one of {', '.join(catalog.NAMES)}."
+            f"{near(found.engine, catalog.NAMES)}"
+        )
+    if not found.instance and named & {found.engine, catalog.NAMES[found.engine]}:
+        raise BadInput(
+            f"{where}: seen {found.engine}, which durable_databases names: wanted one or the other; delete one"
+            " of them, or name the instance that is ignored"
+        )

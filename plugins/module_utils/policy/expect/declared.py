@@ -1,0 +1,58 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the inventory declares of one host, read from its variables. Pure."""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+from ... import attestations
+from ...attestations import Attestation
+from ...profiles import gathered
+from . import (
+    chosen_layers,
+    counted,
+    managed,
+    promises,
+    ups_inputs,
+    waivers,
+)
+from .inputs import Inputs
+
+
+class Declared(NamedTuple):
+    """What the inventory declares of one host.
+
+    `words`: the attestations in force; `expired`: the others by where they are written. `asked`: `durable_ups`; `ignoring`:
+    `durable_ignore`; `entries`: `durable_mount_profiles` by path; `layers`: those that a run may touch; `waivers`:
+    `durable_accept`.
+    """
+
+    inputs: Inputs
+    words: list[Attestation]
+    expired: dict[str, Attestation]
+    asked: ups_inputs.Asked
+    ignoring: counted.Ignoring
+    entries: dict[str, promises.Entry]
+    layers: frozenset[str]
+    waivers: waivers.Waivers
+
+
+def read(inputs: Inputs, today: str) -> Declared:
+    """Return what variables declare; `today` is an ISO 8601 date. Raises BadInput, for all that is wrong at once."""
+    mounts = [] if inputs.mounts is None else inputs.mounts
+    (words, expired), asked, ignoring, entries, layers, accepted, *_paths = gathered(
+        (
+            functools.partial(attestations.read, inputs.attestations or {}, today),
+            functools.partial(ups_inputs.read, inputs.ups),
+            functools.partial(counted.read, inputs.ignore, inputs.databases, today),
+            functools.partial(promises.read, inputs.mount_profiles, inputs.shipped, inputs.own),
+            functools.partial(chosen_layers.read, inputs.layers),
+            functools.partial(waivers.read, inputs.accept, inputs.accept_data_loss is True, today),
+            functools.partial(managed.database_paths, inputs.databases),
+            functools.partial(managed.paths_in, "durable_mounts", mounts),
+        )
+    )
+    return Declared(inputs, words, expired, asked, ignoring, entries, layers, accepted)

@@ -1,0 +1,108 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an inventory says of a host, and whether its words are known. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ...profiles import BadInput, near
+from ...rows import FAIL_ON, VERDICTS
+from . import variable_names as names
+
+#: Seconds after which a host goes back by itself; the least that leaves time to boot, and the most.
+UNDO_AFTER, _LEAST_UNDO, _MOST_UNDO = 900, 60, 86400
+#: Seconds after which a run gives up a host that does not answer; the least, and the most. Shorter than UNDO_AFTER: the other
+#: hosts of a batch wait for it, and their dead man's switches run.
+TIME_LIMIT, _LEAST_LIMIT, _MOST_LIMIT = 600, 10, 86400
+#: Permissions that durable_allow may give.
+PERMISSIONS = ("restart_engines", "reboot", "alter_system")
+
+
+class Inputs(NamedTuple):
+    """What the inventory says of one host, as written; read by `assess`.
+
+    `ups` is `durable_ups` without the password of its monitor; `names` are those of all variables of the
+    host, to find one that is misspelt. `benchmark` is the text of the one that was kept of it, '' for none and None for
+    one that cannot be read.
+    """
+
+    profile: Any = None
+    shipped: Any = None
+    own: Any = None
+    overrides: Any = None
+    attestations: Any = None
+    mounts: Any = None
+    databases: Any = None
+    mount_profiles: Any = None
+    ignore: Any = None
+    accept: Any = None
+    allow: Any = ()
+    layers: Any = None
+    accept_data_loss: Any = False
+    undo_after: Any = UNDO_AFTER
+    time_limit: Any = TIME_LIMIT
+    fail_on: Any = FAIL_ON
+    ups: Any = None
+    rate: bool = False
+    names: Any = ()
+    benchmark: str | None = ""
+
+    def check(self) -> None:
+        """Refuse words that are not known. Raises BadInput."""
+        wrong = list(self._errors())
+        if wrong:
+            raise BadInput(*wrong)
+
+    def _errors(self) -> Iterator[str]:
+        """Yield what is wrong with each variable that is read alone."""
+        yield from names.unknown(self.names)
+        for name, words, known_words in (
+            ("durable_allow", self.allow, PERMISSIONS),
+            ("durable_fail_on", self.fail_on, VERDICTS),
+        ):
+            given = words if isinstance(words, (list, tuple)) else ()
+            if words is not given or any(word not in known_words for word in given):
+                unknown = next((word for word in given if word not in known_words), "")
+                nearest = near(unknown, known_words)
+                yield (
+                    f"{name}: seen {words!r}; wanted a list of {', '.join(known_words)}"
+                    + (f".{nearest}" if nearest else "")
+                )
+        if not isinstance(self.accept_data_loss, bool):
+            yield f"durable_accept_data_loss: seen {self.accept_data_loss!r}; wanted true or false"
+        if not undo_is_valid(self.undo_after):
+            yield (
+                f"durable_undo_after: seen {self.undo_after!r}; wanted whole seconds from {_LEAST_UNDO} to {_MOST_UNDO}, or 0"
+                " for no dead man's switch"
+            )
+        if not time_limit_is_valid(self.time_limit):
+            yield (
+                f"durable_time_limit: seen {self.time_limit!r}; wanted whole seconds from {_LEAST_LIMIT} to {_MOST_LIMIT}, or 0"
+                " for no limit"
+            )
+
+    def fails(self, verdict: str) -> bool:
+        """Tell whether a verdict fails its host; always, when it cannot be told what should."""
+        try:
+            self.check()
+        except BadInput:
+            return True
+        return verdict in self.fail_on
+
+
+def undo_is_valid(seconds: Any) -> bool:
+    """Tell whether a value is one for `durable_undo_after`."""
+    return _is_seconds(seconds, _LEAST_UNDO, _MOST_UNDO)
+
+
+def time_limit_is_valid(seconds: Any) -> bool:
+    """Tell whether a value is one for `durable_time_limit`."""
+    return _is_seconds(seconds, _LEAST_LIMIT, _MOST_LIMIT)
+
+
+def _is_seconds(given: Any, least: int, most: int) -> bool:
+    """Tell whether a value is 0, or whole seconds within limits."""
+    return isinstance(given, int) and not isinstance(given, bool) and (given == 0 or least <= given <= most)

@@ -1,0 +1,221 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""To which profile each mount, disk and engine is held: the host's, or one of `durable_mount_profiles`. Pure.
+
+A disk is held to the strictest profile of what lies on it, an engine to the strictest of where it keeps its files.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ...engines.placement import Placement
+from ...host.paths import normal
+from ...profiles import (
+    BadInput,
+    Profile,
+    choose,
+    gathered,
+    overridden,
+    strictest,
+)
+from ...rows import Reason
+from ...storage import findings
+from ...storage.disk_kinds import cache_of
+
+VARIABLE = "durable_mount_profiles"
+_KEYS = ("profile", "overrides")
+
+
+class Entry(NamedTuple):
+    """What `durable_mount_profiles` says of one mount: a profile with its overrides and as it is named, None for the host's;
+    and the overrides."""
+
+    named: tuple[Profile, Profile] | None
+    overrides: Any
+
+    def of(self, where: str, profile: Profile, pinned: Profile) -> tuple[Profile, Profile]:
+        """Return the mount's profile, and that without its overrides; `profile` and `pinned` are the host's."""
+        if self.named:
+            return self.named
+        return overridden(where, profile, self.overrides), pinned
+
+
+class Mount(NamedTuple):
+    """The facts of a managed mount, the profile that applies to it, and that profile without overrides."""
+
+    facts: dict[str, Any]
+    profile: Profile
+    pinned: Profile
+
+    @property
+    def named(self) -> str:
+        """Return its mount point with its profile."""
+        return f"{self.facts['target']} ({self.profile.name})"
+
+    @property
+    def may_lose(self) -> str:
+        """Return that commits there may be lost, '' where the profile promises durability."""
+        if self.profile.promises_durability:
+            return ""
+        return f"profile {self.profile.name}: what lies there can be lost at a power cut, as asked"
+
+
+class Disk(NamedTuple):
+    """The facts of a disk below managed mounts, and the strictest profile of what shares its cache."""
+
+    facts: dict[str, Any]
+    profile: Profile
+
+
+class Server(NamedTuple):
+    """The facts of an instance of an engine, where it stores its files, and the strictest profile of these places."""
+
+    facts: dict[str, Any]
+    where: Placement
+    profile: Profile
+
+    @property
+    def label(self) -> str:
+        """Return its engine and its name."""
+        return f"{self.facts['engine']} {self.facts['name']}"
+
+
+class Scope(NamedTuple):
+    """A profile with its overrides, as pinned, and the facts of what it applies to: mounts, and all disks below them."""
+
+    profile: Profile
+    pinned: Profile
+    mounts: list[dict[str, Any]]
+    disks: list[dict[str, Any]]
+
+
+def read(value: Any, shipped: Any, own: Any) -> dict[str, Entry]:
+    """Return {path: what is said of it} of `durable_mount_profiles`. Raises BadInput."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise BadInput(f"{VARIABLE}: seen {value!r}; wanted a mapping of mount points to profiles")
+    read_in = gathered(functools.partial(_read, path, entry, shipped, own) for path, entry in value.items())
+    paths = [normal(path) for path in value]
+    twice = [path for path, number in Counter(paths).items() if number > 1]
+    if twice:
+        raise BadInput(*(f"{VARIABLE}: {path}: it is there twice; take one out" for path in twice))
+    return dict(zip(paths, read_in))
+
+
+def _read(path: Any, entry: Any, shipped: Any, own: Any) -> Entry:
+    where = f"{VARIABLE}: {path}"
+    if not isinstance(path, str) or not path.startswith("/"):
+        raise BadInput(f"{VARIABLE}: seen {path!r}; wanted an absolute path")
+    said = {"profile": entry} if isinstance(entry, str) else entry
+    if not isinstance(said, Mapping) or not said or set(said) - set(_KEYS):
+        raise BadInput(
+            f"{where}: seen {said!r}; wanted the name of a profile, or a mapping with profile, overrides or both"
+        )
+    overrides = said.get("overrides")
+    named = choose(said["profile"], shipped, own, overrides, where, where) if "profile" in said else None
+    return Entry(named, overrides)
+
+
+def without_overrides(entries: Mapping[str, Entry]) -> dict[str, Entry]:
+    """Return the entries that name a profile: what the others say is about the one that is pinned."""
+    return {path: entry for path, entry in entries.items() if entry.named}
+
+
+def of_mounts(
+    mounts: Iterable[dict[str, Any]], entries: Mapping[str, Entry], profile: Profile, pinned: Profile
+) -> list[Mount]:
+    """Return the managed mounts, each with its profile. Raises BadInput.
+
+    `profile` and `pinned` are the host's.
+    """
+    found = []
+    for mount in mounts:
+        named = [path for path in entries if path in mount["targets"]]
+        if len(named) > 1:
+            raise BadInput(
+                f"{VARIABLE}: {' and '.join(named)} are one file system; wanted one entry for it: take the others out"
+            )
+        chosen, base = profile, pinned
+        for path in named:
+            chosen, base = entries[path].of(f"{VARIABLE}: {path}", profile, pinned)
+        found.append(Mount(mount, chosen, base))
+    return found
+
+
+def of_disks(disks: Iterable[dict[str, Any]], mounts: list[Mount]) -> list[Disk]:
+    """Return the disks below managed mounts, each with its profile. Raises BadInput."""
+    above: dict[str, list[Mount]] = {}
+    for mount in mounts:
+        for cache in dict.fromkeys(map(cache_of, mount.facts["disks_seen"])):
+            above.setdefault(cache, []).append(mount)
+    found = []
+    for disk in disks:
+        here = above[cache_of(disk["name"])]
+        profile = strictest((mount.profile for mount in here), "write_cache")
+        if profile.wanted("write_cache") == "disabled":
+            _expect_no_guard(disk, here, profile)
+        found.append(Disk(disk, profile))
+    return found
+
+
+def shared(disks: Iterable[Disk], mounts: list[Mount]) -> Iterator[Reason]:
+    """Yield of each disk below mounts with several profiles to whose it is held."""
+    for disk in disks:
+        name = disk.facts["name"]
+        here = [mount for mount in mounts if cache_of(name) in map(cache_of, mount.facts["disks_seen"])]
+        others = [mount.named for mount in here if mount.profile != disk.profile]
+        if others:
+            whose = [mount.facts["target"] for mount in here if mount.profile == disk.profile]
+            yield findings.SHARED_DISK.found(
+                name, disk=name, profile=disk.profile.name, mounts=", ".join(whose), others=", ".join(others)
+            )
+
+
+def scopes(mounts: list[Mount], disks: Iterable[Disk], profile: Profile, pinned: Profile) -> list[Scope]:
+    """Return each profile of a host with its mounts and disks; the host's alone where nothing is managed."""
+    groups: dict[tuple[Profile, Profile], list[dict[str, Any]]] = {}
+    for mount in mounts:
+        groups.setdefault((mount.profile, mount.pinned), []).append(mount.facts)
+    every = [disk.facts for disk in disks]
+    if not groups:
+        return [Scope(profile, pinned, [], [])]
+    return [Scope(*which, group, below(group, every)) for which, group in groups.items()]
+
+
+def below(mounts: Iterable[dict[str, Any]], disks: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the disks that lie below any of these mounts."""
+    names = {name for mount in mounts for name in mount["disks_seen"]}
+    return [disk for disk in disks if disk["name"] in names]
+
+
+def of_engines(
+    placed: Iterable[tuple[dict[str, Any], Placement]], mounts: Iterable[Mount], profile: Profile
+) -> list[Server]:
+    """Return the instances, each with its profile; `profile`: the host's, for mounts that are not managed.
+
+    An instance whose places are not all known has the strictest of the host.
+    """
+    held = {mount.facts["device"]: mount.profile for mount in mounts}
+    servers = []
+    for instance, where in placed:
+        found = [held.get(mount["device"], profile) for mount in where.mounts]
+        if where.unknown or not found:
+            found += [profile, *held.values()]
+        servers.append(Server(instance, where, strictest(found, "engines")))
+    return servers
+
+
+def _expect_no_guard(disk: dict[str, Any], mounts: list[Mount], profile: Profile) -> None:
+    """Raise BadInput where a guard would take barriers away over a cache that is to be off: a reset turns it on again."""
+    for mount in mounts:
+        if mount.profile.rests_on == "ups":
+            raise BadInput(
+                f"{VARIABLE}: {mount.named} lies on {disk['name']}, whose cache {profile.name} wants off: a guard takes no"
+                " barriers away there; give all mounts of that disk the same profile, or profile flush"
+            )

@@ -1,0 +1,137 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`durable_ups` of the inventory: how long, how much to spare, and what the monitor is to be set to.
+
+The password of the monitor's line never comes here. No message shows a value that might be one: people
+put things in the wrong place.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ...profiles import BadInput, gathered, near
+from ...ups import shutdown_commands
+from ...ups.conditions import UNMET
+
+#: Seconds, where nobody asks for others.
+_QUIET = 300
+#: Number -> its bounds, in seconds.
+_SECONDS = {
+    "quiet": (10, 86_400),
+    "margin": (0, 86_400),
+    "final_delay": (0, 3_600),
+    "host_sync": (0, 3_600),
+}
+_TEXTS = ("shutdown_command", "powerdown_flag")
+_MONITOR = {
+    "system": "ups@host",
+    "power_value": "a number of power supplies",
+    "user": "text",
+    "type": "primary or secondary",
+}
+#: The password never comes here: its own variable is read when the line is written.
+_FIELDS = f"exactly password and {', '.join(_MONITOR)} (the password is left out of what is seen here)"
+KEYS = (*_SECONDS, *_TEXTS, "monitor")
+_TYPES = ("primary", "secondary")
+_LINE = re.compile(r"/[\x20-\x7e]*")
+_SYSTEM = re.compile(r"[\x21-\x7e]+@[\x21-\x7e]+")
+_USER = re.compile(r"[\x21-\x7e]+")
+
+
+class Asked(NamedTuple):
+    """What a host's owner asks for.
+
+    `quiet`: seconds for which all must have been well before barriers go off. `settings`: {setting of the
+    monitor: value}, only those that were named; the value of `monitor` is its line's words by name, without
+    the password. The margin is the power facts' to add to each budget.
+    """
+
+    quiet: int
+    settings: dict[str, Any]
+
+
+def read(value: Any) -> Asked:
+    """Return what `durable_ups` asks for. Raises BadInput."""
+    given = {} if value is None else value
+    if not isinstance(given, dict):
+        raise BadInput(f"durable_ups: seen {_kind(given)}; wanted a mapping of {', '.join(KEYS)}")
+    gathered(functools.partial(_check, name, found) for name, found in given.items())
+    settings = {name: given[name] for name in KEYS if name in given and name not in ("quiet", "margin")}
+    return Asked(given.get("quiet", _QUIET), settings)
+
+
+def _check(key: Any, value: Any) -> None:
+    """Refuse one entry of the mapping. Raises BadInput."""
+    name = str(key)
+    if name in _SECONDS:
+        least, most = _SECONDS[name]
+        if not _is_within(value, least, most):
+            raise BadInput(
+                f"durable_ups: {name}: seen {value!r}; wanted seconds as a number, {least} to {most}"
+            )
+    elif name in _TEXTS:
+        if not _is_text(_LINE, value):
+            raise BadInput(f"durable_ups: {name}: seen {value!r}; wanted one line that begins with /")
+        if name == "shutdown_command":
+            _check_command(value)
+    elif name == "monitor":
+        _check_monitor(value)
+    else:
+        raise BadInput(f"durable_ups: seen {name}; wanted only {', '.join(KEYS)}.{near(name, KEYS)}")
+
+
+def _check_command(command: str) -> None:
+    """Raise BadInput for a command that is known not to shut down at once. The facts report an unknown one."""
+    found = shutdown_commands.of_line(command)
+    if found and found.state == UNMET:
+        raise BadInput(
+            f"durable_ups: shutdown_command: {command!r} does not shut this host down at once: {found.why}."
+            " Fix: use /sbin/shutdown -h now"
+        )
+
+
+def _check_monitor(line: Any) -> None:
+    """Refuse a line of the monitor, with all that is wrong in it. Raises BadInput."""
+    if not isinstance(line, dict):
+        raise BadInput(f"durable_ups: monitor: seen {_kind(line)}; wanted {_FIELDS}")
+    wrong = []
+    missing = ", ".join(name for name in _MONITOR if name not in line)
+    if missing:
+        seen = ", ".join(sorted(map(str, line))) or "nothing"
+        wrong.append(f"durable_ups: monitor: seen {seen}; wanted {_FIELDS}; missing {missing}")
+    for name in sorted(str(key) for key in line if key not in _MONITOR):
+        wrong.append(
+            f"durable_ups: monitor: seen {name}; wanted {_FIELDS}.{near(name, (*_MONITOR, 'password'))}"
+        )
+    tests: dict[str, Callable[[Any], bool]] = {
+        "system": functools.partial(_is_text, _SYSTEM),
+        "power_value": functools.partial(_is_within, least=0, most=1_000),
+        "user": functools.partial(_is_text, _USER),
+        "type": lambda value: value in _TYPES,
+    }
+    for name, fits in tests.items():
+        if name in line and not fits(line[name]):
+            question = near(line[name], _TYPES) if name == "type" else ""
+            wrong.append(
+                f"durable_ups: monitor: {name}: seen {line[name]!r}; wanted {_MONITOR[name]}{question and '.'}{question}"
+            )
+    if wrong:
+        raise BadInput(*wrong)
+
+
+def _is_within(value: Any, least: int, most: int) -> bool:
+    # True is 1 to Python.
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _is_text(form: re.Pattern[str], value: Any) -> bool:
+    return isinstance(value, str) and form.fullmatch(value) is not None
+
+
+def _kind(value: Any) -> str:
+    return f"a value of type {type(value).__name__}"

@@ -1,0 +1,149 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Findings that people accept for a time: `durable_accept`. They change a host's verdict, and never what a run does. Pure."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from ...attestations import (
+    HOST,
+    expect_fields,
+    expect_filled,
+    expect_soon,
+)
+from ...host.printable import message
+from ...profiles import BadInput, gathered, near
+from ...rows import Kind, Reason
+from .. import catalogue, kinds
+
+VARIABLE = "durable_accept"
+#: Days for which a finding may be accepted.
+LONGEST = 366
+_FIELDS = ("finding", "target", "by", "reason", "expires")
+#: Findings of these can never be accepted: nothing is known of the host, or nothing fails by them; and those that are about
+#: what people vouch for or accept elsewhere.
+_NEVER = ("host.", "note.", "requirement.attestation_in_force", "requirement.data_loss_accepted")
+
+
+class Waiver(NamedTuple):
+    """One entry of `durable_accept`: a finding (its id), one target of it or `host`, until `expires`; `where` it is written."""
+
+    finding: str
+    target: str
+    by: str
+    reason: str
+    expires: str
+    where: str
+
+
+class Accepted(NamedTuple):
+    """A finding of a host that an entry accepts."""
+
+    waiver: Waiver
+    found: Reason
+
+    def as_dict(self) -> dict[str, str]:
+        """Return it as the report has it."""
+        told = self.waiver._asdict()
+        del told["where"]
+        return {**told, "verdict": self.found.verdict, "why": message(self.found.text())}
+
+
+class Waivers(NamedTuple):
+    """`durable_accept` as it is written: the entries in force, and those that have expired and count as none.
+
+    `may_lose`: whether `durable_accept_data_loss` is true.
+    """
+
+    entries: tuple[Waiver, ...] = ()
+    expired: tuple[Waiver, ...] = ()
+    may_lose: bool = False
+
+    def of(self, found: Reason) -> Waiver | None:
+        """Return the entry that accepts a finding, None without one."""
+        if found.verdict == "at_risk" and not self.may_lose:
+            return None
+        fitting = (each for each in self.entries if matches(each, found))
+        return max(fitting, key=lambda each: each.expires, default=None)
+
+
+def matches(waiver: Waiver, found: Reason) -> bool:
+    """Tell whether an entry is about a finding, which has one target or none."""
+    return waiver.finding == found.id and (waiver.target,) == (found.targets or (HOST,))
+
+
+def read(value: Any, may_lose: bool, today: str) -> Waivers:
+    """Return the entries of `durable_accept`; `today` is an ISO 8601 date. Raises BadInput."""
+    if value is None:
+        return Waivers()
+    if not isinstance(value, (list, tuple)):
+        raise BadInput(f"{VARIABLE}: seen {value!r}; wanted a list")
+    found = gathered(
+        functools.partial(_read, f"{VARIABLE}[{index}]", entry, today) for index, entry in enumerate(value)
+    )
+    return Waivers(
+        tuple(each for each in found if each.expires >= today),
+        tuple(each for each in found if each.expires < today),
+        may_lose,
+    )
+
+
+def _read(where: str, entry: Any, today: str) -> Waiver:
+    expect_fields(where, entry, _FIELDS)
+    found = Waiver(where=where, **{name: str(value) for name, value in entry.items()})
+    gathered(
+        (
+            functools.partial(expect_filled, where, entry),
+            functools.partial(_expect_finding, where, found),
+            functools.partial(
+                expect_soon, where, f"accepting {found.finding}", found.expires, LONGEST, today
+            ),
+        )
+    )
+    return found
+
+
+def _expect_finding(where: str, found: Waiver) -> None:
+    if found.finding not in catalogue.IDS:
+        raise BadInput(
+            f"{where}: finding: seen {found.finding!r}; wanted an id of the report's reasons, as risk.barrier_off."
+            f"{near(found.finding, catalogue.IDS)}"
+        )
+    if found.finding.startswith(_NEVER) or found.finding in catalogue.NO_VERDICT:
+        raise BadInput(
+            f"{where}: finding: seen {found.finding}; wanted one of a setting, requirement, risk or unknown value: this one"
+            " cannot be accepted"
+        )
+
+
+def notes(
+    waivers: Waivers, accepted: Iterable[Accepted], every: Iterable[Reason], is_whole: bool
+) -> Iterator[Reason]:
+    """Yield what is accepted, by whom and until when, and the entries that accept nothing.
+
+    `every`: the findings that are not accepted, each with one target; `is_whole`: whether all findings of the host are known.
+    """
+    used = list(accepted)
+    for each in used:
+        yield _note(kinds.ACCEPTED, each.waiver, reason=each.waiver.reason, author=each.waiver.by)
+    for waiver in waivers.expired:
+        yield _note(kinds.WAIVER_EXPIRED, waiver)
+    left = list(every)
+    for waiver in waivers.entries:
+        if any(each.waiver is waiver for each in used):
+            continue
+        if any(matches(waiver, each.found) for each in used):
+            continue  # The same finding has an entry that lasts longer.
+        if any(matches(waiver, each) for each in left):
+            yield _note(kinds.WAIVER_REFUSED, waiver)
+        elif is_whole:
+            yield _note(kinds.WAIVER_UNMATCHED, waiver)
+
+
+def _note(kind: Kind, waiver: Waiver, **values: str) -> Reason:
+    told = {"where": waiver.where, "finding": waiver.finding, "target": waiver.target, "date": waiver.expires}
+    return kind.found(waiver.target, **told, **values)

@@ -1,0 +1,321 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Facts and a profile in; verdict, rows, requirements and plan out.
+
+The policy of the collection. Pure: no clock, no files, no Ansible; runs on a host as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+from ...host.observation import UNKNOWN
+from ...host.printable import message
+from ...profiles import (
+    BadInput,
+    Profile,
+    choose,
+    gathered,
+)
+from ...rows import VERDICTS, Reason
+from .. import kinds
+from ..assess import case as cases
+from ..assess import (
+    engines,
+    facts_check,
+    guard,
+    notes,
+    plan,
+    prices,
+    ups,
+    verdicts,
+)
+from ..assess.case import Case
+from ..assess.compare import find
+from ..assess.facts_check import NO_ENGINES
+from ..assess.found import Findings
+from ..assess.ratings import NOW, promising_of, rate
+from ..assess.ratings import now as found_without_profile
+from ..expect import chosen_layers, declared, waivers
+from ..expect.inputs import Inputs
+from ..expect.promises import Mount
+from . import recommendation, stack
+
+#: Inputs that are used or left out together where inputs are refused.
+_LEFT_OUT = (("attestations",), ("mounts", "databases", "mount_profiles"), ("ignore",), ("ups",))
+#: Version of the report's JSON.
+SCHEMA = 2
+
+
+def assess(
+    inputs: Inputs,
+    storage: dict[str, Any],
+    now: str,
+    engines: dict[str, Any] | None = None,
+    power: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the assessment of one host: the report's fields, and `plan`.
+
+    `storage` is `durable_storage`; `engines` is `durable_engines`, `power` is `durable_power`, each None
+    where nobody asked for it; `now` is the controller's UTC time in ISO 8601. Never raises for what a user
+    wrote or a host said: those come back as verdict `blocked` (bad input, nothing may change) or `unknown`.
+    """
+    try:
+        facts_check.check(storage, engines, power, now)
+    except ValueError as error:
+        return _empty(inputs, UNKNOWN, [kinds.FACTS.found(cause=str(error))])
+    try:
+        return _assess(inputs, storage, engines or NO_ENGINES, power, now[:10])
+    except BadInput as error:
+        found = _known_anyway(inputs, storage, engines or NO_ENGINES, power, now[:10])
+        refused = [kinds.INPUT.found(cause=each) for each in error.errors]
+        exposed = [each for each in found if each.verdict == "at_risk"]
+        others = [each for each in found if each.verdict != "at_risk"]
+        return _empty(inputs, "at_risk" if exposed else "blocked", [*exposed, *refused, *others])
+
+
+def _known_anyway(
+    inputs: Inputs,
+    storage: dict[str, Any],
+    found_engines: dict[str, Any],
+    power: dict[str, Any] | None,
+    today: str,
+) -> list[Reason]:
+    """Return how commits can be lost now on a host whose inputs are refused, and which of its paths are on no mount.
+
+    What is refused is left out: a profile changes no risk, and without mounts those of the engines count.
+    """
+    # What is accepted is reported too: this report has no place that names who accepted it.
+    given = inputs._replace(profile=None, own={}, overrides=None, layers=None, accept=None)
+    left_out: dict[str, Any] = dict.fromkeys(itertools.chain(*_LEFT_OUT))
+    given = given._replace(**left_out)
+    for names in _LEFT_OUT:
+        as_given: dict[str, Any] = {name: getattr(inputs, name) for name in names}
+        tried = given._replace(**as_given)
+        with contextlib.suppress(BadInput):
+            _case(tried, storage, found_engines, power, today)
+            given = tried
+    try:
+        case = _case(given, storage, found_engines, power, today)
+        told, _found = found_without_profile(case, "correct the input")
+    except BadInput:
+        return []
+    return [*(each for each in told if each.verdict == "at_risk"), *case.lost]
+
+
+def unobserved(inputs: Inputs, why: Reason) -> dict[str, Any]:
+    """Return the assessment of a host of which nothing can be said but why."""
+    return _empty(inputs, why.verdict, [why])
+
+
+def _assess(
+    inputs: Inputs,
+    storage: dict[str, Any],
+    found_engines: dict[str, Any],
+    power: dict[str, Any] | None,
+    today: str,
+) -> dict[str, Any]:
+    _check, case, chosen = gathered(
+        (
+            inputs.check,
+            functools.partial(_case, inputs, storage, found_engines, power, today),
+            functools.partial(_chosen, inputs),
+        )
+    )
+    storage = case.storage
+    listed = {
+        "engines": [engines.told(each, storage) for each in case.standings],
+        "ignored": [each.as_dict() for each in case.declared.ignoring.entries],
+        "mounts": _mounts(case.mounts, (), case.temporary),
+    }
+    said = [word._asdict() for word in case.declared.words]
+    ratings = {}
+    if inputs.rate or inputs.profile is None:
+        ratings = rate(case)
+    if inputs.profile is None:
+        told, found_now = found_without_profile(case)
+        reasons = [*told, kinds.UNPINNED.found()]
+        if not ratings:
+            reasons.append(kinds.UNRATED.found())
+        if storage["leased"] != "no":
+            reasons.append(kinds.LEASED.found())
+        beside = {
+            "ratings": ratings,
+            "recommendation": _recommended(case, ratings),
+            "exposed": list(found_now.exposed) if found_now else [],
+            "accepted": _accepted(found_now, NOW),
+            "power": ups.section(power),
+            "stack": stack.of(case.mounts, storage),
+            "attestations": said,
+            **noted([*_of_waivers(case, found_now), *notes.unmatched(case), *notes.not_judged(case)]),
+        }
+        return {**_empty(inputs, told[0].verdict if told else "not_managed", reasons), **listed, **beside}
+    profile, pinned = chosen
+    if storage["fstab_error"]:
+        raise BadInput(storage["fstab_error"])
+    if case.is_empty:
+        listed_only = (each._replace(verdict="not_applicable") for each in notes.not_judged(case))
+        nothing = {
+            **_empty(inputs, "not_applicable", [kinds.NO_DATABASE.found(), *listed_only]),
+            "attestations": said,
+            **noted([*waivers.notes(case.declared.waivers, (), (), True), *notes.unmatched(case)]),
+            **listed,
+            "ratings": ratings,
+        }
+        return _withdrawn(nothing, storage, power, case.declared.layers)
+    found = find(case, profile, pinned)
+    listed["mounts"] = _mounts((), found.mounts, case.temporary)
+    beside = {"ratings": ratings, "recommendation": _recommended(case, ratings)}
+    return {**_summary(case, found), **listed, **beside}
+
+
+def _case(
+    inputs: Inputs,
+    storage: dict[str, Any],
+    found_engines: dict[str, Any],
+    power: dict[str, Any] | None,
+    today: str,
+) -> Case:
+    """Return the host as it is assessed. Raises BadInput."""
+    return cases.of(declared.read(inputs, today), storage, found_engines, power, today)
+
+
+def _chosen(inputs: Inputs) -> tuple[Profile, Profile] | None:
+    """Return the pinned profile, with its overrides and without, None where none is pinned. Raises BadInput."""
+    if inputs.profile is None:
+        return None
+    return choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
+
+
+def _recommended(case: Case, ratings: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the profile that fits best, None where nothing was rated or none fits."""
+    if not ratings:
+        return None
+    inputs = case.declared.inputs
+    found = [] if inputs.mounts else [mount["target"] for mount in case.mounts if mount["fstype"] != "raw"]
+    promising = promising_of(inputs)
+    costs = prices.of(promising.values(), inputs.benchmark, case.storage, case.today)
+    return recommendation.of(ratings, list(promising), found, *costs)
+
+
+def _withdrawn(
+    nothing: dict[str, Any], storage: dict[str, Any], power: dict[str, Any] | None, layers: frozenset[str]
+) -> dict[str, Any]:
+    """Return an assessment without rows, and where there is a guard, the one that takes its lease back."""
+    row = guard.lease(None, power, storage["leased"])
+    rows = chosen_layers.leave_out([row] if row else [], layers)[0]
+    steps = plan.build(rows, False)
+    reasons = [verdicts.reason(row, nothing["verdict"]) for row in rows]
+    return {
+        **nothing,
+        "settings": [row.as_dict() for row in rows],
+        "plan": steps,
+        "steps": plan.steps(steps, rows, (), None),
+        "changes": plan.changes(steps, rows),
+        "files": plan.files(steps, rows, [], power),
+        **{name: [*nothing[name], *found] for name, found in _why(reasons).items()},
+        "power": ups.section(power),
+    }
+
+
+def _mounts(
+    mounts: Iterable[dict[str, Any]], held: Iterable[Mount], temporary: Iterable[tuple[str, str]]
+) -> list[dict[str, Any]]:
+    """Return the mounts as the report has them: those without a profile, those with one, and those that need not last."""
+    rows = [
+        *((mount, None, "yes", "") for mount in mounts),
+        *(
+            (each.facts, each.profile.name, "accepted_loss" if each.may_lose else "yes", each.may_lose)
+            for each in held
+        ),
+        *(({"target": target}, None, "temporary", why) for target, why in temporary),
+    ]
+    return [
+        {"target": mount["target"], "profile": profile, "judged": judged, "reason": reason}
+        for mount, profile, judged, reason in rows
+    ]
+
+
+def _summary(case: Case, found: Findings) -> dict[str, Any]:
+    steps = plan.build(found.planned, True)
+    lease = found.lease.as_dict() if found.lease else None
+    return {
+        **_empty(case.declared.inputs, verdicts.of(found), verdicts.reasons(found)),
+        "settings": [row.as_dict() for row in found.rows],
+        "requirements": [need.as_dict() for need in found.needed],
+        "pending": [verdicts.pending(row) for row in found.rows if verdicts.will_wait(row, found)],
+        "attestations": [word._asdict() for word in case.declared.words],
+        "plan": steps,
+        "changes": plan.changes(steps, found.planned),
+        "files": plan.files(steps, found.planned, case.engines["engines"], case.power),
+        **noted([*_of_waivers(case, found), *found.warnings]),
+        "accepted": _accepted(found),
+        "exposed": list(found.exposed),
+        "stack": stack.of(case.mounts, case.storage),
+        "power": ups.section(case.power),
+        "lease": lease,
+        "steps": plan.steps(steps, found.planned, case.declared.inputs.allow, lease),
+    }
+
+
+def _of_waivers(case: Case, found: Findings | None) -> Iterator[Reason]:
+    """Yield what is accepted of a host, and what of `durable_accept` accepts nothing; `found`: None where nothing is managed."""
+    accepted = verdicts.accepted_by(found) if found else []
+    every = [each for each in verdicts.every(found) if found.waivers.of(each) is None] if found else []
+    is_whole = found is not None and case.declared.inputs.profile is not None
+    return waivers.notes(case.declared.waivers, accepted, every, is_whole)
+
+
+def _accepted(found: Findings | None, verdicts_of: Collection[str] = VERDICTS) -> list[dict[str, str]]:
+    accepted = verdicts.accepted_by(found) if found else []
+    return [each.as_dict() for each in accepted if each.found.verdict in verdicts_of]
+
+
+def _why(reasons: Iterable[Reason]) -> dict[str, list[Any]]:
+    """Return reasons as a report has them: each as one text, and by its parts."""
+    told = list(reasons)
+    return {
+        "why": ["; ".join(message(part) for part in (each.reason, each.fix) if part) for each in told],
+        "reasons": [each.as_dict() for each in told],
+    }
+
+
+def noted(notes: Iterable[Reason]) -> dict[str, list[Any]]:
+    """Return notes as a report has them: each as one text, and by its parts."""
+    found = _why(notes)
+    return {"warnings": found["why"], "notes": found["reasons"]}
+
+
+def _empty(inputs: Inputs, verdict: str, reasons: Iterable[Reason]) -> dict[str, Any]:
+    """Return an assessment without rows: what every report has."""
+    return {
+        "schema": SCHEMA,
+        "profile": str(inputs.profile) if inputs.profile is not None else None,
+        "verdict": verdict,
+        "fails": inputs.fails(verdict),
+        **_why(reasons),
+        "settings": [],
+        "requirements": [],
+        "pending": [],
+        "attestations": [],
+        "files": [],
+        "plan": plan.build([], False),
+        "changes": [],
+        "ratings": {},
+        "recommendation": None,
+        **noted(()),
+        "accepted": [],
+        "exposed": [],
+        "engines": [],
+        "ignored": [],
+        "mounts": [],
+        "stack": {"mounts": [], "disks": []},
+        "power": None,
+        "lease": None,
+        "steps": [],
+    }

@@ -1,0 +1,52 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What has changed on a host since its last report. Pure: the last one is a file, and of any form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...host import json_text
+from ...rows import VERDICTS
+from .assessment import SCHEMA
+
+_KEY = ("layer", "target", "setting")
+_SEEN = ("running", "persisted", "verdict")
+
+
+def with_history(report: dict[str, Any], earlier: str) -> dict[str, Any]:
+    """Return a report that says in `since` what is otherwise than in the text of an earlier one, None where there is none.
+
+    One of the same run says what that one said: a play goes on in batches, and reports those before again.
+    """
+    last = _read(earlier, report["host"])
+    if last is None:
+        return {**report, "since": None}
+    if last["time"] == report["time"]:
+        return {**report, "since": last.get("since")}
+    before, after = _rows(last), _rows(report)
+    differs = [key for key in sorted({*before, *after}) if before.get(key) != after.get(key)]
+    settings = [{**dict(zip(_KEY, key)), "was": before.get(key), "now": after.get(key)} for key in differs]
+    return {**report, "since": {"time": last["time"], "verdict": last["verdict"], "settings": settings}}
+
+
+def _rows(report: dict[str, Any]) -> dict[tuple[str, ...], dict[str, str]]:
+    return {
+        tuple(str(row[name]) for name in _KEY): {name: row[name] for name in _SEEN}
+        for row in report["settings"]
+    }
+
+
+def _read(text: str, host: str) -> dict[str, Any] | None:
+    """Return a report that was written before, None for what is no report of this host."""
+    try:
+        found = json_text.loads(text)
+        # What is compared has the same form in all of them.
+        fits = (
+            found["schema"] in range(1, SCHEMA + 1) and found["host"] == host and found["verdict"] in VERDICTS
+        )
+        _rows(found)
+    except (ValueError, TypeError, KeyError):
+        return None
+    return found if fits and isinstance(found.get("time"), str) else None

@@ -1,0 +1,386 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The page that a run ends with: which hosts are not right, why, and what to do, on one screen. Pure."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from ...attestations import HOST
+from ...host.printable import (
+    Lines,
+    line,
+    lines,
+    message,
+)
+from ...rows import VERDICTS
+from .report import takes_place, worst_first
+
+#: Verdicts that do not come from a host's state.
+_NO_STATE = ("blocked", "unreachable", "unknown")
+#: Lines that fit a screen, and the letters of one.
+HEIGHT = 40
+WIDTH = 100
+#: Lines that notes and engines may have, each.
+_FEW = 4
+#: Lines that each group of hosts has, if it needs them, and that one may have.
+_LEAST, _MOST = 4, 20
+#: Reasons with one remedy that are written out.
+_REASONS = 3
+#: Verdicts that rest on what people vouch for or accept; and how many of these a group names.
+_ON_A_WORD = ("attested", "accepted_loss")
+_BASES = 3
+#: Lines of what to do.
+_FIX = 3
+#: Lines of a reason that states itself what to do.
+_WHOLE = 4
+#: Hosts that are named in a line; the others are counted.
+_NAMED = 4
+_INDENT = " " * 4
+_DO = re.compile(r"\s*fix\s*:", re.I)
+
+
+class Group(NamedTuple):
+    """Hosts of one verdict, with the same first reason, as their profile has it."""
+
+    verdict: str
+    reports: tuple[dict[str, Any], ...]
+
+    @property
+    def hosts(self) -> list[str]:
+        """Return the hosts' names."""
+        return [report["host"] for report in self.reports]
+
+
+def render(
+    reports: Iterable[dict[str, Any]],
+    missing: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    details: str = "",
+) -> Lines:
+    """Return the page: totals, hosts by what they have in common, worst first, engines, and what the run ends with.
+
+    `reports` as the files have them; `missing`: hosts of the play without one; `notes`: what is to be known of the
+    whole run; `details`: where more is written, '' for nowhere. It has no more than HEIGHT lines.
+    """
+    ordered = worst_first(reports)
+    head = [_totals(ordered)]
+    if missing:
+        head += _wrapped(f"not looked at, or not yet: {names(missing)}", "", 2)
+    head += _wrapped(_since(ordered), "", 2)
+    tail = _some(_notes(ordered, notes), "notes", details)
+    tail += _some(_engines(ordered), "engines", details)
+    tail += ["", *_end(ordered, missing)]
+    tail += _wrapped(f"Details: {details}", "", 2) if details else []
+    body = _body(groups(ordered), HEIGHT - len(head) - len(tail) - 2, details)
+    return lines([*head, "", *body, *([""] if tail[0] else []), *tail])
+
+
+def groups(ordered: Iterable[dict[str, Any]]) -> list[Group]:
+    """Return hosts that need the same attention together, in the order in which they need it."""
+    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for report in ordered:
+        first = next(iter(reasons(report)), ("", ""))
+        key = (report["verdict"], report["was"], report["profile"], *first)
+        found.setdefault(key, []).append(report)
+    return [Group(key[0], tuple(reports)) for key, reports in found.items()]
+
+
+def reasons(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return (why, what to do) of a host, worst first, without the names that no other host has for the same."""
+    told = [(report["error"], "")] if report["error"] else []
+    told += [(_without_detail(each), each["fix"]) for each in report["reasons"]]
+    return list(dict.fromkeys((_unnamed(each[0], report), _unnamed(each[1], report)) for each in told))
+
+
+def names(hosts: Sequence[str], most: int = _NAMED) -> str:
+    """Return the names of hosts, a few of many."""
+    if len(hosts) <= most:
+        return ", ".join(map(line, hosts))
+    shown = most // 2
+    return f"{', '.join(map(line, hosts[:shown]))}, ... ({len(hosts) - shown} more)"
+
+
+def _unnamed(text: str, report: dict[str, Any]) -> str:
+    """Return a reason with the kernel's names of disks for the ids that they have on this host alone."""
+    for disk in report["stack"]["disks"]:
+        if disk["id"]:
+            text = text.replace(disk["id"], disk["name"])
+    return text
+
+
+def _without_detail(each: dict[str, Any]) -> str:
+    """Return a reason without the words at its end that name one host: ssh's, or those of a module."""
+    return str(each["reason"]).removesuffix(message(each["observed"].get("detail", ""))).rstrip()
+
+
+def _totals(ordered: list[dict[str, Any]]) -> str:
+    count = Counter(report["verdict"] for report in ordered)
+    each = [f"{count[verdict]} {verdict}" for verdict in VERDICTS if count[verdict]]
+    return f"{_hosts(len(ordered))}: {', '.join(each)}" if each else "no host was looked at"
+
+
+def _since(ordered: list[dict[str, Any]]) -> str:
+    """Return the hosts with another verdict than in their last report, '' for none."""
+    known = [report for report in ordered if report.get("since")]
+    worse, better = ([each["host"] for each in known if sign * _steps(each) < 0] for sign in (1, -1))
+    both = (("worse", worse), ("better", better))
+    return "; ".join(f"{what} than in the last report: {names(hosts)}" for what, hosts in both if hosts)
+
+
+def _steps(report: dict[str, Any]) -> int:
+    """Return by how many verdicts a host is better than in its last report.
+
+    A host whose state is unknown is never better, and one whose state was unknown is neither better nor worse.
+    """
+    if report["since"]["verdict"] in _NO_STATE:
+        return 0
+    steps = VERDICTS.index(report["verdict"]) - VERDICTS.index(report["since"]["verdict"])
+    return min(steps, 0) if report["verdict"] in _NO_STATE else steps
+
+
+def _hosts(number: int) -> str:
+    return f"{number} host{'' if number == 1 else 's'}"
+
+
+def _body(found: list[Group], room: int, details: str) -> list[str]:
+    """Return the groups in so many lines: the worst say most, and each has its three."""
+    needs = [min(_LEAST, len(_group(group, HEIGHT))) for group in found]
+    rows: list[str] = []
+    for index, group in enumerate(found):
+        left = room - len(rows)
+        rest = found[index:]
+        # The last line tells of those that there is no room for.
+        if left < needs[index] + (len(rest) > 1):
+            number = sum(len(each.reports) for each in rest)
+            verdicts = ", ".join(dict.fromkeys(each.verdict for each in rest))
+            return [*rows, f"and {len(rest)} more sorts, {_hosts(number)} ({verdicts}){_see(details)}"]
+        rows += _group(group, max(needs[index], min(_MOST, left - sum(needs[index + 1 :]))))
+    return rows
+
+
+def _see(details: str) -> str:
+    return ": see the files" if details else ""
+
+
+def _group(group: Group, room: int) -> list[str]:
+    """Return one group in so many lines at the most: its hosts, the reasons, and for each what to do."""
+    head = f"{group.verdict:<12} {len(group.reports):>3}  {names(group.hosts)}{_beside(group)}"
+    rows = _wrapped(head, " " * 18, 1 if room <= _LEAST else 2)
+    told = by_remedy(group)
+    sets = _wrapped(_sets(group), _INDENT, 2) if room > _LEAST else []
+    sets += _wrapped(_advice(group), _INDENT, 3 if room > _LEAST else 1)
+    sets += _basis(group, max(1, room - len(rows) - len(sets) - 1))
+    hidden = sum(map(len, told.values()))
+    for remedy, whys in told.items():
+        left = room - len(rows) - len(sets)
+        if left < (2 if remedy else 1):
+            break
+        do = _fix(remedy, min(_FIX, left - 1)) if remedy else []
+        most = 2 if remedy or len(told) > 1 else _WHOLE
+        # One that states what to do, as an error of the input does, has no other place.
+        rows += [*_whys(whys, left - len(do), most, _REASONS if remedy else _MOST), *do]
+        hidden -= len(whys)
+    if hidden:
+        more = f" (and {hidden} more)"
+        # What to do is whole, or it is not there.
+        last = 0 if len(rows[-1]) + len(more) > WIDTH and rows[-1].startswith(_INDENT * 2) else -1
+        rows[last] = _cut(rows[last], more)
+    return rows + sets
+
+
+def _fix(remedy: str, most: int) -> list[str]:
+    """Return what to do in so many lines at the most, or where it stands: half of a command can do harm."""
+    rows = _wrapped(f"fix: {remedy}", _INDENT * 2, HEIGHT)
+    return (
+        rows
+        if len(rows) <= most
+        else [f"{_INDENT * 2}fix: in the files of the report; it is too long for this page"]
+    )
+
+
+def _advice(group: Group) -> str:
+    """Return what each profile would take on hosts that were rated, and which fits."""
+    taken: dict[str, list[dict[str, Any]]] = {}
+    for report in group.reports:
+        for name, rating in report["ratings"].items():
+            taken.setdefault(name, []).append(rating)
+    each = []
+    for name, ratings in taken.items():
+        most = max(len(rating["changes"]) for rating in ratings)
+        worst = min((rating["after"] for rating in ratings), key=VERDICTS.index)
+        each.append(f"{name}: {most} to set, then {worst}")
+    fits = Counter(
+        report["recommendation"]["profile"] for report in group.reports if report["recommendation"]
+    )
+    told = ", ".join(
+        name if number == len(group.reports) else f"{name} ({number})" for name, number in fits.items()
+    )
+    return f"recommended: {line(told) or 'none'}; {line('; '.join(each))}" if each else ""
+
+
+def basis(group: Group) -> list[str]:
+    """Return the attestations and waivers on which a green verdict rests, each with its author and expiry date."""
+    if group.verdict not in _ON_A_WORD:
+        return []
+    found = dict.fromkeys(
+        f"{need['target']}: {need['evidence']}" if need["target"] != HOST else str(need["evidence"])
+        for report in group.reports
+        for need in report["requirements"]
+        if need["state"] == "attested"
+    )
+    found.update(
+        dict.fromkeys(
+            f"{each['target']}: {each['finding']}, accepted by {each['by']} until {each['expires']}: {each['reason']}"
+            for report in group.reports
+            for each in report["accepted"]
+        )
+    )
+    return list(found)
+
+
+def _basis(group: Group, room: int) -> list[str]:
+    """Return the basis of a green verdict in so many lines: a few of its texts, and the number of the others."""
+    found = basis(group)
+    shown = min(_BASES, max(1, room // 2))
+    lines_each = 2 if room > 1 else 1
+    rows = [row for text in found[:shown] for row in _wrapped(f"rests on {line(text)}", _INDENT, lines_each)]
+    more = len(found) - shown
+    return [*rows[:-1], _cut(rows[-1], f" (and {more} more)")] if more > 0 else rows
+
+
+def by_remedy(group: Group) -> dict[str, list[str]]:
+    """Return {what to do: the reasons for it}, each with the number of hosts if these are not all of the group."""
+    counted = Counter(reason for report in group.reports for reason in reasons(report))
+    found: dict[str, list[str]] = {}
+    for (why, remedy), number in counted.items():
+        some = f" ({_hosts(number)})" if number < len(group.reports) else ""
+        found.setdefault(line(remedy), []).append(f"{line(why)}{some}")
+    return found
+
+
+def _whys(whys: list[str], room: int, most: int, count: int) -> list[str]:
+    """Return reasons that have one remedy in so many lines, the last of which counts those without a line; `most`: of one.
+    `count`: of reasons."""
+    rows: list[str] = []
+    for number, why in enumerate(whys[:count]):
+        if number and len(rows) >= room:
+            break
+        wrapped = _wrapped(why, _INDENT, min(most, max(1, room - len(rows))))
+        # A name of a host in it can be made to begin a line as what to do does.
+        rows += [_cut(f"{_INDENT}... {row.strip()}", "") if _DO.match(row) else row for row in wrapped]
+    else:
+        number = min(len(whys), count)
+    more = len(whys) - number
+    return [*rows[:-1], _cut(rows[-1], f" (and {more} like it)")] if more else rows
+
+
+def _beside(group: Group) -> str:
+    """Return what else the hosts of a group have in common."""
+    first = group.reports[0]
+    was = f"was {first['was']}" if first["was"] != group.verdict else ""
+    told = [str(first["profile"] or ""), was]
+    return f"  ({', '.join(filter(None, map(line, told)))})" if any(told) else ""
+
+
+def _sets(group: Group) -> str:
+    """Return in one line what a run would set, or has set, on the hosts of a group."""
+    changes = [change for report in group.reports for change in report["changes"] if takes_place(change)]
+    count = Counter(f"{change['setting']} {line(change['wanted'])}" for change in changes)
+    if not count:
+        return ""
+    verb = "would set" if changes[0]["state"] == "foreseen" else "has set"
+    return f"{verb}: {', '.join(f'{what} ({number})' for what, number in count.most_common())}"
+
+
+def _notes(ordered: list[dict[str, Any]], notes: Sequence[str]) -> Iterator[str]:
+    """Yield what else should be known: damage that may be there, rollback timers, notes of the run, then of the hosts."""
+    switched = [report for report in ordered if _has_switch(report)]
+    # What a rollback timer has done is the first note of its host.
+    yield from _of_hosts(((report, report["exposed"]) for report in ordered), len(ordered))
+    yield from _of_hosts(((report, report["warnings"][:1]) for report in switched), len(ordered))
+    yield from (f"note: {line(text)}" for text in notes)
+    rest = [(report, report["warnings"][_has_switch(report) :]) for report in ordered]
+    yield from _of_hosts(rest, len(ordered))
+
+
+def _has_switch(report: dict[str, Any]) -> bool:
+    return str(report.get("switch", "none")) != "none"
+
+
+def _of_hosts(told: Iterable[tuple[dict[str, Any], Sequence[str]]], number: int) -> Iterator[str]:
+    """Yield notes of hosts, each once: the first ones of all hosts before the second ones; `number`: of hosts on the page."""
+    found: dict[str, list[str]] = {}
+    hosts = list(told)
+    for texts in itertools.zip_longest(*(texts for _report, texts in hosts)):
+        for (report, _texts), text in zip(hosts, texts):
+            if text is not None:
+                found.setdefault(_unnamed(text, report), []).append(report["host"])
+    for text, named in found.items():
+        yield f"note: {names(named)}: {line(text)}" if number > 1 else f"note: {line(text)}"
+
+
+def _engines(ordered: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield each engine with its version and where it lies, and how many hosts have it so."""
+    found: dict[str, set[str]] = {}
+    for report in ordered:
+        for engine in report["engines"]:
+            mounts = sorted({str(row["mount"]) for row in engine["files"] if row["mount"]})
+            lies = f" on {', '.join(mounts)}" if mounts else ""
+            state = f" ({engine['state']})" if engine["state"] != "running" else ""
+            text = f"{engine.get('product', engine['engine'])} {engine['version'] or 'of no known version'}{state}{lies}"
+            found.setdefault(text, set()).add(report["host"])
+    ranked = sorted(found.items(), key=lambda each: (-len(each[1]), each[0]))
+    for text, hosts in ranked:
+        on = f": {_hosts(len(hosts))}" if len(ordered) > 1 else ""
+        yield f"found: {line(text)}{on}"
+
+
+def _some(texts: Iterable[str], what: str, details: str) -> list[str]:
+    """Return a few texts, each in one line or two, and how many more there are."""
+    rows: list[str] = []
+    found = list(texts)
+    for number, text in enumerate(found):
+        last = number + 1 == len(found)
+        if len(rows) >= _FEW - (0 if last else 1):
+            return [*rows, f"and {len(found) - number} more {what}{_see(details)}"]
+        rows += _wrapped(text, _INDENT, 1 if len(found) > 2 else 2)
+    return rows
+
+
+def _end(ordered: list[dict[str, Any]], missing: Sequence[str]) -> list[str]:
+    """Return the line that says what fails, and how the run ends by that."""
+    failed = [report for report in ordered if report["fails"] or report["error"]]
+    count = Counter(report["verdict"] for report in failed)
+    each = ", ".join(f"{count[verdict]} {verdict}" for verdict in VERDICTS if count[verdict])
+    so_far = " so far" if missing else ""
+    if failed:
+        return [
+            f"{len(failed)} of {_hosts(len(ordered))} fail{'s' * (len(failed) == 1)} ({each}): exit code 2{so_far}"
+        ]
+    return [f"no host fails: exit code 0{so_far}"]
+
+
+def _wrapped(text: str, indent: str, most: int) -> list[str]:
+    """Return a text in so many lines at the most; what there is no room for ends in dots."""
+    begin = "" if indent.startswith(" " * 18) or not indent else indent
+    rows = textwrap.wrap(text, WIDTH, initial_indent=begin, subsequent_indent=indent, break_on_hyphens=False)
+    # A name of a host in it can be made to begin a line as what to do does.
+    rows[1:] = [_cut(f"{indent}... {row.strip()}", "") if _DO.match(row) else row for row in rows[1:]]
+    return rows if len(rows) <= most else [*rows[: most - 1], _cut(rows[most - 1], " ...")]
+
+
+def _cut(row: str, end: str) -> str:
+    """Return a row that ends with this, without the last words where it would get too long."""
+    room = WIDTH - len(end)
+    if len(row) <= room:
+        return f"{row}{end}"
+    head, space, _word = row[: room + 1].rpartition(" ")
+    # A word that is as long as a row has to be cut.
+    return f"{(head if space and head.strip() else row[:room]).rstrip()}{end}"

@@ -1,0 +1,68 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which profile fits a host best as it is, why, and the variables that pin it. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from ...catalog import is_engine
+from ...host.printable import yaml
+
+#: What a run may leave a host at for its profile to fit, best first.
+_FITTING = ("durable", "attested", "unverified", "pending")
+
+
+def of(
+    ratings: dict[str, dict[str, Any]],
+    promising: Sequence[str],
+    mounts: Sequence[str],
+    costs: Mapping[str, str] = MappingProxyType({}),
+    of_costs: str = "",
+) -> dict[str, Any] | None:
+    """Return `profile`, `why`, what fits `also`, and `group_vars` to paste; None where no profile fits.
+
+    `promising`: the profiles that promise durability, the one that rests on least first; `mounts`: the mount points
+    that are to be managed. Of profiles that end alike the first is taken.
+    """
+    fitting = [name for name in promising if name in ratings and ratings[name]["after"] in _FITTING]
+    if not fitting:
+        return None
+    best = min(fitting, key=lambda name: _FITTING.index(ratings[name]["after"]))
+    also = [name for name in fitting if name != best and ratings[name]["after"] == ratings[best]["after"]]
+    return {
+        "profile": best,
+        "why": [
+            *_why(ratings[best]),
+            *(costs[name] for name in (best, *also) if name in costs),
+            *([of_costs] if of_costs else []),
+        ],
+        "also": also,
+        "group_vars": [*_pinned(best, mounts)],
+    }
+
+
+def _why(rating: dict[str, Any]) -> Iterable[str]:
+    """Yield what a run makes of the host, of its disks and mounts, of its engines, and what it leaves to people."""
+    yield f"it is {rating['verdict']} by it now, and {rating['after']} after a run"
+    for what, chosen in (("disks and mounts", False), ("engines", True)):
+        count = Counter(
+            f"{change['setting']} {change['wanted']}"
+            for change in rating["changes"]
+            if is_engine(change["layer"]) == chosen
+        )
+        if count:
+            yield f"{what} can do it: {', '.join(f'{setting} ({number})' for setting, number in count.items())}"
+    yield from (f"left to you: {why}" for why in rating["why"] if not why.endswith("; run harden-db"))
+
+
+def _pinned(profile: str, mounts: Sequence[str]) -> Iterable[str]:
+    """Yield the YAML of the inventory's variables. Whatever a host calls its mounts, Ansible is not to evaluate it."""
+    yield f"durable_profile: {yaml(profile)}"
+    if mounts:
+        yield "durable_mounts:"
+        yield from (f"  - {yaml(mount)}" for mount in mounts)

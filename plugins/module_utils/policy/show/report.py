@@ -1,0 +1,209 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The report of a host: what came of each change, and all of it in text. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from ...attestations import HEAD, HOST
+from ...catalog import LAYERS, is_engine
+from ...host.printable import Lines, lines
+from ...rows import VERDICTS
+from ..assess import plan
+
+#: Attestations that are written out for one host; its file has all.
+_WRITTEN = 5
+
+#: State of a change -> how its list is headed.
+_STATES = {
+    "foreseen": "would change",
+    "done": "changed",
+    "failed": "could not change",
+    "undone": "put back by the dead man's switch",
+    "not_begun": "did not come to change",
+    "unknown": "may have changed: not observed after the run",
+}
+
+
+def with_outcomes(report: dict[str, Any]) -> dict[str, Any]:
+    """Return a report of which each change says in `state` what came of it.
+
+    `begun` of the report: the steps that were begun, each its phase and layer; `undone`: whether the dead man's switch of this
+    run has put the host back. What came of them is what was observed after the run, not what its steps said.
+    """
+    begun = {tuple(step) for step in report.get("begun", ())}
+    after = {(row["layer"], row["target"], row["setting"]): row for row in report["settings"]}
+    changes = [{**change, "state": _state(change, report, begun, after)} for change in report["changes"]]
+    kept = {key: value for key, value in report.items() if key not in ("begun", "undone")}
+    return {**kept, "changes": changes}
+
+
+def _state(
+    change: dict[str, Any],
+    report: dict[str, Any],
+    begun: set[tuple[str, ...]],
+    after: dict[tuple[str, str, str], dict[str, Any]],
+) -> str:
+    if report["looked_only"]:
+        return "foreseen"
+    if (change["phase"], change["layer"]) not in begun:
+        return "not_begun"
+    if not report["settings"] and report["error"]:
+        return "unknown"
+    row = after.get((change["layer"], change["target"], change["setting"]))
+    if row is None and any(_has_owner(change, each) for each in after.values()):
+        return "failed"
+    if row is None and not _is_observed(change, report):
+        return "unknown"
+    # A row that is gone asks for nothing any more: a flush that was owed, an engine that is stopped.
+    held = row is None or row["verdict"] in ("ok", "pending", "tightened")
+    if row and change["persisted"] is None:
+        # What the next boot does was not to be changed.
+        held = row["running"] == change["wanted"]
+    if held:
+        return "done"
+    return "undone" if report.get("undone") and LAYERS[change["layer"]].undone else "failed"
+
+
+def _has_owner(change: dict[str, Any], row: dict[str, Any]) -> bool:
+    """Tell whether a row shows that a change of a file's owner is still necessary."""
+    kept = row.get("evidence", {}).get("persisted") or {}
+    about = (row["layer"], row["target"], kept.get("owner_of"))
+    return about == (change["layer"], change["target"], change["setting"])
+
+
+def _is_observed(change: dict[str, Any], report: dict[str, Any]) -> bool:
+    """Tell whether the target of a change without a row was observed after the run: a disk or an engine can be gone."""
+    if is_engine(change["layer"]):
+        return any(each["engine"] == change["layer"] for each in report["engines"])
+    if change["layer"] in ("mount_options", "write_cache", "io_scheduler"):
+        return any(row["target"] == change["target"] for row in report["settings"])
+    return True
+
+
+def natural(name: str) -> tuple[Any, ...]:
+    """Return what sorts names as people do: db2 before db10."""
+    return tuple(
+        (0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", name)
+    )
+
+
+def worst_first(reports: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the reports in the order in which they need attention."""
+    return sorted(
+        reports,
+        key=lambda report: (VERDICTS.index(report["verdict"]), natural(report["host"]), report["host"]),
+    )
+
+
+def takes_place(change: dict[str, Any]) -> bool:
+    """Tell whether a change is one that a run would make, or has made."""
+    return change["state"] in ("foreseen", "done")
+
+
+def details(reports: Iterable[dict[str, Any]]) -> Lines:
+    """Return each host's verdict with all its reasons, changes and notes, worst first."""
+    return lines(row for report in worst_first(reports) for row in _details(report))
+
+
+def _details(report: dict[str, Any]) -> list[str]:
+    found = _listed("failed", filter(None, [report["error"]]))
+    for state, heading in _STATES.items():
+        changes = (change for change in report["changes"] if change["state"] == state)
+        found += _listed(heading, map(change_line, changes))
+    if report["reasons"]:
+        found += ["  why:", *(row for each in report["reasons"] for row in _reason(each))]
+    found += _to_attest(report)
+    if report["power"] and _shows_power(report):
+        found += _listed("power", power_lines(report["power"]))
+    found += _listed("note", [*report["warnings"], *report["exposed"]])
+    found += _best(report["recommendation"])
+    for name, rating in report["ratings"].items():
+        found += [f"  {name}: {rating['verdict']}", *(f"    - {what}" for what in _takes(rating))]
+    was = f" (was {report['was']})" if report["was"] != report["verdict"] else ""
+    profile = f", profile {report['profile']}" if report["profile"] else ""
+    return [f"{report['host']}: {report['verdict']}{was}{profile}", *found, ""]
+
+
+def _listed(heading: str, rows: Iterable[str]) -> list[str]:
+    """Return rows below a heading, [] without rows."""
+    found = [f"  - {row}" for row in rows]
+    return [f"  {heading}:", *found] if found else []
+
+
+def _best(best: dict[str, Any] | None) -> list[str]:
+    """Return the profile that fits best, with the variables that pin it, [] without one."""
+    if not best:
+        return []
+    return [
+        *(f"  recommended: {best['profile']}", *(f"  - {why}" for why in best["why"])),
+        *(f"  - so does {name}" for name in best["also"]),
+        *("  group_vars beside the inventory:", *(f"    {row}" for row in best["group_vars"])),
+    ]
+
+
+def _reason(each: dict[str, Any]) -> list[str]:
+    """Return a reason, with what to do and with the words for it that `durable_accept` takes."""
+    do = [f"    fix: {each['fix']}"] if each["fix"] else []
+    return [f"  - {each['reason']}", *do, f"    id: {each['id']}, of {', '.join(each['targets']) or HOST}"]
+
+
+def _to_attest(report: dict[str, Any]) -> list[str]:
+    """Return the attestations that a host waits for, each once, as YAML to copy."""
+    unmet = (need for rating in report["ratings"].values() for need in rating["unmet"])
+    accepted = {(each["finding"], each["target"]) for each in report["accepted"]}
+    every = dict.fromkeys(
+        tuple(need["attest"])
+        for need in (*report["requirements"], *unmet)
+        if need["attest"] and (need["id"], need["target"]) not in accepted
+    )
+    if not every:
+        return []
+    shown = [f"    {row}" for block in list(every)[:_WRITTEN] for row in block]
+    more = [f"    # and {len(every) - _WRITTEN} more, in the report's file"] if len(every) > _WRITTEN else []
+    return ["  to attest after checking (by, reason):", f"    {HEAD}", *shown, *more]
+
+
+def _shows_power(report: dict[str, Any]) -> bool:
+    """Tell whether a UPS matters to a host, rather than to what it might be pinned to."""
+    guard = report["power"]["guard"]
+    return any(row["layer"] in ("power", "power_guard") for row in report["settings"]) or bool(guard["lease"])
+
+
+def power_lines(power: dict[str, Any]) -> list[str]:
+    """Return what is known of the UPS, the budgets and the guard, one thing a line."""
+    found = [_ups(ups) for ups in power["upses"]]
+    found += [f"{name}: {b['state']}: {b['arithmetic']}" for name, b in power["budget"].items()]
+    guard = power["guard"]
+    since = f" since {guard['since']}" if guard["since"] else ""
+    found.append(f"guard: {guard['state']}{since}: {guard['reason'] or 'it says no more'}")
+    return found + [f"{mount['target']}: barrier {mount['barrier']}" for mount in guard["mounts"]]
+
+
+def _ups(ups: dict[str, Any]) -> str:
+    status = " ".join(ups["status"]) or "no status"
+    measures = (("charge", "charge {:g} %"), ("runtime", "{:g} s left"), ("runtime_low", "{:g} s when low"))
+    known = [text.format(ups[name]) for name, text in measures if isinstance(ups[name], (int, float))]
+    return ", ".join([f"{ups['system']} ({ups['driver'] or 'driver not known'}): {status}", *known])
+
+
+def _takes(rating: dict[str, Any]) -> list[str]:
+    """Return what it would take to bring a host to a profile: what is missing, what is set."""
+    settings: dict[str, list[str]] = {}
+    for change in rating["changes"]:
+        target = plan.named(change["layer"], change["target"])
+        settings.setdefault(target, []).append(f"{change['setting']} {change['wanted']}")
+    return [*rating["why"], *(f"set {target}: {', '.join(s)}" for target, s in settings.items())]
+
+
+def change_line(change: dict[str, Any]) -> str:
+    """Return one change in one line: what it is now and at boot, as far as that is not as wanted."""
+    wanted = change["wanted"]
+    seen = (("now", change["running"]), ("at boot", change["persisted"]))
+    parts = [f"{when} {value} -> {wanted}" for when, value in seen if value not in (wanted, "stopped", None)]
+    target = plan.named(change["layer"], change["target"])
+    return f"{target} {change['setting']}: {', '.join(parts)}"

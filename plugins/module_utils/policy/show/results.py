@@ -1,0 +1,395 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From a host's answer to an assessment, and from a run's assessments to its report. Pure."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import textwrap
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ...host.printable import line
+from ...profiles import BadInput, choose
+from ...rows import HANGS, MEND, Reason
+from ...undo.installed import WAITS
+from .. import kinds
+from ..assess import engines, ups
+from ..expect import promises
+from ..expect.inputs import Inputs
+from .assessment import assess, noted, unobserved
+
+#: States of the dead man's switch, and what is to be said of each.
+SWITCHES = {
+    "none": "",
+    "armed": "the dead man's switch is armed: {said}; run again to keep what was changed",
+    "fired": "the dead man's switch of {whose} run has put this host back: {said}; check why that run lost the host",
+    "broken": "the dead man's switch of an earlier run cannot put this host back: {said}",
+    "unknown": "how far it came is not known, and {said}; run again once it answers",
+}
+UNSEEN = "unseen"
+#: Seconds for the collection of facts from a host that was lost a moment ago.
+_AGAIN = 120
+#: Letters of a reason in the line with which a host fails.
+_ONE_LINE = 160
+_UNREACHABLE = "start the host and check ssh, then run again"
+#: The first version of Python on which the modules run.
+MINIMUM = (3, 9)
+_PYTHON = "install Python 3.9 or later there, or name one in ansible_python_interpreter"
+_CANNOT_WRITE = "Ansible cannot write its own files there"
+#: What a task's failure says, what it means, and what to do: Ansible itself tells of a symptom only.
+_CAUSES = (
+    (
+        re.compile(r"interpreter .* was not found|python[\d.]*: (command )?not found", re.I),
+        "no Python where Ansible looks for it",
+        _PYTHON,
+    ),
+    (
+        # 3.6 knows no annotations, 3.7 no :=, and 3.8 no dict[...].
+        re.compile(
+            r"SyntaxError|object is not subscriptable|requires (a minimum of )?Python|'functools' has no attribute 'cache'",
+            re.I,
+        ),
+        "its Python is too old",
+        _PYTHON,
+    ),
+    (
+        re.compile(r"password is required|missing \w+ password|incorrect \w+ password", re.I),
+        "a password is wanted for root's rights",
+        "give it with -K, or log in as root",
+    ),
+    (
+        # A message of ours goes on with the state of the file, or has its own fix.
+        re.compile(
+            r"\A(?!.*make room on ).*(failed to create temporary directory|failed to transfer file"
+            r"|no usable temporary directory|no space left on device(?![:;]))",
+            re.I | re.S,
+        ),
+        f"{_CANNOT_WRITE}{{error}}",
+        "free space or make the file system writable, or name another directory in ansible_remote_tmp",
+    ),
+    (
+        re.compile(
+            r"\(become\)|for become success|become password|\b(sudo|su|doas): |(sudo|su|doas) password|privilege escalation",
+            re.I,
+        ),
+        "root's rights were not given",
+        "log in as root, or add -b (become: true), with its password (-K)",
+    ),
+)
+#: What ssh, Python and the kernel say of a connection that is not made, what it means, and what to do.
+_UNREACHED = tuple(
+    (re.compile(pattern, re.I), meaning, cure)
+    for pattern, meaning, cure in (
+        # First: ssh goes on to say that the login is refused.
+        (
+            r"host key verification failed|remote host identification has changed",
+            "its host key is unknown or has changed",
+            "check the key on the host, then correct known_hosts of the controller",
+        ),
+        (
+            r"permission denied|authentication failed|too many authentication failures",
+            "the login was refused",
+            "check ansible_user, and its key or password (-k), then run again",
+        ),
+        (
+            r"could not resolve hostname|name or service not known|temporary failure in name resolution",
+            "its name could not be resolved",
+            "correct the host's name or ansible_host, or check the name service, then run again",
+        ),
+        (
+            r"connection refused",
+            "nothing accepts the connection",
+            "start sshd on the host, or correct ansible_port, then run again",
+        ),
+        (
+            r"no route to host|network is unreachable",
+            "no route leads to it",
+            "start the host, or check the network and its firewalls, then run again",
+        ),
+        (
+            r"timed? ?out",
+            "the connection timed out",
+            "start the host, or check the network and its firewalls, then run again",
+        ),
+        (
+            r"connection (reset|closed)",
+            "the connection was closed",
+            "check the log of sshd on the host, then run again",
+        ),
+    )
+)
+#: Errors of a file system, which the page shows of a longer text.
+_FILE_ERROR = re.compile(
+    "|".join(os.strerror(each) for each in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO))
+)
+#: What plugin_utils/interpreters.py says of a host's Python.
+_OF_PYTHON = re.compile(r"(?P<meaning>(?:no usable )?Python .*)\. Fix: (?P<fix>.*)", re.S)
+#: By these Ansible says no more than that a module has ended badly: the host's own words are elsewhere.
+_SYMPTOMS = re.compile(r"Module result deserialization failed|MODULE FAILURE|See stdout/stderr", re.I)
+
+
+def cause(result: dict[str, Any]) -> str:
+    """Return in one line why a task has failed, with what to do where that is known; '' where nothing is said.
+
+    `result` is the task's, as registered or as `ansible_failed_result`.
+    """
+    found = explained(result)
+    return "; ".join(filter(None, (f"{found.meaning} {_in_brackets(found.said)}".strip(), found.fix)))
+
+
+class Explained(NamedTuple):
+    """Why a task has failed: what it means, the words of Ansible or the host that say so, and what to do; '' if unknown."""
+
+    meaning: str = ""
+    said: str = ""
+    fix: str = ""
+
+
+def explained(result: dict[str, Any]) -> Explained:
+    """Return why a task has failed, and what to do: as `cause`."""
+    said = str(result.get("msg") or "")
+    if _SYMPTOMS.search(said) or not said:
+        said = str(result.get("module_stderr") or result.get("module_stdout") or said)
+    lines = [line.strip() for line in said.split("\n") if line.strip() and not line.startswith(">>>")]
+    if not lines:
+        return Explained()
+    ours = _OF_PYTHON.fullmatch(said)
+    if ours:
+        return Explained(ours["meaning"], "", ours["fix"])
+    # Of a traceback, and of what sudo adds, the end is the cause; else the sentence that the module chose.
+    last = lines[-1] if len(lines) > 1 else lines[0]
+    for pattern, meaning, fix in _CAUSES:
+        if pattern.search(said):
+            error = _FILE_ERROR.search(said)
+            return Explained(meaning.format(error=f": {error[0]}" if error else ""), last, fix)
+    return Explained(last if _SYMPTOMS.search(str(result.get("msg") or "")) else " ".join(lines))
+
+
+def of_python(result: dict[str, Any]) -> bool:
+    """Tell whether a task failed because the host's Python is missing or too old."""
+    return explained(result).fix == _PYTHON
+
+
+def why_missing(answer: dict[str, Any], name: str) -> str:
+    """Return why a sort of facts could not be collected, with what to do where that is known; '' without a reason."""
+    return cause(_failure_of(answer, name))
+
+
+def _failure_of(answer: dict[str, Any], name: str) -> dict[str, Any]:
+    said = answer.get("failures")
+    return {"msg": said[name]} if isinstance(said, dict) and said.get(name) else {}
+
+
+def facts_of(answer: dict[str, Any], name: str) -> dict[str, Any] | None:
+    """Return facts of an answer, None where there are none of that form: whoever is root there wrote it."""
+    told = answer.get("ansible_facts")
+    found = told.get(name) if isinstance(told, dict) else None
+    return found if isinstance(found, dict) else None
+
+
+def told_switch(answer: dict[str, Any]) -> dict[str, str]:
+    """Return the dead man's switch of an answer; `unseen` where it says nothing of that form: whoever is root there wrote it."""
+    told = answer.get("switch")
+    if not isinstance(told, dict) or str(told.get("state")) not in SWITCHES:
+        return {"state": UNSEEN, "said": ""}
+    return {"state": str(told["state"]), "said": line(str(told.get("said", "")))}
+
+
+def question(inputs: Inputs) -> dict[str, Any]:
+    """Return what host_facts is asked for an assessment: its databases, power and margin."""
+    margin = inputs.ups.get("margin") if isinstance(inputs.ups, dict) else None
+    found = {"databases": inputs.databases, "power": power_wanted(inputs)}
+    # Another one is refused by the policy.
+    return {**found, "margin": margin} if isinstance(margin, int) and margin >= 0 else found
+
+
+def power_wanted(inputs: Inputs) -> str:
+    """Return when the host's power is looked at, as host_facts takes it: where it matters."""
+    if inputs.rate or inputs.profile is None:
+        return "always"
+    try:
+        profile, _pinned = choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
+        entries = promises.read(inputs.mount_profiles, inputs.shipped, inputs.own)
+    except BadInput:
+        return "guarded"
+    every = (profile, *(entry.named[0] for entry in entries.values() if entry.named))
+    return "always" if any(each.rests_on == "ups" for each in every) else "guarded"
+
+
+def unreadable(inputs: Inputs, why: str) -> dict[str, Any]:
+    """Return the assessment of a host with a variable that Ansible cannot read."""
+    return unobserved(inputs, kinds.INPUT.found(cause=f"the host's variables: {' '.join(why.split())}"))
+
+
+def assess_answer(inputs: Inputs, now: str, answer: dict[str, Any]) -> dict[str, Any]:
+    """Return the assessment of one host.
+
+    `answer` is what the module host_facts returned: also that it failed, or with `unreachable` that the host was
+    lost. `now` is the controller's UTC time in ISO 8601. Where engines or power could not be looked at, disks and
+    mounts are made safer all the same.
+    """
+    if answer.get("unreachable"):
+        return unobserved(inputs, _unreached(" ".join(str(answer.get("msg", "")).split())))
+    storage = facts_of(answer, "durable_storage")
+    if storage is None:
+        why = explained(_failure_of(answer, "durable_storage") or answer)
+        # A message of ours ends with what to do.
+        fix = why.fix or ("" if why.meaning.endswith("run again") else MEND)
+        cause = why.meaning or "none collected"
+        return unobserved(inputs, kinds.NO_FACTS.found(cause=cause, detail=_in_brackets(why.said), cure=fix))
+    power = _or_nothing(answer, "durable_power", ups.nothing_known, storage)
+    return assess(
+        inputs,
+        storage,
+        now,
+        _or_nothing(answer, "durable_engines", engines.nothing_known, storage),
+        power if _was_asked(answer, "durable_power") else None,
+    )
+
+
+def _unreached(said: str) -> Reason:
+    """Return why a host is unreachable, of what Ansible says of it."""
+    if said.endswith(f"; {HANGS}"):
+        return kinds.UNREACHABLE.found(cause=said.removesuffix(f"; {HANGS}"), detail="", cure=HANGS)
+    # Ansible calls a host unreachable on which it cannot make its directory.
+    found = explained({"msg": said})
+    if found.meaning.startswith(_CANNOT_WRITE):
+        return kinds.UNREACHABLE.found(cause=found.meaning, detail=_in_brackets(said), cure=found.fix)
+    for pattern, meaning, cure in _UNREACHED:
+        if pattern.search(said):
+            return kinds.UNREACHABLE.found(cause=meaning, detail=_in_brackets(said), cure=cure)
+    return kinds.UNREACHABLE.found(cause="no connection", detail=_in_brackets(said), cure=_UNREACHABLE)
+
+
+def _in_brackets(said: str) -> str:
+    return f"({said})" if said else ""
+
+
+def wants_reboot(
+    inputs: Inputs, found: dict[str, Any], before: dict[str, Any] | None, applied: dict[str, Any] | None
+) -> bool:
+    """Tell whether a run reboots its host: where that is allowed, and something waits for it that it has changed.
+
+    `found`: the assessment after the changes; `before` and `applied`: the one before them, and what was done, None
+    where nothing was. What one boot did not bring into effect another will not.
+    """
+    if before is None or (applied or {}).get("error") or not _may_reboot(inputs):
+        return False
+    waiting = {after for row in found["pending"] if row["needs"] == "reboot" for after in row["after"]}
+    return not waiting.isdisjoint(f"{change['target']} {change['setting']}" for change in before["changes"])
+
+
+def disarms(inputs: Inputs, given: dict[str, Any]) -> bool:
+    """Tell whether a look takes the dead man's switch away; `given`: the arguments of assess.
+
+    One that is asked to, after steps that may have armed it; but not the second one, where a reboot may follow it.
+    """
+    may_be_armed = (given.get("applied") or {}).get("switch") != "none"
+    is_kept = given.get("before") is not None and _may_reboot(inputs)
+    return bool(given.get("disarm")) and may_be_armed and not is_kept
+
+
+def limit_of_look(limit: int, applied: dict[str, Any] | None) -> int:
+    """Return the time limit of a collection of facts in seconds, 0 for none: a short one if the steps before lost the host."""
+    return min(limit or _AGAIN, _AGAIN) if (applied or {}).get("switch") == "unknown" else limit
+
+
+def _may_reboot(inputs: Inputs) -> bool:
+    """Tell whether a reboot is permitted; not by what the assessment refuses."""
+    return isinstance(inputs.allow, list) and "reboot" in inputs.allow
+
+
+def conclude(
+    looks: list[dict[str, Any]], applied: dict[str, Any], rebooted: dict[str, Any], looked_only: bool
+) -> dict[str, Any]:
+    """Return the report of a host's run: its last assessment, and what the run began with and did.
+
+    `looks`: the results of assess, the first one first; `applied` and `rebooted` are the results of those tasks, {} or
+    `skipped` where they were not run.
+    """
+    errors = [str(told["error"]) for told in (applied, *looks) if told.get("error")]
+    if applied.get("unreachable"):
+        errors.append(f"lost the host: {cause(applied) or 'unreachable'}")
+    if rebooted.get("failed") or rebooted.get("unreachable"):
+        errors.append(f"reboot: {cause(rebooted) or 'failed'}")
+    assessments = [look["assessment"] for look in looks]
+    before = assessments[0]
+    switch, said, is_error = _switch(looks, {} if looked_only else applied)
+    errors += [said] if is_error else []
+    # The page has few lines for notes.
+    first = noted([kinds.ROLLBACK_TIMER.found(cause=said)] if said and not is_error else [])
+    slow = noted(kinds.STEP_FAILED.found(cause=why) for why in applied.get("slow", ()))
+    return {
+        **assessments[-1],
+        **{name: [*first[name], *assessments[-1][name], *slow[name]] for name in ("warnings", "notes")},
+        "was": before["verdict"],
+        **{name: before[name] for name in ("plan", "changes", "files", "exposed")},
+        "looked_only": looked_only,
+        "begun": applied.get("begun", []),
+        "switch": switch,
+        "undone": is_error and switch == "fired",
+        "error": "; ".join(errors) or None,
+    }
+
+
+def _switch(looks: list[dict[str, Any]], applied: dict[str, Any]) -> tuple[str, str, bool]:
+    """Return the state of the dead man's switch at the end of a run, what is to be said of it, and whether as an error:
+    whatever is left of one by a run that has changed the host. `applied`: {} where nothing was to be changed."""
+    first, last = (look.get("switch") or {"state": UNSEEN} for look in (looks[0], looks[-1]))
+    done = applied.get("switch")
+    told = {"state": done, "said": _unseen(done, applied.get("undo_after") or 0)} if done else first
+    told = last if last["state"] != UNSEEN else told if told["state"] != UNSEEN else {"state": "none"}
+    if told["state"] == "none" and first["state"] == "fired":
+        told = first
+    # One that had fired, or could not be read, before this run; or that fired during it and was not armed by it.
+    is_earlier = (told == first and told["state"] in ("fired", "broken")) or (
+        told["state"] == "fired" and done not in ("armed", "unknown")
+    )
+    is_error = done is not None and told["state"] != "none" and not is_earlier
+    whose = "this" if is_error else "an earlier"
+    return told["state"], SWITCHES[told["state"]].format(**told, whose=whose), is_error
+
+
+def _unseen(state: str, seconds: int) -> str:
+    """Return what becomes of a host that was not seen again after its steps; `seconds`: until its switch acts, 0 without one."""
+    waits = WAITS.format(seconds=seconds)
+    if state == "armed":
+        return f"the host was not seen again, and {waits}"
+    return (
+        f"where the dead man's switch was armed by then, {waits}"
+        if seconds
+        else "nothing goes back by itself"
+    )
+
+
+def failure(report: dict[str, Any]) -> str | None:
+    """Return the one line with which a host fails, None where it does not.
+
+    It names no host: Ansible shows what several hosts say alike once.
+    """
+    if not report["fails"] and report["error"] is None:
+        return None
+    reasons = [str(report["error"])] if report["error"] else []
+    reasons += [each["reason"] for each in report["reasons"]] or ["by durable_fail_on"]
+    more = f", with {len(reasons) - 1} more," if len(reasons) > 1 else ""
+    first = textwrap.shorten(reasons[0], _ONE_LINE, placeholder=" ...")
+    return f"{report['verdict']}: {first} (what to do{more} is in the report)"
+
+
+def _or_nothing(
+    answer: dict[str, Any], name: str, nothing: Callable[[str, str], dict[str, Any]], storage: dict[str, Any]
+) -> dict[str, Any]:
+    """Return facts of an answer; where they are not there, that nothing is known, as of the storage facts' moment."""
+    moment = {field: storage.get(field) for field in ("boot_id", "time")}
+    why = why_missing(answer, name) or f"no {name} was collected"
+    return facts_of(answer, name) or {**nothing(str(moment["time"]), why), **moment}
+
+
+def _was_asked(answer: dict[str, Any], name: str) -> bool:
+    return any(
+        isinstance(answer.get(part), dict) and name in answer[part] for part in ("ansible_facts", "failures")
+    )

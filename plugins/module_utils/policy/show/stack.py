@@ -1,0 +1,38 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What lies between the databases' files and the disks, as the report has it. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+#: Fields as the facts have them, which policy/assess/shape.py holds to their form; of the others any text.
+_MOUNT, _MOUNT_TEXTS = ("target", "fstype", "barrier", "data_mode", "disks"), ("source",)
+_LAYER, _LAYER_TEXTS = ("name", "type", "label", "below"), ("detail",)
+_DISK, _DISK_TEXTS = ("name", "id", "kind"), ("transport", "model")
+_CACHE = ("device", "kernel", "volatile")
+
+
+def of(mounts: list[dict[str, Any]], storage: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Return these mounts with the layers below each, top first, and the disks below all of them."""
+    seen = {name for mount in mounts for name in mount["disks_seen"]}
+    disks = [disk for disk in storage["disks"] if disk["name"] in seen]
+    return {
+        "mounts": [{**_told(mount, _MOUNT, _MOUNT_TEXTS), "layers": _layers(mount)} for mount in mounts],
+        "disks": [
+            {**_told(disk, _DISK, _DISK_TEXTS), "write_cache": _told(disk["write_cache"], _CACHE)}
+            for disk in disks
+        ],
+    }
+
+
+def _layers(mount: dict[str, Any]) -> list[dict[str, Any]]:
+    return [_told(layer, _LAYER, _LAYER_TEXTS) for layer in mount["stack"] if layer["type"] != "disk"]
+
+
+def _told(found: dict[str, Any], fields: tuple[str, ...], texts: tuple[str, ...] = ()) -> dict[str, Any]:
+    return {
+        **{name: found[name] for name in fields},
+        **{name: str(found[name]) if found.get(name) else None for name in texts},
+    }

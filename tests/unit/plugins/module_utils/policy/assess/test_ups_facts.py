@@ -1,0 +1,135 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The policy takes the facts as they are collected, not only as tests write them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess.ups import (
+    CONDITIONS,
+    nothing_known,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessment import assess
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect as storage
+from ansible_collections.durable.dbhost.plugins.module_utils.ups import apply as layer
+from ansible_collections.durable.dbhost.plugins.module_utils.ups.collect import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.ups.conditions import NAMES
+
+from ...fakes.power_host import (
+    PowerHost,
+    nut_27,
+    nut_28,
+    with_apcupsd,
+)
+from ...fakes.runs import NOW, inputs, settled
+from ...fakes.told_power import (
+    HOOK,
+    WORDS,
+    leased,
+    power,
+)
+
+PG = ("/srv/pgdata",)
+STOPS = [{"engine": "postgresql", "unit": "postgresql@15-main.service", "seconds": "60"}]
+
+
+def test_the_conditions_have_the_same_names() -> None:
+    assert set(CONDITIONS) == set(NAMES)
+
+
+@pytest.mark.parametrize("make", [nut_28, nut_27, with_apcupsd])
+def test_the_facts_have_the_shape_that_tests_of_the_policy_write(make: Callable[[], PowerHost]) -> None:
+    told, written = collect(make(), NOW, STOPS), power(guard=leased())
+    assert set(told) == set(written)
+    for part in ("upses", "conditions"):
+        assert set(written[part][0]) <= set(told[part][0])
+    assert set(told["budget"]["clean_stop"]) == set(written["budget"]["clean_stop"])
+    assert set(told["guard"]) == set(written["guard"])
+    assert set(written["settings"]) <= set(told["settings"])
+
+
+@pytest.mark.parametrize("make", [nut_28, nut_27, with_apcupsd])
+def test_collected_facts_of_a_ups_that_is_all_right_lead_to_a_lease(make: Callable[[], PowerHost]) -> None:
+    told = collect(make(), NOW, STOPS)
+    unmet = [each for each in told["conditions"] if each["state"] != "met"]
+    assert unmet == []
+    given = inputs("ups", attestations=list(WORDS), mounts=PG)
+    found = assess(given, storage(settled("ups", mounts=PG), NOW), NOW, None, told)
+    assert found["plan"]["loosen"] == {"power_guard": [{"mount": "/srv/pgdata"}]}
+    assert found["plan"]["tighten"] == {}
+    needed = found["lease"]["needed"]
+    assert needed["clean_stop"] > needed["durability"] > 60
+
+
+@pytest.mark.parametrize("make", [nut_28, with_apcupsd])
+def test_the_layer_takes_what_is_planned_for_a_monitor_that_tells_nobody(
+    make: Callable[[], PowerHost],
+) -> None:
+    host = make()
+    for path, text in host.files.items():
+        if isinstance(text, str) and HOOK in text and path != HOOK:
+            host.files[path] = text.replace(HOOK, "/usr/bin/true")
+            host.modes[path] = 0o640
+    told = collect(host, NOW, STOPS)
+    given = inputs("ups", attestations=list(WORDS), mounts=PG, ups={"shutdown_command": "/sbin/poweroff"})
+    found = assess(given, storage(settled("ups", mounts=PG), NOW), NOW, None, told)
+    targets = found["plan"]["tighten"]["power"]
+    assert {"notify_command": HOOK} in targets
+    assert [layer.target_of(target) for target in targets] == targets
+    assert list(found["plan"]["loosen"]) == ["power_guard"]
+    work = layer.plan(host, [layer.target_of(target) for target in targets])
+    assert work.edits
+    assert {edit.path for edit in work.edits} <= set(found["files"])
+
+
+def test_a_monitor_that_began_before_its_file_was_changed_is_started_again_by_the_layer() -> None:
+    host = nut_28()
+    host.changed["/etc/nut/upsmon.conf"] = 10
+    told = collect(host, NOW, STOPS)
+    (unmet,) = [each for each in told["conditions"] if each["state"] != "met"]
+    assert (unmet["name"], unmet["state"]) == ("notify_reaches_guard", "unmet")
+    assert (
+        unmet["evidence"] == "nut-monitor.service: /etc/nut/upsmon.conf was changed after the process started"
+    )
+    found = assess(
+        inputs("ups", attestations=list(WORDS), mounts=PG),
+        storage(settled("ups", mounts=PG), NOW),
+        NOW,
+        None,
+        told,
+    )
+    assert {"notify_command": HOOK} in found["plan"]["tighten"]["power"]
+
+
+def test_a_monitor_of_which_nobody_knows_when_it_began_is_not_known_to_wake_the_guard() -> None:
+    host = nut_28()
+    del host.files["/proc/812/stat"]
+    (unmet,) = [each for each in collect(host, NOW, STOPS)["conditions"] if each["state"] != "met"]
+    assert (unmet["name"], unmet["state"]) == ("notify_reaches_guard", "unknown")
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [lambda host: host.changed.update({"/etc/nut": 10}), lambda host: setattr(host, "noted_boot", 7600.0)],
+    ids=["its directory was exchanged", "the clock was an hour slow"],
+)
+def test_a_monitor_that_may_have_read_another_file_is_not_known_to_wake_the_guard(
+    attack: Callable[[PowerHost], object],
+) -> None:
+    host = nut_28()
+    attack(host)
+    (unmet,) = [each for each in collect(host, NOW, STOPS)["conditions"] if each["state"] != "met"]
+    assert unmet["name"] == "notify_reaches_guard"
+    assert unmet["state"] in ("unmet", "unknown")
+
+
+def test_an_observation_without_a_reason_is_no_observation() -> None:
+    disks = storage(settled("ups", mounts=PG), NOW)
+    told = {**nothing_known(NOW, "x"), "boot_id": disks["boot_id"], "evidence": {"observation": 3}}
+    found = assess(inputs("ups", attestations=list(WORDS), mounts=PG), disks, NOW, None, told)
+    assert found["verdict"] == "unknown"
+    assert any("durable_power.evidence: seen" in why for why in found["why"]), found["why"]

@@ -1,0 +1,106 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""durable_ups: what may stand in it, and that nothing of it that may be a secret is shown."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.ups_inputs import KEYS, Asked, read
+from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput
+
+LINE = {"system": "rack@localhost", "power_value": 1, "user": "upsmon", "type": "primary"}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, Asked(300, {})),
+        ({}, Asked(300, {})),
+        ({"quiet": 10, "margin": 0}, Asked(10, {})),
+        ({"final_delay": 0, "monitor": LINE}, Asked(300, {"final_delay": 0, "monitor": LINE})),
+        (
+            {"shutdown_command": "/sbin/shutdown -h +0", "powerdown_flag": "/etc/killpower"},
+            Asked(300, {"shutdown_command": "/sbin/shutdown -h +0", "powerdown_flag": "/etc/killpower"}),
+        ),
+    ],
+)
+def test_what_may_be_asked_for(value: Any, expected: Asked) -> None:
+    assert read(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("hunter2", "durable_ups: seen a value of type str; wanted a mapping of quiet"),
+        (["hunter2"], "seen a value of type list"),
+        ({"password": "hunter2"}, "durable_ups: seen password; wanted only"),
+        ({"quiet": "300"}, "durable_ups: quiet: seen '300'; wanted seconds as a number, 10 to 86400"),
+        ({"quiet": True}, "quiet: seen True"),
+        ({"quiet": 9}, "quiet: seen 9"),
+        ({"margin": -1}, "margin: seen -1"),
+        ({"final_delay": 3601}, "final_delay: seen 3601"),
+        ({"host_sync": None}, "host_sync: seen None"),
+        ({"shutdown_command": "true"}, "shutdown_command: seen 'true'; wanted one line that begins with /"),
+        (
+            {"shutdown_command": "/sbin/shutdown -k now"},
+            "at once: it warns only (-k). Fix: use /sbin/shutdown -h now",
+        ),
+        ({"shutdown_command": "/sbin/shutdown -h +15"}, "at once: it waits 15 min (+15)"),
+        ({"shutdown_command": "/sbin/reboot"}, "at once: it restarts the host"),
+        ({"shutdown_command": "/sbin/x\nNOTIFYCMD /y"}, "shutdown_command: seen"),
+        ({"powerdown_flag": 1}, "powerdown_flag: seen 1"),
+        ({"monitor": "rack@localhost 1 upsmon hunter2 primary"}, "monitor: seen a value of type str"),
+        (
+            {"monitor": {**LINE, "pass": "hunter2"}},
+            "monitor: seen pass; wanted exactly password and system, power_value, user, type (the password is left out of what"
+            " is seen here). Did you mean password?",
+        ),
+        ({"margins": 3}, "seen margins; wanted only quiet, margin,"),
+        ({"margins": 3}, ". Did you mean margin?"),
+        (
+            {"monitor": {"system": "rack@localhost"}},
+            "monitor: seen system; wanted exactly password and system",
+        ),
+        (
+            {"monitor": {**LINE, "type": "primry"}},
+            "monitor: type: seen 'primry'; wanted primary or secondary. Did you mean primary?",
+        ),
+        ({"monitor": {**LINE, "system": "rack"}}, "monitor: system: seen 'rack'; wanted ups@host"),
+        ({"monitor": {**LINE, "system": "a@b c"}}, "monitor: system: seen"),
+        ({"monitor": {**LINE, "power_value": "1"}}, "monitor: power_value: seen '1'"),
+        ({"monitor": {**LINE, "user": ""}}, "monitor: user: seen ''"),
+    ],
+)
+def test_what_may_not_and_that_no_secret_is_shown(value: Any, message: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        read(value)
+    assert message in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_all_that_is_wrong_is_reported_at_once() -> None:
+    monitor = {"system": "rack", "power_value": True, "user": "upsmon", "pass": "hunter2"}
+    with pytest.raises(BadInput) as caught:
+        read({"quiet": 9, "margins": 3, "shutdown_command": "/sbin/reboot", "monitor": monitor})
+    told = [re.sub(r"^durable_ups: (\w+: )?(\w+: )?(seen )?", "", each)[:20] for each in caught.value.errors]
+    assert told == [
+        "9; wanted seconds as",
+        "margins; wanted only",
+        "'/sbin/reboot' does ",
+        "pass, power_value, s",
+        "pass; wanted exactly",
+        "'rack'; wanted ups@h",
+        "True; wanted a numbe",
+    ]
+    assert "missing type" in str(caught.value) and "hunter2" not in str(caught.value)
+
+
+def test_every_key_has_a_rule() -> None:
+    for key in KEYS:
+        with pytest.raises(BadInput, match=key):
+            read({key: object()})
