@@ -259,10 +259,6 @@ ansible_facts:
               description: The observed value.
               type: str
               returned: always
-            why:
-              description: What is wrong with that. Empty if it is met.
-              type: str
-              returned: always
             remedy:
               description: What to do. Empty if it is met.
               type: str

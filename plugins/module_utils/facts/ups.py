@@ -109,7 +109,6 @@ class ConditionFacts(TypedDict):
     target: Annotated[str, TEXT, "The file or unit that it is about, or V(host)."]
     state: Annotated[str, STATE]
     evidence: Annotated[str, TEXT, "The observed value."]
-    why: Annotated[str, TEXT, "What is wrong with that. Empty if it is met."]
     remedy: Annotated[str, TEXT, "What to do. Empty if it is met."]
 
 

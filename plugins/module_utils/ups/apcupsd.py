@@ -187,21 +187,17 @@ def _configured(host: Host) -> Condition:
     if not found or found[-1] == "yes":
         return met(name, _DEFAULT_FILE, f"ISCONFIGURED is {found[-1] if found else 'not asked for'}")
     seen = f"ISCONFIGURED is {found[-1] or 'empty'}"
-    return unmet(
-        name, _DEFAULT_FILE, seen, "apcupsd is not started", f"write ISCONFIGURED=yes into {_DEFAULT_FILE}"
-    )
+    return unmet(name, _DEFAULT_FILE, seen, f"write ISCONFIGURED=yes into {_DEFAULT_FILE}")
 
 
 def _power_values(said: Mapping[str, str], ups: Ups) -> Condition:
     if not said.get("UPSTYPE"):
-        why = "apcupsd does not know its UPS"
-        return unmet("power_values", CONF, "UPSTYPE is not set", why, f"set UPSTYPE and UPSCABLE in {CONF}")
+        return unmet("power_values", CONF, "UPSTYPE is not set", f"set UPSTYPE and UPSCABLE in {CONF}")
     return power_values((ups,), 1, "apcupsd's one UPS: what is needed", CONF)
 
 
 def _shutdown_command(host: Host, scripts: str) -> Condition:
     name, control, own = "shutdown_command", f"{scripts}/apccontrol", f"{scripts}/doshutdown"
-    why = "apcupsd does not shut this host down when the battery is low"
     try:
         text = host.read(control)
         runs = host.mode(control) & 0o111
@@ -211,13 +207,13 @@ def _shutdown_command(host: Host, scripts: str) -> Condition:
     branch = _BRANCH.search(text)
     if not runs or branch is None:
         seen = f"{control} may not be executed, or does nothing at doshutdown"
-        return unmet(name, control, seen, why, "restore apccontrol from apcupsd's package")
+        return unmet(name, control, seen, "restore apccontrol from apcupsd's package")
     lines = text[branch.end() :].partition(";;")[0]
     found = shutdown_commands.of_lines(_inserted(text, lines).split("\n"))
     if found.state != MET:
         seen, remedy = f"{control} at doshutdown: {found.why}", "restore apccontrol from apcupsd's package"
         if found.state == UNMET:
-            return unmet(name, control, seen, why, remedy)
+            return unmet(name, control, seen, remedy)
         return unknown(name, control, seen, remedy)
     if _ENDS_THERE.search(script):
         remedy = f"end {own} with exit 0, so that apccontrol shuts down"
@@ -246,13 +242,12 @@ def _powerdown(host: Host, said: Mapping[str, str]) -> Condition:
     except Unobservable as error:
         return unknown(name, "host", str(error), READABLE)
     if not program:
-        why = "the UPS stays on until its battery is empty, and nothing comes back if the power returns meanwhile"
         seen = "nothing of apcupsd's that may be executed is in systemd's system-shutdown"
         remedy = (
             f"install an executable {SHUTDOWN_HOOKS[0]}/apcupsd_shutdown, which runs {said['SCRIPTDIR']}/apccontrol killpower if"
             f" {said['PWRFAILDIR']}/powerfail exists"
         )
-        return unmet(name, "host", seen, why, remedy)
+        return unmet(name, "host", seen, remedy)
     return met(name, CONF, f"{said['PWRFAILDIR']}/powerfail, obeyed by {program}")
 
 
@@ -271,9 +266,8 @@ def _calls(host: Host, script: str) -> bool:
 def _notify(missing: list[str], scripts: str) -> Condition:
     name = "notify_reaches_guard"
     if missing:
-        why = "the guard learns late that the power failed: barriers stay off meanwhile"
         seen = f"no script that runs {HOOK} for {' '.join(missing)}"
-        return unmet(name, scripts, seen, why, "meet the other UPS requirements, then run harden-db")
+        return unmet(name, scripts, seen, "meet the other UPS requirements, then run harden-db")
     return met(name, scripts, f"{HOOK} is run for {' '.join(EVENTS)}")
 
 

@@ -28,10 +28,6 @@ _NO_RUNTIME = "use a UPS that reports its runtime, or set durable_profile: flush
 
 #: JSON has no infinity: a number of seconds, or one of the words `infinity` and `unknown`.
 Seconds = Union[float, str]
-_WHY = {
-    DURABILITY: "what was committed last may not be on disk when the battery is empty",
-    CLEAN_STOP: "the engines may be killed, or the power go, before they have stopped: they recover at the next start",
-}
 
 
 class Term(NamedTuple):
@@ -189,7 +185,7 @@ def _condition(
 ) -> Condition:
     evidence = f"needed: {sum_}; available: {_shown(available.seconds)} ({available.source})"
     if state == MET:
-        return Condition(f"runtime_{name}", "host", MET, evidence, "", "")
+        return Condition(f"runtime_{name}", "host", MET, evidence, "")
     endless = [term for term in terms if term.seconds == math.inf]
     unknown = [term for term in terms if term.seconds is None]
     if endless or unknown:
@@ -202,7 +198,7 @@ def _condition(
         remedy = _NO_RUNTIME
     else:
         remedy = "let the battery charge, or use a larger one"
-    return Condition(f"runtime_{name}", "host", state, evidence, _WHY[name], remedy)
+    return Condition(f"runtime_{name}", "host", state, evidence, remedy)
 
 
 def _begin_earlier(needed: float | None, available: Available) -> str:

@@ -158,9 +158,8 @@ def _as_it_runs(host: Host, power: Power, condition: Condition) -> Condition:
     except Unobservable as error:
         return conditions.unknown(condition.name, path, str(error), f"run systemctl restart {power.unit}")
     seen = f"{power.unit}: {changed}"
-    why = "it may run with another configuration"
     remedy = "meet the other UPS requirements, then run harden-db"
-    return conditions.unmet(condition.name, path, seen, why, remedy)
+    return conditions.unmet(condition.name, path, seen, remedy)
 
 
 def _budgets(sight: Sight, stops: Iterable[Term], margin: float) -> dict[str, Budget]:

@@ -40,19 +40,16 @@ _CURES = {
     "CAL": "run again after the test of {system}",
     "NOBATT": "connect the battery of {system}",
 }
-_ONLINE = "the power may be gone before what was committed is on disk"
-_WORTHLESS = "a driver that makes its UPS up tells nothing of the power"
 
 
 class Condition(NamedTuple):
     """One condition. `target` is what it is about: host, or a file or unit. `state` is met, unmet or
-    unknown; `evidence` is what was seen; `why` and `remedy` are empty where it is met."""
+    unknown; `evidence` is what was seen; `remedy` is empty where it is met. findings.py says what an unmet one means."""
 
     name: str
     target: str
     state: str
     evidence: str
-    why: str
     remedy: str
 
     def as_dict(self) -> dict[str, Any]:
@@ -62,17 +59,17 @@ class Condition(NamedTuple):
 
 def met(name: str, target: str, evidence: str) -> Condition:
     """Return a condition that holds."""
-    return Condition(name, target, MET, evidence, "", "")
+    return Condition(name, target, MET, evidence, "")
 
 
-def unmet(name: str, target: str, evidence: str, why: str, remedy: str) -> Condition:
+def unmet(name: str, target: str, evidence: str, remedy: str) -> Condition:
     """Return a condition that does not hold."""
-    return Condition(name, target, UNMET, evidence, why, remedy)
+    return Condition(name, target, UNMET, evidence, remedy)
 
 
 def unknown(name: str, target: str, evidence: str, remedy: str) -> Condition:
     """Return a condition that cannot be told: it never counts as met."""
-    return Condition(name, target, UNKNOWN, evidence, "what cannot be read is never taken for safe", remedy)
+    return Condition(name, target, UNKNOWN, evidence, remedy)
 
 
 def add_monitor(path: str) -> str:
@@ -91,12 +88,10 @@ def power_values(upses: Sequence[Ups], supplies: int | None, source: str, path: 
             name,
             "host",
             seen,
-            "the monitor never shuts this host down",
             f"set MINSUPPLIES to 1 or more in {path}",
         )
     if total < supplies:
-        why = "the monitor has no UPS, or too few, that feed this host"
-        return unmet(name, "host", seen, why, add_monitor(path))
+        return unmet(name, "host", seen, add_monitor(path))
     return met(name, "host", seen)
 
 
@@ -121,7 +116,7 @@ def status_online(upses: Sequence[Ups], supplies: int | None, path: str) -> Cond
     remedy = ", and ".join(dict.fromkeys(cures)) or add_monitor(path)
     if fine + unsure >= enough:
         return unknown(name, "host", evidence, remedy)
-    return unmet(name, "host", evidence, _ONLINE, remedy)
+    return unmet(name, "host", evidence, remedy)
 
 
 def _cures(ups: Ups, state: str) -> list[str]:
@@ -156,7 +151,7 @@ def driver_real(upses: Sequence[Ups], path: str, test_ups: bool = False) -> Cond
         remedy = (
             f"set {where} to that of the real UPS, or on a host without data to keep attest test_ups for host"
         )
-        return unmet(name, "host", evidence, _WORTHLESS, remedy)
+        return unmet(name, "host", evidence, remedy)
     if not counted:
         return unknown(name, "host", evidence, add_monitor(path))
     if unsure:

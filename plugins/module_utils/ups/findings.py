@@ -15,8 +15,22 @@ GUARD_FAILED = Kind(
     "run harden-db, which turns barriers on and flushes, then read journalctl -u durable-dbhost-guard",
 )
 
+#: Condition of the power facts -> what it means that it is unmet.
+_UNMET = {
+    "monitor_active": "no process watches the UPS",
+    "monitor_enabled": "after the next boot no process watches the UPS",
+    "mode_set": "the UPS monitor is not started",
+    "power_values": "the UPS monitor counts too few UPSes for this host, or needs none of them",
+    "shutdown_command": "the UPS monitor does not shut this host down when the battery is low",
+    "powerdown_flag": "the UPS stays on until its battery is empty, and this host stays off if the power returns meanwhile",
+    "notify_reaches_guard": "the guard learns late that the power failed: barriers stay off meanwhile",
+    "driver_real": "a driver that simulates its UPS does not report the power",
+    "status_online": "the power may fail before acknowledged commits are on disk",
+    "runtime_durability": "the last commits may not be on disk when the battery is empty",
+    "runtime_clean_stop": "the engines may be killed, or the power fail, before they stop: they recover at the next start",
+}
 #: Condition of the power facts -> its finding.
-CONDITIONS = {name: Kind(f"requirement.{name}", "blocked", "{cause}", "{cure}") for name in NAMES}
+CONDITIONS = {name: Kind(f"requirement.{name}", "blocked", _UNMET[name], "{cure}") for name in NAMES}
 #: One whose state is unknown.
 CONDITION_UNKNOWN = Kind("requirement.power_condition_unknown", "blocked", "unknown: {cause}", "{cure}")
 POWER_UNKNOWN = Kind(

@@ -86,8 +86,7 @@ def _mode(host: Host, path: str) -> tuple[str, Condition]:
     mode = (found.value if found else None) or ""
     if mode in nut_mode.MODES:
         return mode, met(name, path, f"MODE is {mode}")
-    why = "NUT starts nothing with it"
-    return mode, unmet(name, path, f"MODE is {mode or 'not set'}", why, f"write {wanted} into {path}")
+    return mode, unmet(name, path, f"MODE is {mode or 'not set'}", f"write {wanted} into {path}")
 
 
 def _ask(host: Host, monitor: Monitor) -> Ups:
@@ -132,18 +131,17 @@ def _not_notified(lines: Sequence[Directive]) -> list[str]:
 
 def _notify(host: Host, lines: Sequence[Directive], settings: dict[str, Observation], path: str) -> Condition:
     name, command = "notify_reaches_guard", settings["notify_command"].value
-    why = "the guard learns late that the power failed: barriers stay off meanwhile"
     if command != HOOK:
-        return unmet(name, path, f"NOTIFYCMD is {command or 'not set'}", why, _HARDEN)
+        return unmet(name, path, f"NOTIFYCMD is {command or 'not set'}", _HARDEN)
     missing = _not_notified(lines)
     if missing:
-        return unmet(name, path, f"no EXEC for {' '.join(missing)}", why, _HARDEN)
+        return unmet(name, path, f"no EXEC for {' '.join(missing)}", _HARDEN)
     try:
         runs = host.mode(HOOK) & 0o111
     except Unobservable as error:
-        return unmet(name, HOOK, str(error), why, _HARDEN)
+        return unmet(name, HOOK, str(error), _HARDEN)
     if not runs:
-        return unmet(name, HOOK, f"{HOOK} may not be executed", why, _HARDEN)
+        return unmet(name, HOOK, f"{HOOK} may not be executed", _HARDEN)
     return met(name, path, f"NOTIFYCMD is {command}, with EXEC for {' '.join(EVENTS)}")
 
 
@@ -154,17 +152,16 @@ def _powerdown_flag(
     counted = [(one, ups) for one, ups in zip(watched, upses) if one.power_value]
     if counted and not any(one.type == "primary" for one, _ups in counted):
         return met(name, path, "this host is a secondary: its primary switches the UPS off")
-    why = "the UPS stays on until its battery is empty, and nothing comes back if the power returns meanwhile"
     if any(one.word.lower() == "primary" and _OLD.match(ups.version) for one, ups in counted):
         seen = "MONITOR says primary, which NUT before 2.8 takes for a secondary"
         remedy = (
             f"write master in place of primary in MONITOR of {path}, then run systemctl restart nut-monitor"
         )
-        return unmet(name, path, seen, why, remedy)
+        return unmet(name, path, seen, remedy)
     if not flag.startswith("/"):
         seen = f"POWERDOWNFLAG is {flag or 'not set'}"
         remedy = "set powerdown_flag: /etc/killpower in durable_ups, then run harden-db"
-        return unmet(name, path, seen, why, remedy)
+        return unmet(name, path, seen, remedy)
     try:
         program = hook(host, "nut")
     except Unobservable as error:
@@ -173,7 +170,7 @@ def _powerdown_flag(
         seen = (
             f"POWERDOWNFLAG is {flag}; nothing of NUT's that may be executed is in systemd's system-shutdown"
         )
-        return unmet(name, "host", seen, why, _INSTALL_HOOK)
+        return unmet(name, "host", seen, _INSTALL_HOOK)
     return met(name, path, f"POWERDOWNFLAG is {flag}, obeyed by {program}")
 
 

@@ -84,21 +84,20 @@ def _active(unit: Unit) -> Condition:
         return met(name, unit.name, seen)
     remedy = f"run systemctl start {unit.name}, and read its journal"
     if unit.active in ("inactive", "failed"):
-        return unmet(name, unit.name, seen, "nobody watches the UPS", remedy)
+        return unmet(name, unit.name, seen, remedy)
     return unknown(name, unit.name, seen, remedy)
 
 
 def _enabled(unit: Unit, target: Unit | None) -> Condition:
     name, seen = "monitor_enabled", f"{unit.name} is {unit.enabled or UNKNOWN}"
-    why = "after the next boot nobody watches the UPS"
     if unit.enabled != "enabled":
         remedy = f"run {_UNMASK.get(unit.enabled, '').format(unit=unit.name)}systemctl enable {unit.name}"
         if unit.enabled in ("disabled", "masked", "masked-runtime", "enabled-runtime"):
-            return unmet(name, unit.name, seen, why, remedy)
+            return unmet(name, unit.name, seen, remedy)
         return unknown(name, unit.name, seen, remedy)
     if target is not None and target.load == "loaded" and target.enabled != "enabled":
         seen += f", and {target.name}, which may start it, is {target.enabled or UNKNOWN}"
-        return unmet(name, unit.name, seen, why, f"run systemctl enable {target.name}")
+        return unmet(name, unit.name, seen, f"run systemctl enable {target.name}")
     return met(name, unit.name, seen)
 
 
@@ -111,5 +110,5 @@ def _undecided(monitor: str, reason: str, cure: str) -> Service:
 def of_nobody(name: str, monitor: str, reason: str, cure: str) -> Condition:
     """Return a condition where no monitor could be asked; `cure`: what to do."""
     if monitor == NONE:
-        return unmet(name, "host", reason, "nobody watches a UPS", cure)
+        return unmet(name, "host", reason, cure)
     return unknown(name, "host", reason, cure)

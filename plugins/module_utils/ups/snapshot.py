@@ -46,21 +46,20 @@ class Sight(NamedTuple):
 def shutdown_command(host: Host, command: Observation, file: str) -> Condition:
     """Tell whether there is a command that shuts this host down at once. A rehearsal alone shows that it does."""
     name = "shutdown_command"
-    why = "the monitor does not shut this host down when the battery is low"
     remedy = "set shutdown_command: /sbin/shutdown -h now in durable_ups, then run harden-db"
     if command.reason:
         return unknown(name, file, command.reason, remedy)
     if not command.value.strip():
-        return unmet(name, file, f"{file}: no SHUTDOWNCMD", why, remedy)
+        return unmet(name, file, f"{file}: no SHUTDOWNCMD", remedy)
     observed = f"SHUTDOWNCMD is {command.value!r}"
     program = command.value.split()[0]
     if program.startswith("/") and not host.exists(program):
-        return unmet(name, file, f"{observed}, and {program} is not there", why, remedy)
+        return unmet(name, file, f"{observed}, and {program} is not there", remedy)
     found = shutdown_commands.of_line(command.value)
     if found.state == MET:
         return met(name, file, observed)
     if found.state == UNMET:
-        return unmet(name, file, f"{observed}: {found.why}", why, remedy)
+        return unmet(name, file, f"{observed}: {found.why}", remedy)
     return unknown(name, file, f"{observed}: {found.why}", remedy)
 
 

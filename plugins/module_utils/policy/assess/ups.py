@@ -96,8 +96,9 @@ def _of_facts(power: dict[str, Any] | None, words: list[Attestation]) -> Iterato
         yield _guarded(need, power) if (need.name, condition["state"]) == ("status_online", "unmet") else need
     for name in CONDITIONS:
         if name not in told:
-            why, cure = "the power facts say nothing of it", "collect the facts with this release"
-            yield Requirement.failed(findings.CONDITIONS[name], HOST, "not told", cause=why, cure=cure)
+            kind, cure = findings.CONDITION_UNKNOWN, "collect the facts with this release"
+            cause = "the power facts do not contain it"
+            yield Requirement.failed(kind, HOST, "not told", name=name, cause=cause, cure=cure)
 
 
 def _condition(condition: dict[str, Any], words: list[Attestation]) -> Requirement:
@@ -114,7 +115,7 @@ def _condition(condition: dict[str, Any], words: list[Attestation]) -> Requireme
     if state != "unmet":
         kind = findings.CONDITION_UNKNOWN
         return Requirement.failed(kind, target, seen, name=name, cause=seen, cure=cure)
-    return Requirement.failed(findings.CONDITIONS[name], target, seen, cause=condition["why"], cure=cure)
+    return Requirement.failed(findings.CONDITIONS[name], target, seen, cure=cure)
 
 
 def _guarded(need: Requirement, power: dict[str, Any]) -> Requirement:

@@ -75,9 +75,9 @@ def budget(available: float, *terms: tuple[str, float]) -> dict[str, Any]:
 
 def condition(name: str, state: str = "met", **changes: Any) -> dict[str, Any]:
     """Return one condition; one that does not hold says so in words of its own."""
-    words = {"why": "", "remedy": ""}
+    words = {"remedy": ""}
     if state != "met":
-        words = {"why": f"why {name}", "remedy": f"remedy of {name}"}
+        words = {"remedy": f"remedy of {name}"}
     return {"name": name, "target": "host", "state": state, "evidence": f"saw {name}", **words, **changes}
 
 

@@ -26,6 +26,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessm
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.report import change_line
 from ansible_collections.durable.dbhost.plugins.module_utils.rows import VERDICTS
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.ups import findings
 
 from ...fakes.runs import (
     NOW,
@@ -197,7 +198,7 @@ def test_each_condition_alone_blocks_with_its_own_words_and_takes_the_lease_back
         assert (found["verdict"], list(found["plan"]["tighten"])) == ("drifted", ["power"])
         return
     assert found["verdict"] == "blocked"
-    why = f"why {name}" if state == "unmet" else f"unknown: saw {name}"
+    why = findings.CONDITIONS[name].says if state == "unmet" else f"unknown: saw {name}"
     assert f"{name} (host): {why}; remedy of {name}" in found["why"]
     assert list(found["plan"]["tighten"]) == ["power_guard", "mount_options"]
     assert found["plan"]["tighten"]["power_guard"] == []
