@@ -36,6 +36,7 @@ from ..fakes.fake_host import FakeHost
 CHANGES = {
     *(
         "change",
+        "give_file",
         "hold",
         "make_lock",
         "make_mount_writable",
@@ -174,6 +175,7 @@ def test_a_lenient_replay_takes_it_for_something_that_is_not_there(name: str, ex
         lambda host: host.remove_file("/etc/x"),
         lambda host: host.make_lock("/run/x"),
         lambda host: host.sync("/etc/x"),
+        lambda host: host.give_file("/etc/x", Status(1, 2, 0, 0, 0o100644), 998, 998),
         lambda host: host.sync_mount(MOUNT),
         lambda host: host.set_mount_options(MOUNT, ["barrier=0"]),
         lambda host: host.set_mount_atime(MOUNT, "noatime"),

@@ -606,7 +606,7 @@ def test_a_value_that_nobody_would_see_change_is_not_promised(value: str, permis
         (of_bob, 'run ALTER ROLE "bob" RESET synchronous_commit'),
         (
             lambda host: vars(host).update(source="configuration file", refused=REFUSED),
-            "let its operating system user log in over its unix socket",
+            "make 'local postgres postgres peer' the first line of pg_hba.conf, reload the server",
         ),
         (
             lambda host: host.says.update(settings={}),
