@@ -4,7 +4,7 @@
 """How a server's unit will start it next: itself, or through a wrapper whose ways are known.
 
 A wrapper is what a unit starts in the server's stead: mysqld_safe, pg_ctl. Only an undocumented script decides what it gives
-to a server. Of a running server, this start's arguments then stand for the next one's, and the facts name the script.
+to a server. Of a running server, the arguments of this start then apply to the next one, and the facts name the script.
 """
 
 from __future__ import annotations
