@@ -14,7 +14,10 @@ PRELOAD = Kind(
     "remove {library} from LD_PRELOAD of its unit and from /etc/ld.so.preload, then restart it",
 )
 SETTING = Kind(
-    "risk.engine_setting", "at_risk", "commits of {engine} can be lost: {setting} is {value} ({target})", MEND
+    "risk.engine_setting",
+    "at_risk",
+    "commits of {engine} can be lost: {setting} is {value} ({target})",
+    "{cure}",
 )
 
 UNATTRIBUTED = Kind(

@@ -156,7 +156,7 @@ _TEXTS: dict[str, tuple[str, str]] = {
     ),
     "replaced_rules": (
         "{path} replaces the rules {rules}, by which {device}, that {source} mounts at {target}, gets its name or its unit",
-        "remove {path}",
+        "move what {path} adds to a file of another name, then remove {path}",
     ),
     "blocked_module": (
         _BLOCKED,

@@ -394,9 +394,10 @@ def _risks(subject: Subject, rows: list[Setting]) -> Iterator[Reason]:
             continue
         if wrong and row.klass == "safety" and row.verdict != "ok":
             values = {"engine": label, "setting": row.setting, "value": row.running, "target": row.target}
+            values["cure"] = row.remedy or MEND
             # One finding for each setting of each server: who accepts one accepts no other.
             about = f"{row.layer} {row.target} {row.setting}"
-            yield findings.SETTING.found(about, fix=row.remedy or None, **values)
+            yield findings.SETTING.found(about, **values)
     remedy = next((row.remedy for row in rows if row.setting in own.loses and row.remedy), "")
     yield from (each._replace(fix=remedy or each.fix) for each in own.risks(subject))
 

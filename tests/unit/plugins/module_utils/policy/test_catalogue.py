@@ -87,6 +87,19 @@ def test_a_keyword_of_a_value_is_one_of_its_list() -> None:
     assert not boot_causes.fits("no_kernel", {**values, "rest": "run this"})
 
 
+def test_options_that_the_kernel_refuses_of_another_mount_are_a_finding() -> None:
+    """No host reports it: the policy finds it in the options of the next boot."""
+    storage = copy.deepcopy(collect(settled("strict", mounts=PG), NOW))
+    other = next(mount for mount in storage["mounts"] if PG[0] not in mount["targets"] and mount["boots"])
+    other["persisted"]["data_mode"] = "journal"
+    other["options_boot"] = [*(other["options_boot"] or []), "data=journal", "delalloc"]
+    other["boots"] = dict.fromkeys(other["boots"], "required")
+    other["fstype"] = "ext4"
+    found = assess(inputs(mounts=PG), storage, NOW)
+    (reason,) = (each for each in found["reasons"] if each["id"] == "boot.refused_combination")
+    assert reason["targets"] == [other["target"]] and reason["fix"].startswith("remove delalloc from ")
+
+
 def test_the_output_of_a_program_is_last_and_in_quotes() -> None:
     error = 'do: run "this"'
     found = assess(inputs(mounts=PG), faulty("unread.images", values={"error": error}), NOW)
