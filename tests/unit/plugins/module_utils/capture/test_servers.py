@@ -155,7 +155,7 @@ def test_a_capture_of_an_unfamiliar_host_gives_its_verdict(monkeypatch: pytest.M
                 "setting": "synchronous_commit",
                 "value": "off",
                 "source": "pg_db_role_setting",
-                "remedy": "ALTER ROLE carol RESET synchronous_commit",
+                "cause": "role",
                 "role": "carol",
                 "database": None,
                 "permission": None,
