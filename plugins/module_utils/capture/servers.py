@@ -90,7 +90,6 @@ def _numbered(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 **row,
                 **{key: shown.get(key) for key in ("role", "database")},
                 "scope": scope,
-                "remedy": _HIDDEN,
             }
         )
     return numbered
