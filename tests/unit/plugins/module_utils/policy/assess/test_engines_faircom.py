@@ -249,7 +249,9 @@ def delayed(
         host=host,
         **given,
     )
-    assert not any("COMMIT_DELAY is" in warning for warning in found["warnings"] if ", expected " not in warning)
+    assert not any(
+        "COMMIT_DELAY is" in warning for warning in found["warnings"] if ", expected " not in warning
+    )
     (target,) = found["plan"]["tighten"].get("faircom", [{"settings": {}}])
     return row(found, "COMMIT_DELAY"), target["settings"].get("COMMIT_DELAY")
 
