@@ -157,8 +157,10 @@ def compiled(packed: bytes, compiler: str) -> bytes:
 
 
 def pack_compiled(compiler: str) -> None:
-    """Have all that Ansible packs from now on hold bytecode too."""
-    packed = importlib.import_module("ansible.executor.module_common")._CachedModule
+    """Have all that Ansible packs from now on hold bytecode too; ansible-core before 2.19 packs as it does."""
+    packed = getattr(importlib.import_module("ansible.executor.module_common"), "_CachedModule", None)
+    if packed is None:
+        return
     keep = packed.dump
 
     @functools.wraps(keep)

@@ -26,7 +26,7 @@ from typing import Any
 from ansible.plugins.callback.default import CallbackModule as Default
 
 #: The name of the tasks by which a host fails whose verdict stands on the page.
-_VERDICT = "Fail for a verdict that must not pass"
+_VERDICT = "Compare the verdicts with durable_fail_on"
 
 
 class CallbackModule(Default):
@@ -48,11 +48,12 @@ class CallbackModule(Default):
 
     def v2_runner_on_ok(self, result: Any) -> None:
         """Show a task's warnings alone."""
-        self._has_page |= "page" in result.result
+        found = _returned(result)
+        self._has_page |= "page" in found
         if self._display.verbosity:
             super().v2_runner_on_ok(result)
         else:
-            self._handle_warnings(result.result)
+            self._handle_warnings(found)
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         """Show what failed, but for a verdict."""
@@ -63,3 +64,13 @@ class CallbackModule(Default):
         """Show the recap where no page has said how the run has ended."""
         if self._display.verbosity or not self._has_page:
             super().v2_playbook_on_stats(stats)
+
+    def v2_playbook_on_include(self, included_file: Any) -> None:
+        """Show no list of hosts."""
+        if self._display.verbosity:
+            super().v2_playbook_on_include(included_file)
+
+
+def _returned(result: Any) -> Any:
+    """Return what a task returned; ansible-core before 2.19 has no public name for it."""
+    return result.result if hasattr(result, "result") else result._result

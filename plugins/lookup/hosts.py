@@ -60,7 +60,6 @@ class LookupModule(LookupBase):
 
     def run(self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any) -> list[Any]:
         """Return the pattern. Raises AnsibleLookupError where it matches no host."""
-        self.set_options(var_options=variables, direct=kwargs)
         (pattern,) = terms
         known = variables or {}
         limit = known.get("ansible_limit")

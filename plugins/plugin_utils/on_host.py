@@ -26,6 +26,8 @@ from .deadline import Expired, deadline
 _UNHANDLED = "an error that it does not handle"
 #: What mkdir prints that cannot make a directory.
 _MKDIR = re.compile(r"^mkdir: .*", re.M)
+#: How ansible-core before 2.19 begins `msg` for a module that printed no result.
+_NO_JSON = "MODULE FAILURE"
 #: Facts with which Ansible remembers what it has found out of a host on the way to a module.
 _LEARNED = ("discovered_interpreter_python",)
 #: Seconds for what ends a connection; it asks a process of the controller only.
@@ -65,9 +67,17 @@ def execute(
 
 
 def _with_reason(result: dict[str, Any]) -> dict[str, Any]:
-    """Return a result with `msg`: of a module that ended by an exception ansible-core 2.19 and later have it in `exception`."""
-    reason = getattr(getattr(result.get("exception"), "event", None), "msg", None)
-    if not result.get("failed") or result.get("msg") or reason is None:
+    """Return a result with `msg`: of a module that ended by an exception Ansible has the reason in `exception` alone.
+
+    ansible-core 2.19 and later make it an object, and leave `msg` empty. Earlier ones have the traceback.
+    """
+    found, msg = result.get("exception"), result.get("msg")
+    reason: str | None
+    if isinstance(found, str) and str(msg).startswith(_NO_JSON):
+        reason = found.rstrip().rpartition("\n")[2]
+    else:
+        reason = None if msg else getattr(getattr(found, "event", None), "msg", None)
+    if not result.get("failed") or reason is None:
         return result
     is_full = os.strerror(errno.ENOSPC) in reason
     fix = remedy(reason) if is_full else "run again with -vvv, which shows the traceback, and report it"

@@ -54,7 +54,7 @@ class Variables:
         if name not in self._raw:
             return default
         try:
-            value = self._templar.template(self._raw[name])
+            value = _decrypted(self._templar.template(self._raw[name]))
         except AnsibleError as error:
             raise Unreadable(f"{name}: {error}") from error
         return default if value is None else value
@@ -143,6 +143,15 @@ class Variables:
             else "no mapping"
         )
         return {**found, "monitor": kept}
+
+
+def _decrypted(value: Any) -> Any:
+    """Return a value with each text of a vault in it as text; ansible-core 2.19 and later return no other."""
+    if getattr(value, "__ENCRYPTED__", False):
+        return str(value)
+    if isinstance(value, dict):
+        return {key: _decrypted(inner) for key, inner in value.items()}
+    return [_decrypted(inner) for inner in value] if isinstance(value, list) else value
 
 
 @functools.lru_cache(maxsize=1)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+release = pytest.importorskip("ansible.release")
 ROOT = Path(__file__).resolve().parents[3]
 #: Nothing listens at that port.
 AWAY = {"ansible_host": "127.0.0.1", "ansible_port": 9, "ansible_ssh_executable": "/bin/false"}
@@ -39,7 +40,8 @@ class CallbackModule(CallbackBase):
     results = {}
 
     def v2_runner_on_ok(self, result):
-        self.results[result.task_name] = json.loads(self._dump_results(result.result))
+        found = result.result if hasattr(result, "result") else result._result
+        self.results[result.task_name] = json.loads(self._dump_results(found))
 
     def v2_playbook_on_stats(self, stats):
         self._display.display(json.dumps(self.results))
@@ -80,8 +82,9 @@ def test_the_page_is_the_last_thing_that_the_play_shows(directory: Path) -> None
     assert max(failed) < page < out.index("PLAY RECAP")
     assert "unreachable    3  db1, db2, db10  (strict)" in out
     assert "3 of 3 hosts fail (3 unreachable): exit code 2" in out
-    # What all hosts say is an error once.
-    assert out.count("[ERROR]") == 1
+    # What all hosts say is an error once; ansible-core before 2.19 shows none.
+    is_old = tuple(map(int, release.__version__.split(".")[:2])) < (2, 19)
+    assert out.count("[ERROR]") == (0 if is_old else 1)
     assert sorted(os.listdir(directory / "durable-report"))[:3] == ["db1.json", "db10.json", "db2.json"]
 
 
@@ -138,3 +141,28 @@ def test_a_directory_that_cannot_be_written_fails_the_run_after_the_page(directo
     assert "3 hosts: 3 unreachable" in out
     assert "note: durable_report_dir:" in out
     assert "Details:" not in out
+
+
+def test_a_value_of_a_vault_is_a_text(directory: Path) -> None:
+    """ansible-core before 2.19 hands a templar's caller an object that is no str."""
+    (directory / "key").write_text("a key\n")
+    encrypted = subprocess.run(
+        [
+            *(str(Path(sys.executable).with_name("ansible-vault")), "encrypt_string", "strict"),
+            *("--vault-password-file", "key"),
+        ],
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    ).stdout
+    _tag, *lines = encrypted.split("\n")
+    tagged = "\n".join(("!vault |", *(f"    {row.strip()}" for row in lines)))
+    (directory / "host_vars").mkdir()
+    (directory / "host_vars/db1.yml").write_text(
+        f"durable_profile: {tagged}\ndurable_overrides:\n  barriers: {tagged}\n"
+    )
+    code, out, _err = run(directory, "--check", "-l", "db1", "--vault-password-file", "key")
+    assert code == 2
+    assert "unreachable    1  db1  (strict)" in out, out

@@ -55,7 +55,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (written / "zz-away.yml").write_text(json.dumps({"databases": {"hosts": {"db1": AWAY}}}))
     tools = Path(sys.executable).parent
     instead = {
-        "pip install 'ansible-core>=2.19'": f'ln -s {tools}/ansible* "$VIRTUAL_ENV/bin/"',
+        "pip install 'ansible-core>=2.16'": f'ln -s {tools}/ansible* "$VIRTUAL_ENV/bin/"',
         "git clone https://github.com/durable-db/dbhost.git": f"cp -r {home}/sources dbhost",
     }
     rows = [row["command"] for row in pages.table()["start"]]

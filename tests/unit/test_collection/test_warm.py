@@ -229,11 +229,16 @@ def test_what_does_not_compile_is_packed_as_it_is() -> None:
 
 
 def test_a_server_with_a_python_of_the_machines_packs_what_that_compiles(tmp_path: Path) -> None:
+    module_common = pytest.importorskip("ansible.executor.module_common")
+    is_old = not hasattr(module_common, "_CachedModule")
     given = {**ENVIRONMENT, "ANSIBLE_LOCAL_TEMP": str(tmp_path / "local")}
     server = warm.Server(BIN / "python", given, sys.executable)
     words = ["localhost", "-c", "local", "-m", "ping", "-a", "data=said", *AD_HOC]
     assert server.run("ansible", words, tmp_path, tmp_path / "output", 60) == 0
     assert '"ping": "said"' in (tmp_path / "output").read_text()
+    if is_old:  # Before 2.19: it serves, and packs nothing more.
+        server.close()
+        return
     script = (
         "import base64, pickle, sys; import ansible.executor.module_common;"
         " sys.stdout.buffer.write(base64.b64decode(pickle.load(open(sys.argv[1], 'rb')).zip_data))"

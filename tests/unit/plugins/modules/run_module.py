@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from types import ModuleType
 from typing import Any
@@ -24,15 +25,24 @@ def run_module(
     **arguments: Any,
 ) -> dict[str, Any]:
     """Return the module's result."""
-    testing = pytest.importorskip("ansible.module_utils.testing")
+    basic = pytest.importorskip("ansible.module_utils.basic")
     # The layers' modules share their main.
     monkeypatch.setattr(module if hasattr(module, "Host") else runner, "Host", lambda: host)
-    with (
-        testing.patch_module_args({**arguments, "_ansible_check_mode": check}),
-        pytest.raises(SystemExit) as ended,
-    ):
+    given = {**arguments, "_ansible_check_mode": check}
+    with _given(basic, given, monkeypatch), pytest.raises(SystemExit) as ended:
         module.main()
     result = json.loads(capsys.readouterr().out)
     assert isinstance(result, dict)
     assert bool(ended.value.code) == bool(result.get("failed"))
     return result
+
+
+def _given(basic: ModuleType, arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a context in which a module reads these arguments."""
+    try:
+        from ansible.module_utils.testing import patch_module_args
+    except ImportError:  # ansible-core before 2.19
+        text = json.dumps({"ANSIBLE_MODULE_ARGS": arguments}).encode()
+        monkeypatch.setattr(basic, "_ANSIBLE_ARGS", text)
+        return contextlib.nullcontext()
+    return patch_module_args(arguments)

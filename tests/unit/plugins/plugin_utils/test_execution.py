@@ -103,6 +103,20 @@ def test_an_exception_of_a_module_is_its_message(text: str, shown: str) -> None:
     assert execute(plugin, "durable.dbhost.apply", {}, {}, 0)["msg"] == "no"
 
 
+def test_a_traceback_of_an_earlier_ansible_core_is_its_last_line() -> None:
+    """As ansible-core 2.16 to 2.18 hand it to an action."""
+    plugin = action([])
+    plugin._low_level_execute_command = lambda *_given, **_more: {"stdout": ""}  # type: ignore[method-assign]
+    trace = "Traceback (most recent call last):\n  File \"<stdin>\", line 1\nOSError: [Errno 28] No space left on device: '/x'\n"
+    hint = "MODULE FAILURE\nSee stdout/stderr for the exact error"
+    plugin._execute_module = lambda **_given: {"failed": True, "msg": hint, "exception": trace}  # type: ignore[method-assign]
+    found = execute(plugin, "durable.dbhost.apply", {}, {}, 0)["msg"]
+    assert "does not handle: OSError: [Errno 28] No space left on device: '/x'; " in found
+    assert "Traceback" not in found and "-vvv" not in found
+    plugin._execute_module = lambda **_given: {"failed": True, "msg": "no", "exception": trace}  # type: ignore[method-assign]
+    assert execute(plugin, "durable.dbhost.apply", {}, {}, 0)["msg"] == "no"
+
+
 PLAY = """
 - hosts: all
   gather_facts: false
