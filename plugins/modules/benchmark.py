@@ -18,8 +18,12 @@ description:
     is switched on.
   - Refuses where others keep the disks busy, without the space, and when it would take longer than it may.
   - In check mode nothing is written and nothing is set. What was asked for is checked all the same.
+  - Each of O(transactions) runs on a scratch server of the version that runs on this host, else of the only one that is
+    installed. It has its own files in the measured mount and its own socket there, and listens on no network. Server and
+    clients run as the server's user, never as root. They end, and all is removed, also after the module was killed.
 requirements:
   - fio 3, for all patterns but V(group_osync)
+  - pgbench next to the server program, for V(pgbench_tpcb); sysbench, for V(oltp_read_write) and V(oltp_write_only)
 extends_documentation_fragment:
   - durable.dbhost.attributes
 options:
@@ -29,11 +33,21 @@ options:
     elements: str
     required: true
   patterns:
-    description: How commits are written.
+    description: How commits are written. An empty list is accepted with O(transactions).
     type: list
     elements: str
     choices: [direct_dsync, direct_fdatasync, osync, dsync, append_fsync, group_osync]
     default: [direct_dsync, direct_fdatasync, osync, dsync, append_fsync, group_osync]
+  transactions:
+    description:
+      - Transactions of a database server, measured on one mount after the other. O(rate) does not limit them.
+      - V(pgbench_tpcb) is TPC-B of C(pgbench) on PostgreSQL, with one branch for each client. V(oltp_read_write) and
+        V(oltp_write_only) are those of C(sysbench) on MariaDB or MySQL.
+      - PostgreSQL needs 700 MiB and 17 MiB for each client, MariaDB and MySQL 400 MiB; four times that must be free.
+    type: list
+    elements: str
+    choices: [pgbench_tpcb, oltp_read_write, oltp_write_only]
+    default: []
   commit_delays:
     description:
       - For V(group_osync), the milliseconds for which the first of several commits waits for others; 0 to 1000.
@@ -129,7 +143,7 @@ rows:
       type: str
       returned: always
     pattern:
-      description: How commits were written.
+      description: How commits were written, or one of O(transactions).
       type: str
       returned: always
     commit_delay:
@@ -153,7 +167,8 @@ rows:
       type: float
       returned: always
     p99:
-      description: Milliseconds within which 99 of 100 calls that wait for the disk returned.
+      description: Milliseconds within which 99 of 100 calls that wait for the disk returned, or 99 of 100 transactions of
+        sysbench; null for pgbench, which does not report it.
       type: float
       returned: always
     flushes_per_commit:
@@ -163,6 +178,10 @@ rows:
       returned: always
     held_back:
       description: Whether O(rate) was reached. V(yes) or V(no).
+      type: str
+      returned: always
+    server:
+      description: The version of the server, for one of O(transactions); else null.
       type: str
       returned: always
 doubts:
@@ -202,7 +221,8 @@ prices:
       type: str
       returned: always
     rates:
-      description: The C(rate) for each C(pattern), C(commit_delay) and number of C(clients), and its share C(of_now).
+      description: The C(rate) for each C(pattern), C(commit_delay), number of C(clients) and C(server), and its share
+        C(of_now).
       type: list
       elements: dict
       returned: always
@@ -221,7 +241,12 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.durable.dbhost.plugins.module_utils.host.refusals import explained
 from ansible_collections.durable.dbhost.plugins.module_utils.host.reply import fail, finish, warn
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, Host, Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.measure import benchmark, planned, variants
+from ansible_collections.durable.dbhost.plugins.module_utils.measure import (
+    benchmark,
+    planned,
+    transactions,
+    variants,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.scratch import Ended
 
@@ -232,6 +257,12 @@ SPEC = {
         "elements": "str",
         "default": list(planned.PATTERNS),
         "choices": list(planned.PATTERNS),
+    },
+    "transactions": {
+        "type": "list",
+        "elements": "str",
+        "default": [],
+        "choices": list(transactions.LOADS),
     },
     "commit_delays": {"type": "list", "elements": "int", "default": [1]},
     "clients": {"type": "list", "elements": "int", "default": [1, 4, 16]},

@@ -165,6 +165,49 @@ def test_when_fio_is_killed_all_is_put_back_all_the_same(
     assert "benchmark-pull" not in run.reports
 
 
+#: Processes and files of a scratch server, and shared memory.
+REMAINS = """
+pgrep -l 'postgres|pgbench|timeout' || true
+ls -A /srv/pg
+ls /dev/shm
+tail -n +2 /proc/sysvipc/shm
+"""
+
+
+#: Kills the module, which is the parent of the supervisor, which is the parent of the server's `timeout`.
+MODULE_KILLER = """
+until pgrep -x pgbench; do sleep 0.1; done
+supervisor=$(ps -o ppid= -p "$(pgrep -o -f '[t]imeout --kill-after')")
+kill -KILL $(ps -o ppid= -p $supervisor)
+"""
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_transactions_of_a_scratch_server_leave_nothing(
+    machine: Machine, playbooks: Playbooks, is_killed: bool
+) -> None:
+    before = machine.run(["sh", "-c", REMAINS]).stdout
+    with in_background(machine, "killer", "sh", "-c", MODULE_KILLER if is_killed else "sleep 600"):
+        run = benchmark(
+            playbooks,
+            mounts=["/srv/pg"],
+            patterns=["append_fsync"],
+            transactions=["pgbench_tpcb"],
+            clients=[1],
+        )
+    assert run.code == (2 if is_killed else 0)
+    deadline = time.monotonic() + PATIENCE
+    while machine.run(["sh", "-c", REMAINS]).stdout != before and time.monotonic() < deadline:
+        time.sleep(0.5)
+    assert machine.run(["sh", "-c", REMAINS]).stdout == before
+    if not is_killed:
+        rows = {row["pattern"]: row for row in run.reports["benchmark-pull"]["rows"]}
+        assert "PostgreSQL" in rows["pgbench_tpcb"]["server"]
+        assert rows["pgbench_tpcb"]["commits"] > 2
+        prices = run.reports["benchmark-pull"]["prices"]
+        assert {rate["pattern"] for price in prices for rate in price["rates"]} == set(rows)
+
+
 def state(machine: Machine) -> dict[str, Any]:
     """Return what is true of the disk, but for how often it was flushed."""
     return {name: seen for name, seen in truth.read(machine)["disks"][SERIAL].items() if name != "flushes"}

@@ -52,8 +52,8 @@ def run(act: Callable[[], Any], timeout: float) -> Any:
     return found["result"]
 
 
-def isolate(keep: int) -> None:
-    """Close all files but one descriptor, and leave the parent's session and signals.
+def isolate(*preserved: int) -> None:
+    """Close all files but some descriptors, and leave the parent's session and signals.
 
     A process that waits for the end of the parent's output must not wait for this one.
     """
@@ -64,7 +64,7 @@ def isolate(keep: int) -> None:
     for descriptor in range(3):
         os.dup2(null, descriptor)
     for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2 and int(name) != keep:
+        if int(name) > 2 and int(name) not in preserved:
             with contextlib.suppress(OSError):
                 os.close(int(name))
 

@@ -67,11 +67,13 @@ def _fastest(made: Plan, rows: Sequence[dict[str, Any]]) -> list[str]:
                 for row in rows
                 if (row["mount"], row["clients"], row["variant"])
                 == (place["target"], clients, variants.AS_IT_IS)
+                and row["server"] is None
             ]
-            best = max(here, key=lambda row: float(row["rate"]))
-            said.append(
-                f"{place['target']}, {clients} client(s): {way(best)} is the fastest way to commit, {best['mean']} ms"
-            )
+            if here:
+                best = max(here, key=lambda row: float(row["rate"]))
+                said.append(
+                    f"{place['target']}, {clients} client(s): {way(best)} is the fastest way to commit, {best['mean']} ms"
+                )
     return said
 
 

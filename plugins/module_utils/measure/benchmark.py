@@ -8,15 +8,15 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, NamedTuple
 
 from ..enforce import one_run
 from ..host.printable import Lines, lines
 from ..host.seam import ChangeFailed, Host, Unobservable
 from ..storage.flush import flushes
-from . import advice, fio, grouped, prices, scratch, variants
+from . import advice, fio, grouped, prices, scratch, transactions, variants
 from .limits import MIB, Refused
 from .planned import Plan, Way
 from .plot import as_lines, svg
@@ -58,38 +58,63 @@ def run(host: Host, made: Plan, busy_allowed: bool) -> list[dict[str, Any]]:
             alone = one_run.hold(host, "the module benchmark", now, made.tried, made.looked_at)
             opened.enter_context(alone)
         sizes = [made.size * MIB] * max(made.files(way, max(made.clients)) for way in made.ways)
-        files = []
-        for place in made.places:
-            directory = opened.enter_context(scratch.directory(place["mount"]))
-            files.append(opened.enter_context(scratch.files(place["target"], directory, sizes)))
+        on_mounts = [opened.enter_context(_scratch(host, made, place, sizes)) for place in made.places]
         return [
             {"variant": variant.words, **row}
             for variant in made.variants
-            for row in _under(host, made, variant, files)
+            for row in _under(host, made, variant, on_mounts)
         ]
 
 
-def _under(host: Host, made: Plan, variant: Variant, files: Sequence[Sequence[int]]) -> list[dict[str, Any]]:
+class _Scratch(NamedTuple):
+    """The scratch files of one mount, and its scratch servers by load."""
+
+    files: Sequence[int]
+    servers: Mapping[str, transactions.Scratch]
+
+
+@contextmanager
+def _scratch(host: Host, made: Plan, place: dict[str, Any], sizes: Sequence[int]) -> Iterator[_Scratch]:
+    """Write the scratch files of a mount and start its scratch servers, all of which are removed at the end."""
+    target = place["target"]
+    with ExitStack() as opened:
+        directory = opened.enter_context(scratch.directory(place["mount"]))
+        files = opened.enter_context(scratch.files(target, directory, sizes))
+        seconds = 2.0 * made.runs * made.seconds + _PATIENCE
+        # Two loads of one server share its tables.
+        running: dict[transactions.Server, transactions.Scratch] = {}
+        for server in made.servers.values():
+            if server not in running:
+                running[server] = opened.enter_context(
+                    transactions.running(host, server, target, directory, max(made.clients), seconds)
+                )
+        yield _Scratch(files, {load: running[server] for load, server in made.servers.items()})
+
+
+def _under(host: Host, made: Plan, variant: Variant, on_mounts: Sequence[_Scratch]) -> list[dict[str, Any]]:
     """Return what is measured under one variant."""
     with variants.in_force(host, made.places, variant):
         return [
             row
             for way in made.ways
             for clients in made.clients
-            for row in _measure(host, made, way, clients, files)
+            for row in _measure(host, made, way, clients, on_mounts)
         ]
 
 
 def _measure(
-    host: Host, made: Plan, way: Way, clients: int, files: Sequence[Sequence[int]]
+    host: Host, made: Plan, way: Way, clients: int, on_mounts: Sequence[_Scratch]
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each mount; `files`: those on each."""
-    files = [descriptors[: made.files(way, clients)] for descriptors in files]
+    """Yield a row for each mount."""
+    files = [each.files[: made.files(way, clients)] for each in on_mounts]
     for descriptor in (each for descriptors in files for each in descriptors):
         _prepare(descriptor, way.pattern, made.size * MIB)
     every = [leaf["name"] for leaf in made.leaves]
     before = _flushes(host, every)
-    found = _commit(host, made, way, clients, files)
+    if way.is_load:
+        found = [each.servers[way.pattern].measure(way.pattern, clients, made.seconds) for each in on_mounts]
+    else:
+        found = _commit(host, made, way, clients, files)
     after = _flushes(host, every)
     held = Counter(leaf["name"] for place in made.places for leaf in place["leaves"])
     for place, figures in zip(made.places, found):
@@ -107,7 +132,8 @@ def _measure(
             "clients": clients,
             **figures._asdict(),
             "flushes_per_commit": round(max(told), 2) if len(told) == len(names) else "unknown",
-            "held_back": "yes" if figures.rate > 0.95 * made.rate else "no",
+            "held_back": "yes" if figures.rate > 0.95 * made.rate and not way.is_load else "no",
+            "server": made.servers[way.pattern].version if way.is_load else None,
         }
 
 

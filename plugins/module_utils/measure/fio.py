@@ -31,13 +31,13 @@ _MOST = 1e15
 class Figures(NamedTuple):
     """What was measured: commits, commits in a second, and the milliseconds that one took.
 
-    `p99` is of the call that waits for the disk: the sync where there is one, else the write.
+    `p99` is of the call that waits for the disk: the sync if there is one, else the write; None if it was not measured.
     """
 
     commits: int
     rate: float
     mean: float
-    p99: float
+    p99: float | None
 
 
 def argv(pattern: str, groups: Sequence[Sequence[str]], size: int, seconds: int, most: int) -> list[str]:
@@ -83,11 +83,13 @@ def parse(text: str, groups: int, clients: int) -> list[Figures]:
         raise Unobservable(f"fio: not its JSON: {wrong}: {text[:200]!r}") from wrong
 
 
-def figures(commits: int, seconds: float, clients: int, p99: float) -> Figures:
+def figures(commits: int, seconds: float, clients: int, p99: float | None) -> Figures:
     """Return the figures of so many commits in so many seconds."""
     rate = commits / seconds
     # A closed loop: each client has one commit under way at any time.
-    return Figures(commits, round(rate, 1), round(clients * 1000 / rate, 3), round(p99, 3))
+    return Figures(
+        commits, round(rate, 1), round(clients * 1000 / rate, 3), None if p99 is None else round(p99, 3)
+    )
 
 
 def _group(job: Any, clients: int) -> Figures:

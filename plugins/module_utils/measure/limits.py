@@ -35,6 +35,11 @@ def chosen(name: str, values: Any, known: Any) -> list[str]:
     return list(dict.fromkeys(words))
 
 
+def is_enough_left(status: os.statvfs_result) -> bool:
+    """Tell whether the part of a file system that a measurement leaves free is free."""
+    return status.f_bavail * 100 >= status.f_blocks * _LEFT
+
+
 def expect_space(target: str, status: os.statvfs_result, size: int) -> None:
     """Raise Refused unless a file system is writable and `size` bytes are small beside what is free."""
     if status.f_flag & os.ST_RDONLY:

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..enforce import one_run
 from ..host.seam import Host, Unobservable
-from . import fio, grouped, variants
+from . import fio, grouped, transactions, variants
 from .limits import Refused, chosen, number
 from .targets import find
 from .variants import Variant
@@ -27,11 +28,16 @@ class Way(NamedTuple):
     pattern: str
     delay: int | None = None
 
+    @property
+    def is_load(self) -> bool:
+        """Tell whether a database server commits."""
+        return self.pattern in transactions.LOADS
+
 
 class Plan(NamedTuple):
     """What is measured on some mounts at the same time; `size` is MiB for each client, `rate` that of each mount.
 
-    `looked_at`: what enforce/one_run.py said when the host was looked at.
+    `looked_at`: what enforce/one_run.py said when the host was looked at. `servers`: load -> the server of its transactions.
     """
 
     places: list[dict[str, Any]]
@@ -42,14 +48,19 @@ class Plan(NamedTuple):
     size: int
     rate: int
     looked_at: int | None = None
+    servers: Mapping[str, transactions.Server] = MappingProxyType({})
 
     @property
     def runs(self) -> int:
         """Return how often it is measured."""
-        return len(self.ways) * len(self.clients) * len(self.variants)
+        # Transactions are measured on one mount after the other.
+        ways = sum(len(self.places) if way.is_load else 1 for way in self.ways)
+        return ways * len(self.clients) * len(self.variants)
 
     def files(self, way: Way, clients: int) -> int:
         """Return how many files so many clients write to on each mount."""
+        if way.is_load:
+            return 0
         return clients if way.delay is None else 1
 
     @property
@@ -71,7 +82,8 @@ class Plan(NamedTuple):
 def plan(host: Host, row: dict[str, Any]) -> Plan:
     """Return the plan that the module's options ask for; reads only. Raises Refused."""
     looked_at = one_run.look(host)
-    ways = _ways(host, row)
+    loads = _some("transactions", row, transactions.LOADS)
+    ways = [*(_ways(host, row) if row["patterns"] or not loads else []), *map(Way, loads)]
     places = _places(host, row["mounts"])
     clients = [number("clients", count, 1, CLIENTS) for count in row["clients"]]
     if not clients:
@@ -91,6 +103,7 @@ def plan(host: Host, row: dict[str, Any]) -> Plan:
         size=number("size", row["size"], 1, 64),
         rate=number("rate", row["rate"], 64, 1_000_000),
         looked_at=looked_at,
+        servers=transactions.find(host, loads, [place["target"] for place in places]),
     )
     most = number("minutes", row["minutes"], 1, 60) * 60
     if made.runs * made.seconds > most:
@@ -139,7 +152,7 @@ def _places(host: Host, mounts: Sequence[str]) -> list[dict[str, Any]]:
     return places
 
 
-def _some(name: str, row: dict[str, Any], known: Sequence[str]) -> list[str]:
+def _some(name: str, row: dict[str, Any], known: Collection[str]) -> list[str]:
     return chosen(name, row[name], known) if row[name] else []
 
 

@@ -49,10 +49,12 @@ def as_lines(rows: Sequence[dict[str, Any]], notes: Sequence[str]) -> list[str]:
         found += [mount, head]
         found += [
             f"{way(row):<20} {row['clients']:>7} {row['variant']:<24} {row['rate']:>10} {row['mean']:>9}"
-            f" {row['p99']:>9} {row['flushes_per_commit']:>8}"
+            f" {'-' if row['p99'] is None else row['p99']:>9} {row['flushes_per_commit']:>8}"
             for row in rows
             if row["mount"] == mount
         ]
+    servers = {row["pattern"]: row["server"] for row in rows if row["server"]}
+    found += [f"{load}: transactions of {line(server)}" for load, server in servers.items()]
     return [*found, *(f"- {note}" for note in notes)]
 
 

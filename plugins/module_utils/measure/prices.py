@@ -113,4 +113,4 @@ def _point(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _named(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: row[name] for name in ("pattern", "commit_delay", "clients", "rate")}
+    return {name: row[name] for name in ("pattern", "commit_delay", "clients", "rate", "server")}

@@ -14,6 +14,7 @@ import errno
 import fcntl
 import os
 import secrets
+import shutil
 import signal
 import stat
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,10 @@ from ..host.mountinfo import Mount
 from .limits import MIB, Refused, expect_space
 
 PREFIX = ".durable-scratch-"
+#: In a scratch directory, which is root's: what a scratch server reads at its start, its user's directory, its output.
+INIT, INNER, OUTPUT = "durable-init.sql", "durable-data", "durable-output"
+_DIRECTORY_MODE = 0o711
+_LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -138,30 +143,79 @@ def remove(place: int, name: str) -> None:
         pass
 
 
+def create_directory(place: int) -> tuple[str, int]:
+    """Create a directory that only this user can change, and hold its lock. Return its name and a descriptor.
+
+    Raises Refused if another directory is at its name already, OSError.
+    """
+    name = PREFIX + secrets.token_hex(8)
+    before = os.umask(0)
+    try:
+        os.mkdir(name, _DIRECTORY_MODE, dir_fd=place)
+    finally:
+        os.umask(before)
+    descriptor = os.open(name, _LISTED, dir_fd=place)
+    if not _is_scratch_directory(descriptor) or os.listdir(descriptor):
+        os.close(descriptor)
+        raise _replaced(name, "another directory")
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return name, descriptor
+
+
+def remove_directory(place: int, name: str, descriptor: int) -> None:
+    """Remove a scratch directory with all that is in it. Raises OSError."""
+    if INNER in os.listdir(descriptor):
+        # Only root can replace INNER, and below it rmtree follows no link.
+        shutil.rmtree(f"/proc/self/fd/{descriptor}/{INNER}")
+    for file in (OUTPUT, INIT):
+        remove(descriptor, file)
+    if os.path.samestat(os.stat(name, dir_fd=place, follow_symlinks=False), os.fstat(descriptor)):
+        os.rmdir(name, dir_fd=place)
+
+
 def sweep(place: int) -> list[str]:
     """Take away what killed runs have left behind, and return the names."""
-    gone = [name for name in os.listdir(place) if name.startswith(PREFIX) and _is_left_behind(place, name)]
-    for name in gone:
-        remove(place, name)
-    return gone
+    return [name for name in os.listdir(place) if name.startswith(PREFIX) and _swept(place, name)]
 
 
-def _is_left_behind(place: int, name: str) -> bool:
-    """Tell whether a file is this user's own, and no run holds it."""
+def _swept(place: int, name: str) -> bool:
+    """Remove a file or directory that is this user's own and that no run holds. Tell whether it was one."""
     try:
         descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=place)
     except OSError:
         return False
     try:
         status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+        is_file = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
+        if not is_file and not _is_scratch_directory(descriptor):
             return False
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        if is_file:
+            remove(place, name)
+        else:
+            remove_directory(place, name, descriptor)
         return True
-    except OSError:
-        return False
     finally:
         os.close(descriptor)
+
+
+def _is_scratch_directory(descriptor: int) -> bool:
+    """Tell whether a directory is one that `create_directory` made, with nothing in it that is not ours.
+
+    The owner of the directory above can give the name to another directory, also to one of root.
+    """
+    status = os.fstat(descriptor)
+    if (
+        not stat.S_ISDIR(status.st_mode)
+        or status.st_uid != os.geteuid()
+        or status.st_mode & 0o777 != _DIRECTORY_MODE
+    ):
+        return False
+    names = set(os.listdir(descriptor))
+    return not names or (INIT in names and names <= {INIT, INNER, OUTPUT})
 
 
 class Ended(BaseException):

@@ -8,7 +8,7 @@ The benchmark is a file on the controller, and of any form.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from typing import Any, NamedTuple
 
@@ -31,10 +31,14 @@ NO_BENCHMARK = (ValueError, TypeError, KeyError, AttributeError, OverflowError)
 
 
 class Rates(NamedTuple):
-    """The least and the most of a profile's commits a second on one mount, and of their shares of those of then."""
+    """The least and the most of a profile's commits a second on one mount, and of their shares of those of then.
+
+    `server`: the version of the server whose transactions these are, None for plain commits.
+    """
 
     profile: str
     mount: str
+    server: str | None
     rate: tuple[float, float]
     share: tuple[float, float]
 
@@ -84,16 +88,24 @@ def parse(text: str) -> Measured:
     return Measured(
         date.fromisoformat(told["time"][:10]),
         {str(mount): list(ids) for mount, ids in told["disks"].items()},
-        [_rates(price) for price in told["prices"] if price["rates"]],
+        [rates for price in told["prices"] for rates in _rates(price)],
         bool(told["doubts"]),
     )
 
 
-def _rates(price: Mapping[str, Any]) -> Rates:
-    rates, shares = ([float(rate[name]) for rate in price["rates"]] for name in ("rate", "of_now"))
-    return Rates(
-        str(price["profile"]), str(price["mount"]), (min(rates), max(rates)), (min(shares), max(shares))
-    )
+def _rates(price: Mapping[str, Any]) -> Iterator[Rates]:
+    by_server: dict[str | None, list[tuple[float, float]]] = {}
+    for rate in price["rates"]:
+        by_server.setdefault(rate.get("server"), []).append((float(rate["rate"]), float(rate["of_now"])))
+    for server, found in by_server.items():
+        rates, shares = zip(*found)
+        yield Rates(
+            str(price["profile"]),
+            str(price["mount"]),
+            None if server is None else str(server),
+            (min(rates), max(rates)),
+            (min(shares), max(shares)),
+        )
 
 
 def _unfit(found: Measured, storage: Mapping[str, Any], today: date) -> str | None:
@@ -131,12 +143,16 @@ def _own(found: Measured, wanted: set[str]) -> dict[str, str]:
             least, most = rates.rate
             share = f"{rates.share[0]:.2f} to {rates.share[1]:.2f} times those of then"
             said.setdefault(rates.profile, []).append(
-                f"{least:,.0f} to {most:,.0f} commits/s on {line(rates.mount)}, {share}"
+                f"{least:,.0f} to {most:,.0f} {_unit(rates.server)} on {line(rates.mount)}, {share}"
             )
     return {
         name: f"{name} costs, by this host's own benchmark of {found.day}: {'; '.join(words)}"
         for name, words in said.items()
     }
+
+
+def _unit(server: str | None) -> str:
+    return "commits/s" if server is None else f"transactions/s of {line(server)}"
 
 
 def _published(profile: Profile) -> str:

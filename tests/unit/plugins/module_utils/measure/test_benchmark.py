@@ -38,6 +38,7 @@ from .test_scratch import mount_of
 ROW = {
     "mounts": ["/srv/pgdata"],
     "patterns": ["direct_dsync", "append_fsync"],
+    "transactions": [],
     "commit_delays": [1],
     "clients": [1, 4],
     "schedulers": [],
@@ -373,6 +374,7 @@ def row(variant: str, rate: float, clients: int = 1, pattern: str = "dsync") -> 
         "p99": 1.0,
         "flushes_per_commit": 1.0,
         "held_back": "no",
+        "server": None,
     }
 
 

@@ -1,0 +1,9 @@
+#!/bin/sh
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PostgreSQL's programs without a cluster.
+set -eu
+
+pg_dropcluster --stop "$(ls /usr/lib/postgresql)" main
