@@ -31,11 +31,16 @@ WITH_SHORT_PART = ("buses", "default", "faults")
 #: What is short, and nothing waits for it, comes after all scenarios, so that no processor waits long for the last of them.
 AT_THE_END = ("antsibull-docs", "galaxy-importer", "documentation site", "audit, as installed")
 COLLECTIONS = ROOT / "playbooks/collections"
-ANSIBLES = ("ansible-2.19", "ansible-latest")
+#: The oldest and the newest ansible-core: the unit tests.
+ANSIBLES = ("ansible-2.16", "ansible-latest")
+#: Between them: `make unit` runs what calls ansible-core on each.
+BETWEEN = ("ansible-2.18", "ansible-2.19", "ansible-2.20")
+#: Those of the lab and of the built collection.
+ON_MACHINES = ("ansible-2.19", "ansible-latest")
 PLUGINS = ("module_utils", "modules", "plugin_utils", "action", "lookup")
 HOST_PYTHON = "python-3.9"
-#: Scenarios that run on the newest ansible-core; all others run on the oldest. What a host does is the same with both, so
-#: between them both are shown on machines.
+#: Scenarios that run on the newest ansible-core; all others run on the first of ON_MACHINES. What a host does is the same
+#: with both.
 ON_NEWEST = ("default", "stacked")
 ALL_UNIT_TESTS = ("pytest", "tests/unit")
 #: The scenario for every day: one machine, all layers of storage, few runs.
@@ -72,10 +77,10 @@ class Unknown(Exception):
 
 
 @functools.cache
-def ansibles_here() -> tuple[str, ...]:
-    """Return the environments with ansible-core that this machine can have; all if it can have none."""
-    found = (venv for venv in ANSIBLES if venvs.find_python(venvs.RECIPES[venv].pythons))
-    return tuple(found) or ANSIBLES
+def ansibles_here(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return those of these environments with ansible-core that this machine can have; all if it can have none."""
+    found = (venv for venv in names if venvs.find_python(venvs.RECIPES[venv].pythons))
+    return tuple(found) or names
 
 
 def lint_stages() -> Iterator[Stage]:
@@ -115,7 +120,9 @@ def unit_stages() -> Iterator[Stage]:
     one = ("pytest", "--one-case")
     kinds = ("action", "lookup", "modules", "plugin_utils")
     of_core = (*(f"tests/unit/plugins/{kind}" for kind in kinds), "tests/unit/test_collection")
-    yield Stage("unit", f"unit tests, {old}", old, (*one, *of_core, "-m", "not every_core_alike"))
+    for venv in (old, *BETWEEN):
+        command = (*one, *of_core, "-m", "not every_core_alike")
+        yield Stage("unit", f"unit tests, {venv}", venv, command, is_long=venv in BETWEEN)
     pure = (*one, "tests/unit/plugins/module_utils", "-m", "not every_python_alike")
     yield Stage("unit", "unit tests, Python 3.9 without ansible-core", HOST_PYTHON, pure)
     yield Stage("unit", "proof, the short part", new, ("python", "-m", "proof", "--short"))
@@ -130,11 +137,11 @@ def sanity_stages(scratch: Path) -> Iterator[Stage]:
     build = (*galaxy, "build", "--output-path", str(scratch))
     yield Stage("sanity", "build", "lint", build)
     # Once for each ansible-test: it writes where it runs, and they run beside each other.
-    for venv in ANSIBLES:
+    for venv in ON_MACHINES:
         install = (*galaxy, "install", "--offline", "-p", str(scratch / venv), tarball)
         yield Stage("sanity", f"install, {venv}", "lint", install, needs="build")
     yield from ansible_test_stages(scratch)
-    old = scratch / ANSIBLES[0]
+    old = scratch / ON_MACHINES[0]
     docs = (
         *("antsibull-docs", "lint-collection-docs", "--plugin-docs", "--check-extra-docs-refs"),
         *("--validate-collection-refs=all", "--disallow-unknown-collection-refs"),
@@ -172,7 +179,7 @@ def ansible_test_stages(scratch: Path) -> Iterator[Stage]:
     # better. Files are compiled and loaded with the newest of both, and with the oldest of both: each is half a minute.
     of_core = ("ansible-doc", "compile", "import", "runtime-metadata", "validate-modules")
     chosen = tuple(word for test in of_core for word in ("--test", test))
-    old, new = ANSIBLES
+    old, new = ON_MACHINES
     # It runs each test in a process of its own, so only those of code that calls ansible-core: once as a controller,
     # once as a host sees it. Of all others it only shows that they are found, and import what they test.
     commands: dict[str, dict[str, tuple[str, ...]]] = {
@@ -206,9 +213,10 @@ def installed(path: Path) -> Path:
 
 def lab_stages(scratch: Path) -> Iterator[Stage]:
     """All molecule scenarios, with facts that are cached for this run."""
-    # On a Debian of today the oldest runs on the distribution's own Python, the quickest there is: it does all but what the
-    # newest is wanted for.
-    old, new = ansibles_here()[0], ansibles_here()[-1]
+    # On a Debian of today the older one runs on the distribution's own Python, the quickest there is: it does all but what
+    # needs the newest.
+    here = ansibles_here(ON_MACHINES)
+    old, new = here[0], here[-1]
     lab = ("python", "-m", "lab")
     # The lab's own, and the proof's: a scenario cuts its disk's power. Not PostgreSQL's: Debian's package makes a
     # cluster, and starts it.
@@ -273,7 +281,7 @@ def select(stages: list[Stage], name: str) -> list[Stage]:
     by_name = {stage.name: stage for stage in stages}
     sets = {group: [stage.name for stage in stages if stage.group == group] for group in GROUPS}
     # On the distribution's own Python, where it has one that the oldest takes; the scenario is one of the newest's.
-    sets["check"] = [*sets["lint"], f"unit tests, {ansibles_here()[0]}", FAST]
+    sets["check"] = [*sets["lint"], f"unit tests, {ansibles_here(ANSIBLES)[0]}", FAST]
     sets[""] = [stage.name for stage in stages if not stage.is_long]
     if name not in sets and name not in by_name:
         known = "\n  ".join(filter(None, (*sets, *by_name)))

@@ -34,7 +34,7 @@ LINK = ROOT / "playbooks/collections/ansible_collections/durable/dbhost"
 class Recipe(NamedTuple):
     """How to make an environment: Pythons in order of preference, the distribution's before all others; a requirements file.
 
-    `alone`: only who asks for it by its name gets it; it is large, and one target's.
+    `alone`: made only if it is requested by name, because one target alone needs it.
     """
 
     pythons: tuple[str, ...]
@@ -46,7 +46,10 @@ NEWEST_FIRST = ("3.13", "3.12", "3.14", "3.11")
 RECIPES = {
     "run": Recipe(NEWEST_FIRST, "run.txt"),
     "lint": Recipe(NEWEST_FIRST, "lint.txt"),
+    "ansible-2.16": Recipe(("3.11", "3.12"), "ansible-2.16.txt"),
+    "ansible-2.18": Recipe(("3.11", "3.12", "3.13"), "ansible-2.18.txt", alone=True),
     "ansible-2.19": Recipe(("3.11", "3.12", "3.13"), "ansible-2.19.txt"),
+    "ansible-2.20": Recipe(("3.13", "3.12", "3.14"), "ansible-2.20.txt", alone=True),
     "ansible-latest": Recipe(("3.13", "3.12", "3.14"), "ansible-latest.txt"),
     "python-3.9": Recipe(("3.9",), "unit.txt"),
     "docs": Recipe(NEWEST_FIRST, "docs.txt"),
@@ -172,7 +175,9 @@ def main() -> int:
     """Make the environments that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(RECIPES))
-    parser.add_argument("--all", action="store_true", help="all that this machine can have, but for fuzz")
+    parser.add_argument(
+        "--all", action="store_true", help="all that this machine can have, but those of one target"
+    )
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(RECIPES):
         parser.error(f"no such environment: {', '.join(sorted(unknown))}")

@@ -362,7 +362,10 @@ def test_every_stage_can_be_named(tools: dict[str, ModuleType]) -> None:
         assert each.needs in {"", *(before.name for before in needed)}
     long = {each.name for each in found if each.is_long}
     assert stages.select(found, "") == [each for each in found if each.name not in long]
-    assert long <= {each.name for each in stages.select(found, "sanity")}
+    assert long == {
+        each.name for group in ("unit", "sanity") for each in stages.select(found, group) if each.is_long
+    }
+    assert {f"unit tests, {venv}" for venv in stages.BETWEEN} <= long
     assert not long & {each.needs for each in found}
     assert {each.group for each in stages.select(found, "lint")} == {"lint"}
 
@@ -371,8 +374,8 @@ def test_both_ansible_cores_run_on_machines_and_the_pages_say_which_where(
     tools: dict[str, ModuleType], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stages = tools["stages"]
-    old, new = stages.ANSIBLES
-    monkeypatch.setattr(stages, "ansibles_here", lambda: (old, new))
+    old, new = stages.ON_MACHINES
+    monkeypatch.setattr(stages, "ansibles_here", lambda names: names)
     lab = [each for each in stages.lab_stages(NOTHING) if each.name in stages.scenarios()]
     newest = [each.name for each in lab if each.venv == new]
     assert {each.venv for each in lab if each.name not in newest} == {old}
@@ -381,7 +384,7 @@ def test_both_ansible_cores_run_on_machines_and_the_pages_say_which_where(
     said = " and ".join(f"`{name}`" for name in newest)
     for page in ("docs/support.md", "tests/README.md"):
         assert f"{said} " in (stages.ROOT / page).read_text()
-    monkeypatch.setattr(stages, "ansibles_here", lambda: (new,))
+    monkeypatch.setattr(stages, "ansibles_here", lambda _names: (new,))
     assert {each.venv for each in stages.lab_stages(NOTHING) if each.group == "lab"} == {new, "browser"}
 
 
@@ -411,7 +414,7 @@ def test_the_check_before_a_commit_is_lint_one_core_and_one_scenario(tools: dict
     # What takes longest begins first.
     *before, unit, scenario = found[: -len(lint)]
     assert [each.name for each in found[-len(lint) :]] == lint
-    assert unit.name == f"all unit tests, {stages.ansibles_here()[0]}"
+    assert unit.name == f"all unit tests, {stages.ansibles_here(stages.ANSIBLES)[0]}"
     assert unit.command == ("pytest", "tests/unit", "-n", "2")
     assert [each.name for each in (*before, scenario)] == ["packages", "image", stages.FAST]
     assert stages.FAST in stages.scenarios()
@@ -484,7 +487,8 @@ def test_what_one_target_alone_needs_is_not_made_for_all(
     monkeypatch.setattr(runner.venvs, "link_collection", lambda: None)
     monkeypatch.setattr(sys, "argv", ["venvs.py", "--all"])
     assert runner.venvs.main() == 0
-    assert made == [name for name in runner.venvs.RECIPES if name != "fuzz"]
+    assert made == [name for name, recipe in runner.venvs.RECIPES.items() if not recipe.alone]
+    assert not {"fuzz", "ansible-2.18", "ansible-2.20"} & set(made)
     monkeypatch.setattr(sys, "argv", ["venvs.py", "fuzz"])
     assert runner.venvs.main() == 0
     assert made[-1] == "fuzz"
