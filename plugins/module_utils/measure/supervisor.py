@@ -33,6 +33,8 @@ _SUBREAPER = 36
 _OUTPUT = 65536
 #: Seconds between two checks of a running command, for a server to stop, and for the removal.
 _PERIOD, _STOP, _REMOVAL = 0.1, 5.0, 120.0
+#: Seconds that an answer may take on a busy host, beyond the time of a command.
+_PATIENCE = 60.0
 #: SIGQUIT: PostgreSQL stops without a checkpoint but releases its shared memory; MariaDB and MySQL shut down.
 _QUIT = signal.SIGQUIT
 
@@ -49,16 +51,16 @@ class Supervisor:
 
     def run(self, argv: Sequence[str], timeout: float) -> Result:
         """Run a command in the scratch directory and return its exit code and output (both streams)."""
-        answer = self._request({"run": list(argv), "timeout": timeout}, timeout + _STOP)
+        answer = self._request({"run": list(argv), "timeout": timeout}, timeout + _PATIENCE)
         return Result(int(answer["rc"]), str(answer["output"]), "")
 
     def start(self, argv: Sequence[str]) -> None:
         """Start the server: it runs until the supervisor ends."""
-        self._request({"start": list(argv)}, _STOP)
+        self._request({"start": list(argv)}, _PATIENCE)
 
     def server_output(self) -> str:
         """Return the last lines of the server's output."""
-        return str(self._request({"output": True}, _STOP)["output"])
+        return str(self._request({"output": True}, _PATIENCE)["output"])
 
     def _request(self, request: dict[str, Any], patience: float) -> dict[str, Any]:
         try:
@@ -91,7 +93,7 @@ def supervised(target: str, place: int, owner: Account, text: str, seconds: floa
     its.close()
     supervisor = Supervisor(ours)
     try:
-        supervisor.answer(_STOP)
+        supervisor.answer(_PATIENCE)
         yield supervisor
     finally:
         with suppress(OSError):

@@ -23,7 +23,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.measure import scra
 #: Of another user, if this one is root.
 OWNER = Account(65534, 65534) if os.geteuid() == 0 else Account(os.geteuid(), os.getegid())
 #: Starts a process that leaves its session and its parent, and writes its number.
-STRAY = ["sh", "-c", "setsid sh -c 'echo $$; exec sleep 1000' & wait $! & sleep 0.3"]
+STRAY = ["sh", "-c", "setsid sh -c 'echo $$; exec sleep 100' & wait $! & sleep 0.3"]
 
 
 @pytest.fixture
@@ -109,13 +109,17 @@ def test_nothing_remains_after_the_measuring_process_is_killed(
             found.start(["sleep", "1000"])
             os.write(writer, found.run(STRAY, 10).stdout.encode("ascii"))
             if is_busy:
-                found.run(["sleep", "1000"], 1000)
+                found.run(["sh", "-c", "touch started; exec sleep 1000"], 1000)
             signal.pause()
         os._exit(1)
     os.close(writer)
     stray = int(os.read(reader, 100))
     os.close(reader)
-    assert is_alive(stray) and os.listdir(tmp_path)
+    assert is_alive(stray)
+    (outer,) = tmp_path.iterdir()
+    deadline = time.monotonic() + 20
+    while is_busy and not (outer / scratch.INNER / "started").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     wait_for_removal(tmp_path)

@@ -55,6 +55,19 @@ def told(text: str | None, today: str = TODAY) -> tuple[dict[str, str], str]:
     return prices.of(PROFILES, text, STORAGE, today)
 
 
+def test_transactions_have_a_range_next_to_that_of_commits() -> None:
+    """A benchmark of an earlier version names no server."""
+    point = {"pattern": "pgbench_tpcb", "commit_delay": None, "clients": 1, "of_now": 0.5}
+    commits = {**point, "pattern": "dsync", "rate": 76}
+    transactions = [{**point, "rate": rate, "server": "postgres (PostgreSQL) 15.18"} for rate in (20, 90)]
+    price = {"mount": "/srv/pgdata", "profile": "strict", "rates": [commits, *transactions]}
+    costs, _note = told(kept(prices=[price]))
+    assert costs["strict"].partition(f"{TODAY}: ")[2] == (
+        "76 to 76 commits/s on /srv/pgdata, 0.50 to 0.50 times those of then;"
+        " 20 to 90 transactions/s of postgres (PostgreSQL) 15.18 on /srv/pgdata, 0.50 to 0.50 times those of then"
+    )
+
+
 def test_a_host_s_own_benchmark_is_its_price() -> None:
     costs, beside = told(kept())
     assert costs["strict"] == (
