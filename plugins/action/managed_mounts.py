@@ -80,7 +80,7 @@ class ActionModule(Bounded):
         return result
 
 
-def _collected(answer: dict[str, Any], name: str) -> dict[str, Any]:
+def _collected(answer: dict[str, Any], name: str) -> Any:
     found = facts_of(answer, name)
     if found is None:
         raise refused(

@@ -167,12 +167,12 @@ def is_engine(name: str) -> bool:
     return isinstance(LAYERS.get(name), Engine)
 
 
-def kind(instance: dict[str, Any]) -> str:
+def kind(instance: Mapping[str, Any]) -> str:
     """Return an instance's engine, or the flavour of it of which other rules hold."""
     flavour = instance.get("flavour")
     return str(flavour if NAMES.get(str(flavour)) == instance["engine"] else instance["engine"])
 
 
-def check(instance: dict[str, Any]) -> str:
+def check(instance: Mapping[str, Any]) -> str:
     """Return what looks for damage that an instance has already."""
     return engine(instance["engine"]).checks[kind(instance)]

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from .enforce import one_run
 from .engines import collect as engines
+from .facts.engines import StopTimeout
+from .facts.ups import PowerFacts
 from .host import bounds
 from .host.paths import of_databases
 from .host.printable import line, printable
@@ -55,14 +57,14 @@ def collect(
     return found
 
 
-def power_facts(host: Host, now: str, stop_timeouts: list[dict[str, Any]], margin: int) -> dict[str, Any]:
+def power_facts(host: Host, now: str, stop_timeouts: list[StopTimeout], margin: int) -> PowerFacts:
     """Return `durable_power`, with whether the guard is there as this version writes it. Raises as ups.collect does."""
     facts = ups.collect(host, now, stop_timeouts, margin)
     facts["guard"]["installed"] = installed.read(host)
     return facts
 
 
-def _add(found: HostFacts, name: str, look: Callable[[], dict[str, Any]]) -> None:
+def _add(found: HostFacts, name: str, look: Callable[[], Mapping[str, Any]]) -> None:
     """Add one sort of facts, or why they could not be collected."""
     try:
         found.facts[name] = printable(look())

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ..facts.storage import StorageFacts
 from ..host.seam import Host, Unobservable
 from ..storage.collect import collect
 from . import servers
@@ -52,7 +53,7 @@ def capture(host: Host, now: str, paths: Iterable[str] = (), databases: Any = No
     return redacted
 
 
-def replay(recording: Recording, now: str, lenient: bool = False) -> dict[str, Any]:
+def replay(recording: Recording, now: str, lenient: bool = False) -> StorageFacts:
     """Return the facts of a recorded host. Raises what `collect` raised there, and NotRecorded."""
     return collect(ReplayHost(recording, lenient), now, recording["command"][1:])
 
@@ -84,7 +85,7 @@ def _key(key: str, again: dict[str, Any], redactor: Redactor) -> str:
     return key if key in again else redactor.names.text(key)
 
 
-def _attempt(host: Host, now: str, paths: Iterable[str]) -> tuple[dict[str, Any], str | None]:
+def _attempt(host: Host, now: str, paths: Iterable[str]) -> tuple[Mapping[str, Any], str | None]:
     """Return the facts and None, or nothing and what went wrong.
 
     A capture is wanted most of all where the facts fail, so nothing is let through. Of an error

@@ -57,7 +57,7 @@ _LOADERS = tuple(
 def facts(host: Host, now: str, databases: Any) -> dict[str, Any]:
     """Return `durable_engines` of a host, or {"error": why} if it could not be collected."""
     try:
-        return collect(host, now, databases)
+        return {**collect(host, now, databases)}
     except Unobservable as error:
         return {"error": str(error)}
     except Exception as error:  # Its message can hold anything.

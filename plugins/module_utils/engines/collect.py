@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from ..facts.engines import EnginesFacts, InstanceFacts, Stray, Writer
 from ..host import bounds, named_by, units
 from ..host.observation import unknown
 from ..host.printable import line
@@ -27,7 +28,7 @@ from .open_files import OpenFiles
 _PROGRAMS = {program: name for name, engine in ENGINES.items() for program in engine.observer.PROGRAMS}
 
 
-def collect(host: Host, now: str, databases: Any = None) -> dict[str, Any]:
+def collect(host: Host, now: str, databases: Any = None) -> EnginesFacts:
     """Return `durable_engines`; `now` is the host's UTC time in ISO 8601.
 
     `databases` as the inventory says, [{engine, paths}]: those of engines that have databases (catalog.py) are looked for
@@ -72,7 +73,7 @@ class Engines:
         self._claimed: set[int] = set()
         self._passed: dict[int, str] = {}
 
-    def instances(self) -> list[dict[str, Any]]:
+    def instances(self) -> list[InstanceFacts]:
         """Return all instances, those that run first, engine by engine."""
         running = self._chosen([found for engine in self.engines for found in self._find(engine)])
         places = {found.processes[0].pid: self._place(found) for found in running}
@@ -104,9 +105,9 @@ class Engines:
         running: Iterable[Instance],
         places: Mapping[int, Place | str],
         shown: tuple[dict[str, units.Unit], str | None],
-    ) -> dict[int, dict[str, Any]]:
+    ) -> dict[int, InstanceFacts]:
         """Return {process: facts} of instances that run, those of the system's users first, without those that have ended."""
-        facts = {}
+        facts: dict[int, InstanceFacts] = {}
         for found in sorted(running, key=lambda found: self._is_foreign(found, places)):
             pid = found.processes[0].pid
             place = places[pid]
@@ -119,7 +120,7 @@ class Engines:
                 facts[pid] = said
         return facts
 
-    def unattributed(self) -> list[dict[str, Any]]:
+    def unattributed(self) -> list[Stray]:
         """Return the processes that look like an engine and belong to no instance, with the reason.
 
         An engine that could not be looked for is one of them, with the process null. Of very many of one user the
@@ -138,7 +139,7 @@ class Engines:
             found.append({"pid": processes[0].pid, "name": processes[0].name, "why": why})
         return found + [{"pid": None, "name": name, "why": why} for name, why in self.failed.items()]
 
-    def _rows_of(self, kind: tuple[str, str], processes: list[Process]) -> Iterator[dict[str, Any]]:
+    def _rows_of(self, kind: tuple[str, str], processes: list[Process]) -> Iterator[Stray]:
         """Yield rows of processes that look like one engine and are one user's."""
         engine, who = kind
         more = len(processes) - bounds.STRAYS_OF_ONE
@@ -150,13 +151,13 @@ class Engines:
                 why += f"; {more} more of {who} are as this one"
             yield {"pid": process.pid, "name": process.name, "why": why}
 
-    def writers(self) -> list[dict[str, Any]]:
+    def writers(self) -> list[Writer]:
         """Return who else has files open for writing, a row for each name of a process and device.
 
         Of one that ends meanwhile, or that cannot be looked into, nothing is told, and not of those for whom there is
         no time.
         """
-        rows: dict[tuple[str, str], dict[str, Any]] = {}
+        rows: dict[tuple[str, str], Writer] = {}
         end = time.monotonic() + bounds.PATIENCE
         for process in self.processes.all.values():
             if len(rows) >= bounds.WRITERS or time.monotonic() > end:
@@ -166,7 +167,7 @@ class Engines:
                 continue
             with contextlib.suppress(Unobservable):
                 for file in self.files.of(process, self.places.of(process)):
-                    row = {
+                    row: Writer = {
                         "pid": process.pid,
                         "name": process.name,
                         "device": file.device,
@@ -196,7 +197,7 @@ class Engines:
                 self._passed.update(dict.fromkeys(pids, why))
         return [found for found in running if found.processes[0].pid in kept]
 
-    def _within(self, who: str, found: Instance, facts: dict[str, Any]) -> dict[str, Any]:
+    def _within(self, who: str, found: Instance, facts: InstanceFacts) -> InstanceFacts:
         """Return the facts of an instance, or of one that would fill the answer that nothing is known of it.
 
         `who` answers for it, '' for one of the system's: those have half of the answer to themselves.
@@ -286,13 +287,13 @@ class Engines:
             return str(error)
 
 
-def _paths(engines: list[dict[str, Any]]) -> list[str]:
+def _paths(engines: list[InstanceFacts]) -> list[str]:
     """Return the directories of all instances, for storage_facts to look where they lie."""
     found = (path for facts in engines for path in (*facts["directories"], *facts["temporary"]))
     return list(dict.fromkeys(found))
 
 
-def _is_same(stopped: Instance, unit: units.Unit | None, told: dict[str, Any]) -> bool:
+def _is_same(stopped: Instance, unit: units.Unit | None, told: InstanceFacts) -> bool:
     """Tell whether what could be started is what runs, or was told before."""
     if stopped.engine != told["engine"]:
         return False
@@ -301,7 +302,7 @@ def _is_same(stopped: Instance, unit: units.Unit | None, told: dict[str, Any]) -
     return stopped.name == told["name"] or (name is not None and name == told["unit"]) or same_config
 
 
-def _name_apart(told: list[dict[str, Any]]) -> None:
+def _name_apart(told: list[InstanceFacts]) -> None:
     """Add something to names that several instances of one engine have. Each name is one line.
 
     None of them has the plain name, so that each has one that means it alone.

@@ -20,8 +20,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from ..facts.engines import InstanceFacts
 from ..host.seam import Host
 from .faircom import observe as faircom
 from .faircom import rules as faircom_rules
@@ -55,6 +56,6 @@ ENGINES: dict[str, Engine] = {
 }
 
 
-def judge_of(instance: dict[str, Any]) -> Judge:
+def judge_of(instance: InstanceFacts) -> Judge:
     """Return what an instance, as `durable_engines` tells of it, is judged by."""
     return ENGINES[instance["engine"]].judge

@@ -10,6 +10,7 @@ import re
 from typing import Any, NamedTuple
 
 from .. import catalog
+from ..facts.engines import InstanceFacts, SettingFacts
 from ..host import boot_environment, named_by, tmpfiles_d, units
 from ..host.observation import UNKNOWN, Observation, unknown
 from ..host.paths import of_databases
@@ -73,7 +74,7 @@ class Facts:
         name: str | None,
         shown: dict[str, units.Unit],
         why: str | None,
-    ) -> dict[str, Any]:
+    ) -> InstanceFacts:
         """Return the facts of one instance. Nothing here raises.
 
         `place` is None for a stopped one, or why it is not known; `name` is that of its unit; `shown`
@@ -117,7 +118,7 @@ class Facts:
 
     def _with_settings(
         self,
-        facts: dict[str, Any],
+        facts: InstanceFacts,
         seen: dict[str, Observation],
         found: Instance,
         place: Place | str | None,
@@ -266,11 +267,12 @@ class Facts:
         )
 
     def _add_paths(
-        self, facts: dict[str, Any], seen: dict[str, Observation], found: Instance, place: Place | None
+        self, facts: InstanceFacts, seen: dict[str, Observation], found: Instance, place: Place | None
     ) -> None:
         """Add the configured paths as this process sees them, links of directories followed."""
         root = place.root if place else ""
         reasons = []
+        found_at: dict[str, list[str]] = {}
         for field, paths in (("directories", found.directories), ("temporary", facts["temporary"])):
             directories = []
             for path in paths:
@@ -280,7 +282,8 @@ class Facts:
                 except Unobservable as error:
                     reasons.append(str(error))
                 directories.append(self.places.on_host(place, real) if place else real)
-            facts[field] = directories
+            found_at[field] = directories
+        facts["directories"], facts["temporary"] = found_at["directories"], found_at["temporary"]
         if reasons:
             seen["directories"] = unknown("links", "; ".join(reasons))
         if found.config and place:
@@ -293,7 +296,7 @@ class Facts:
                 database["path"] = self.places.on_host(place, database["path"])
 
     def _add_running(
-        self, facts: dict[str, Any], seen: dict[str, Observation], found: Instance, place: Place
+        self, facts: InstanceFacts, seen: dict[str, Observation], found: Instance, place: Place
     ) -> None:
         """Add what only a running instance has."""
         main = found.processes[0]
@@ -343,9 +346,9 @@ def _apart(place: Place, directory: str) -> str:
     return place.unit or "chroot"
 
 
-def blank(found: Instance, unit: str | None) -> dict[str, Any]:
+def blank(found: Instance, unit: str | None) -> InstanceFacts:
     """Return the facts of an instance before anything was read."""
-    facts: dict[str, Any] = {
+    facts: InstanceFacts = {
         "engine": found.engine,
         "name": found.name,
         "state": "running" if found.processes else "stopped",
@@ -367,6 +370,7 @@ def blank(found: Instance, unit: str | None) -> dict[str, Any]:
         "settings": {},
         "pending_restart": [],
         "overrides": [],
+        "evidence": {},
     }
     engine = catalog.engine(found.engine)
     if len(engine.checks) > 1:
@@ -376,7 +380,7 @@ def blank(found: Instance, unit: str | None) -> dict[str, Any]:
     return facts
 
 
-def _add_observed(facts: dict[str, Any], observed: Observed) -> None:
+def _add_observed(facts: InstanceFacts, observed: Observed) -> None:
     # What a run would refuse, a check does not promise.
     refused = observed.refused
     rows = {name: refused.keeps(row) if refused else row for name, row in observed.settings.items()}
@@ -395,7 +399,7 @@ def _add_observed(facts: dict[str, Any], observed: Observed) -> None:
 
 def _next_start_unknown(observed: Observed, why: str) -> Observed:
     """Return what an instance says, without what its files say of the next start: its command line goes before them."""
-    settings = {
+    settings: dict[str, SettingFacts] = {
         name: {**row, "persisted": UNKNOWN, "reason": "; ".join(filter(None, (row["reason"], why)))}
         for name, row in observed.settings.items()
     }

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from ..facts.engines import DatabaseFacts, OverrideFacts, SettingFacts
 from ..host import bounds, named_by
 from ..host.foreign import Identity
 from ..host.observation import Observation, unknown
@@ -62,7 +63,7 @@ class Refusal(NamedTuple):
         reason, _mark, fix = (said or str(error)).partition(". Fix: ")
         return cls(reason, fix or "correct what the reason names, then run again")
 
-    def keeps(self, row: dict[str, str | None]) -> dict[str, str | None]:
+    def keeps(self, row: SettingFacts) -> SettingFacts:
         """Return a row of settings which this keeps a run from setting, unless something else does."""
         return row if row["held"] else {**row, "held": self.fix, "refused": self.reason}
 
@@ -74,7 +75,7 @@ class Gift(NamedTuple):
     before: str
     after: str
 
-    def adds(self, row: dict[str, str | None]) -> dict[str, str | None]:
+    def adds(self, row: SettingFacts) -> SettingFacts:
         """Return a row of settings with this change."""
         return {**row, "owner_of": self.name, "owner": self.before, "owner_wanted": self.after}
 
@@ -99,11 +100,11 @@ class Observed(NamedTuple):
     """
 
     version: Observation
-    settings: dict[str, dict[str, str | None]]
+    settings: dict[str, SettingFacts]
     directories: tuple[str, ...] = ()
     pending_restart: tuple[str, ...] = ()
-    overrides: tuple[dict[str, str | None], ...] = ()
-    databases: tuple[dict[str, str | None], ...] = ()
+    overrides: tuple[OverrideFacts, ...] = ()
+    databases: tuple[DatabaseFacts, ...] = ()
     flavour: str | None = None
     evidence: tuple[tuple[str, Observation], ...] = ()
     writes: tuple[str, ...] = ()
@@ -129,10 +130,17 @@ def setting(
     origin: str | None = None,
     held: str | None = None,
     permission: str | None = None,
-) -> dict[str, str | None]:
+) -> SettingFacts:
     """Return one of the settings of :class:`Observed`."""
-    words = {"running": running, "persisted": persisted, "source": source}
-    return {**words, "reason": reason, "from": origin, "held": held, "permission": permission}
+    return {
+        "running": running,
+        "persisted": persisted,
+        "source": source,
+        "reason": reason,
+        "from": origin,
+        "held": held,
+        "permission": permission,
+    }
 
 
 def override(
@@ -144,10 +152,18 @@ def override(
     role: str | None = None,
     database: str | None = None,
     permission: str | None = None,
-) -> dict[str, str | None]:
+) -> OverrideFacts:
     """Return one of the overrides of :class:`Observed`."""
-    said = {"scope": scope, "setting": setting_of, "value": value, "source": source, "cause": cause}
-    return {**said, "role": role, "database": database, "permission": permission}
+    return {
+        "scope": scope,
+        "setting": setting_of,
+        "value": value,
+        "source": source,
+        "cause": cause,
+        "role": role,
+        "database": database,
+        "permission": permission,
+    }
 
 
 def of_mains(

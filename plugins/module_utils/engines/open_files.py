@@ -12,8 +12,9 @@ from __future__ import annotations
 import posixpath
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from ..facts.engines import OpenedFacts
 from ..host import bounds
 from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN, Observation, unknown
@@ -126,7 +127,7 @@ class OpenFiles:
         numbers = self.host.names(f"/proc/{process.pid}/fd")[: bounds.OPEN_FILES_OF_OTHERS]
         return [file for file in self._of(process, place, numbers) if not file.path.endswith(DELETED)]
 
-    def rows(self, processes: Iterable[Process], place: Place) -> tuple[list[dict[str, Any]], Observation]:
+    def rows(self, processes: Iterable[Process], place: Place) -> tuple[list[OpenedFacts], Observation]:
         """Return a row for each (directory, device, way of opening), and how complete they are."""
         found, seen = self.written(processes, place)
         return group(found), seen
@@ -239,7 +240,7 @@ def _row(file: Opened) -> tuple[str, str, str]:
     return posixpath.dirname(file.path), file.device, file.opened
 
 
-def group(files: Iterable[Opened]) -> list[dict[str, Any]]:
+def group(files: Iterable[Opened]) -> list[OpenedFacts]:
     """Return a row for each (directory, device, way of opening)."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for file in files:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
+from ..facts.engines import SettingFacts
 from ..host.observation import UNKNOWN
 from .instance import Observed
 
@@ -21,7 +22,7 @@ US, SERVER = "durable.dbhost", "server"
 #: What the names of our files have in them.
 _OURS = "durable-dbhost"
 
-Settings = dict[str, dict[str, "str | None"]]
+Settings = dict[str, SettingFacts]
 
 
 class Text(NamedTuple):
@@ -107,7 +108,7 @@ def apply(settings: Settings, changes: Sequence[Change]) -> Settings:
     return found
 
 
-def by(row: dict[str, str | None]) -> str | None:
+def by(row: SettingFacts) -> str | None:
     """Return what sets a setting last at the next start, None if that is unknown."""
     if row.get("by"):
         return row["by"]

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
+from ..facts.engines import OverrideFacts
 from ..host.printable import name as quoted
 
 #: Keyword of the facts -> what removes the setting.
@@ -21,7 +21,7 @@ _FIXES = {
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ .-]{0,62}")
 
 
-def fix(override: dict[str, Any]) -> str:
+def fix(override: OverrideFacts) -> str:
     """Return what to do about an override of an instance's facts."""
     return _FIXES[override["cause"]].format(
         reset=reset(override["setting"], override["role"], override["database"]),

@@ -6,9 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .. import catalog
+from ..facts.engines import InstanceFacts
+from ..facts.storage import MountFacts, StorageFacts
+from ..host.observation import NOTHING
 
 #: File systems that a boot makes empty.
 _IN_MEMORY = ("tmpfs", "ramfs")
@@ -21,16 +24,16 @@ class Placement(NamedTuple):
     `in_memory`: what of `unknown` is a directory of its data on a file system that is in memory.
     """
 
-    mounts: tuple[dict[str, Any], ...]
+    mounts: tuple[MountFacts, ...]
     unknown: tuple[str, ...]
     examples: dict[str, str]
-    temporary: tuple[dict[str, Any], ...] = ()
+    temporary: tuple[MountFacts, ...] = ()
     in_memory: tuple[str, ...] = ()
 
 
-def place(instance: dict[str, Any], storage: dict[str, Any]) -> Placement:
+def place(instance: InstanceFacts, storage: StorageFacts) -> Placement:
     """Return where an instance's open files and configured directories lie."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, MountFacts] = {}
     unknown = []
     examples: dict[str, str] = {}
     for path, where in (*_of_files(instance, storage), *_of_directories(instance, storage)):
@@ -54,9 +57,7 @@ def place(instance: dict[str, Any], storage: dict[str, Any]) -> Placement:
     )
 
 
-def _of_files(
-    instance: dict[str, Any], storage: dict[str, Any]
-) -> Iterator[tuple[str, dict[str, Any] | str]]:
+def _of_files(instance: InstanceFacts, storage: StorageFacts) -> Iterator[tuple[str, MountFacts | str]]:
     """Yield each directory of open files with its mount, or why there is none."""
     by_device = {mount["device"]: mount for mount in storage["mounts"]}
     for row in instance["files"]:
@@ -66,9 +67,7 @@ def _of_files(
             yield path, by_device.get(device, lost)
 
 
-def _of_directories(
-    instance: dict[str, Any], storage: dict[str, Any]
-) -> Iterator[tuple[str, dict[str, Any] | str]]:
+def _of_directories(instance: InstanceFacts, storage: StorageFacts) -> Iterator[tuple[str, MountFacts | str]]:
     """Yield each configured directory with its mount, or why there is none."""
     scratch = _scratch(instance, storage)
     for path in instance["directories"]:
@@ -90,7 +89,7 @@ def _of_directories(
                         yield name, where
 
 
-def _scratch(instance: dict[str, Any], storage: dict[str, Any]) -> set[str]:
+def _scratch(instance: InstanceFacts, storage: StorageFacts) -> set[str]:
     """Return the mount points over the directories in which an instance has nothing but temporary files."""
     if not instance["temporary"]:
         return set()
@@ -102,12 +101,12 @@ def _scratch(instance: dict[str, Any], storage: dict[str, Any]) -> set[str]:
     return {holder(path, targets) or "" for path in real if path}
 
 
-def _all_open_files_are_known(instance: dict[str, Any]) -> bool:
+def _all_open_files_are_known(instance: InstanceFacts) -> bool:
     """Tell whether the open files of a running instance say where its data lies."""
-    return bool(instance["files"]) and instance["evidence"].get("files", {}).get("value") == "complete"
+    return bool(instance["files"]) and instance["evidence"].get("files", NOTHING).get("value") == "complete"
 
 
-def _is_missed(instance: dict[str, Any]) -> bool:
+def _is_missed(instance: InstanceFacts) -> bool:
     """Tell whether a directory that is not there may hold data all the same.
 
     The open files of a running server tell better, and of databases those that are there.
@@ -115,14 +114,14 @@ def _is_missed(instance: dict[str, Any]) -> bool:
     return instance["state"] == "stopped" and not catalog.engine(instance["engine"]).has_databases
 
 
-def _is_lock(instance: dict[str, Any], directory: str) -> bool:
+def _is_lock(instance: InstanceFacts, directory: str) -> bool:
     """Tell whether nothing but the locks of an engine's processes is in a directory: no database of its."""
     if directory != catalog.engine(instance["engine"]).locks:
         return False
     return not any(database["path"].startswith(f"{directory}/") for database in instance.get("databases", ()))
 
 
-def at_and_below(path: str, storage: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any] | str]]:
+def at_and_below(path: str, storage: StorageFacts) -> Iterator[tuple[str, MountFacts | str]]:
     """Yield a real directory with the mount that holds it, and each that is mounted somewhere in it; in place of one
     that is no file system over disks, what it is.
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 from ..enforce.change import Change, each, verify
+from ..facts.engines import InstanceFacts
 from ..host.observation import UNKNOWN
 from ..host.processes import Processes
 from ..host.seam import ChangeFailed, Host, Unobservable
@@ -38,7 +39,7 @@ def target_of(row: dict[str, Any]) -> Target:
     return Target(str(row["instance"]), wanted, tuple(own))
 
 
-def instances(host: Host, engine: Any) -> dict[str, dict[str, Any]]:
+def instances(host: Host, engine: Any) -> dict[str, InstanceFacts]:
     """Return {name: facts} of an engine's instances; `engine` is its module. Raises Unobservable."""
     engines = Engines(host, (engine.NAME,))
     found = {facts["name"]: facts for facts in engines.instances()}
@@ -48,14 +49,14 @@ def instances(host: Host, engine: Any) -> dict[str, dict[str, Any]]:
     return found
 
 
-def choose(found: dict[str, dict[str, Any]], engine: str, name: str) -> dict[str, Any]:
+def choose(found: dict[str, InstanceFacts], engine: str, name: str) -> InstanceFacts:
     """Return the facts of an instance whose files are ours to change. Raises ChangeFailed."""
     expect_there(found, engine, name)
     expect_ours(found[name])
     return found[name]
 
 
-def expect_there(found: dict[str, dict[str, Any]], engine: str, name: str) -> None:
+def expect_there(found: dict[str, InstanceFacts], engine: str, name: str) -> None:
     """Raise ChangeFailed where there is no instance of that name."""
     if name not in found:
         there = ", ".join(sorted(found)) or "none"
@@ -65,7 +66,7 @@ def expect_there(found: dict[str, dict[str, Any]], engine: str, name: str) -> No
         )
 
 
-def expect_ours(facts: dict[str, Any]) -> None:
+def expect_ours(facts: InstanceFacts) -> None:
     """Raise ChangeFailed where the files of an instance are not ours to change."""
     if facts["managed_by"] in ("container", UNKNOWN) or facts["root"] or facts["namespace"] == UNKNOWN:
         raise ChangeFailed(
@@ -74,7 +75,7 @@ def expect_ours(facts: dict[str, Any]) -> None:
         )
 
 
-def changes(facts: dict[str, Any], wanted: dict[str, str], restart: bool) -> list[Change]:
+def changes(facts: InstanceFacts, wanted: dict[str, str], restart: bool) -> list[Change]:
     """Return what brings settings to the wanted words: in the file, and by a restart where that is allowed.
 
     Raises ChangeFailed for a setting that cannot be read.
@@ -95,7 +96,7 @@ def changes(facts: dict[str, Any], wanted: dict[str, str], restart: bool) -> lis
     return found
 
 
-def keep_running(host: Host, engine: str, facts: dict[str, Any]) -> None:
+def keep_running(host: Host, engine: str, facts: InstanceFacts) -> None:
     """Note what a server runs with before its file is changed. Raises ChangeFailed."""
     if not facts["pids"]:
         return
@@ -108,15 +109,15 @@ def keep_running(host: Host, engine: str, facts: dict[str, Any]) -> None:
         raise ChangeFailed(f"{engine} {facts['name']}: {error}") from error
 
 
-def restart_limit(facts: dict[str, Any]) -> float:
+def restart_limit(facts: InstanceFacts) -> float:
     """Return the seconds that a restart may take: what the unit gives to a stop, and a margin to start."""
     said = facts["stop_timeout"]
     return (_ENDLESS if said in ("infinity", UNKNOWN) else float(said)) + _MARGIN
 
 
-def restart(host: Host, facts: Iterable[dict[str, Any]]) -> None:
+def restart(host: Host, facts: Iterable[InstanceFacts]) -> None:
     """Stop servers cleanly and start them again, by their units. Raises ChangeFailed."""
-    limits = {instance["unit"]: restart_limit(instance) for instance in facts}
+    limits = {str(instance["unit"]): restart_limit(instance) for instance in facts}
     each(limits, lambda unit: host.change(["systemctl", "restart", "--", unit], timeout=limits[unit]))
 
 

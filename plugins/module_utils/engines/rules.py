@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from .. import catalog
-from ..host.observation import UNKNOWN
+from ..facts.engines import InstanceFacts
+from ..facts.storage import DiskFacts, StorageFacts
+from ..host.observation import NOTHING, UNKNOWN
 from ..profiles import Profile
 from ..rows import Kind, Reason, Setting
 from . import findings, managers
@@ -42,7 +44,7 @@ EARLY = "a commit is acknowledged before it is on disk"
 _UNFLUSHED = "it is on, and what was written while it was off may not be on disk yet"
 
 #: Tells whether a disk that offers FUA may be relied on: it is physical, or somebody attests it.
-Honoured = Callable[[dict[str, Any]], bool]
+Honoured = Callable[[DiskFacts], bool]
 
 
 class Rule(NamedTuple):
@@ -91,7 +93,7 @@ def rule(words: str, means: str, loses: bool, **more: Any) -> Rule:
 Rules = dict[str, Rule]
 
 
-def product(instance: dict[str, Any]) -> str:
+def product(instance: InstanceFacts) -> str:
     """Return the name of an instance's product: its flavour if that is known, otherwise its engine."""
     flavour = instance.get("flavour")
     return str(instance["engine"] if flavour in (None, UNKNOWN) else flavour)
@@ -100,9 +102,9 @@ def product(instance: dict[str, Any]) -> str:
 class Subject(NamedTuple):
     """One instance as it is judged: its facts, the profile that it is held against, `durable_storage`."""
 
-    instance: dict[str, Any]
+    instance: InstanceFacts
     profile: Profile
-    storage: dict[str, Any]
+    storage: StorageFacts
     honoured: Honoured
 
     @property
@@ -125,15 +127,15 @@ class Subject(NamedTuple):
 
     def reason(self, field: str) -> str:
         """Return why a fact of it is not known."""
-        return self.instance["evidence"].get(field, {}).get("reason") or "it was not told"
+        return self.instance["evidence"].get(field, NOTHING).get("reason") or "it was not told"
 
     def running(self, name: str) -> str:
         """Return the word of a setting with which it runs."""
-        return str(self.instance["settings"].get(name, {}).get("running", UNKNOWN))
+        return str(self.instance["settings"].get(name, NOTHING).get("running", UNKNOWN))
 
     def seen(self, name: str) -> set[str]:
         """Return the words of a setting now and at the next start, as far as they are known."""
-        persisted = self.instance["settings"].get(name, {}).get("persisted", UNKNOWN)
+        persisted = self.instance["settings"].get(name, NOTHING).get("persisted", UNKNOWN)
         return {self.running(name), str(persisted)} - {UNKNOWN, "stopped"}
 
 
@@ -170,7 +172,7 @@ class Judge(NamedTuple):
     lies_anywhere: bool = False
     how_to_find: str = "start it, or name its data directory in its configuration, then run again"
 
-    def strict(self, instance: dict[str, Any]) -> Rules:
+    def strict(self, instance: InstanceFacts) -> Rules:
         """Return the rules of an instance where commits have to survive, whatever its storage."""
         return self.full[catalog.kind(instance)]
 
@@ -223,7 +225,7 @@ class Build(NamedTuple):
             yield findings.BUILD.found(
                 label, engine=label, cause=why, first=self.first, before=self.before, see=self.see
             )
-        seen = instance["evidence"].get("write_through", {})
+        seen = instance["evidence"].get("write_through", NOTHING)
         if relies and seen.get("value") not in ("yes", "no"):
             why = subject.reason("write_through")
             yield findings.OPEN_FLAGS.found(
@@ -266,7 +268,7 @@ def judge(running: str, persisted: str, runs: bool, kept: bool, live: bool) -> s
     return UNKNOWN if UNKNOWN in (running, persisted) else "ok"
 
 
-def where_to_set(instance: dict[str, Any], name: str, origin: str | None = None) -> str:
+def where_to_set(instance: Mapping[str, Any], name: str, origin: str | None = None) -> str:
     """Return what to do about a setting that is wrong, where its manager keeps it elsewhere; '' where it does not.
 
     `origin`: the place of the value that wins.
@@ -276,15 +278,15 @@ def where_to_set(instance: dict[str, Any], name: str, origin: str | None = None)
         return CONTAINER_OPTION.format(name=name)
     fix = OWNERS.get(manager, "")
     if manager == UNKNOWN:
-        why = instance["evidence"].get("managed_by", {}).get("reason")
-        fix = _UNKNOWN_OWNERS.get(why, fix)
+        why = instance["evidence"].get("managed_by", NOTHING).get("reason")
+        fix = _UNKNOWN_OWNERS.get(str(why), fix)
     server = (
         f"process {pids[0]}" if isinstance(pids, list) and pids else str(instance["unit"] or instance["name"])
     )
     return fix.format(name=name, server=server)
 
 
-def why_of(verdict: str, name: str, running: str, persisted: str, rule: Rule, seen: dict[str, Any]) -> str:
+def why_of(verdict: str, name: str, running: str, persisted: str, rule: Rule, seen: Mapping[str, Any]) -> str:
     """Say in plain words what a setting's verdict means."""
     if verdict == "ok":
         return "as wanted"

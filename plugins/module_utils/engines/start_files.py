@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+from ..facts.engines import SettingFacts
 from ..host import json_text, our_paths
 from ..host.observation import UNKNOWN
 from ..host.processes import Process
@@ -84,7 +85,7 @@ def running(
     return Running(words, f"{path} before it was changed" if words else path, why)
 
 
-def settings(persisted: dict[str, Word], seen: Running | None) -> dict[str, dict[str, str | None]]:
+def settings(persisted: dict[str, Word], seen: Running | None) -> dict[str, SettingFacts]:
     """Return the settings of :class:`.instance.Observed`; `seen` is None for a stopped server."""
     found = {}
     for name, word in persisted.items():
@@ -97,7 +98,7 @@ def settings(persisted: dict[str, Word], seen: Running | None) -> dict[str, dict
     return found
 
 
-def waiting(found: dict[str, dict[str, str | None]]) -> tuple[str, ...]:
+def waiting(found: dict[str, SettingFacts]) -> tuple[str, ...]:
     """Return the names of the settings that run otherwise than the next start will."""
     return tuple(
         name

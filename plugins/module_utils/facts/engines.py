@@ -70,7 +70,7 @@ class Stray(TypedDict):
     why: Annotated[Optional[str], or_none(TEXT), "Why it could not be attributed."]
 
 
-class OpenFiles(TypedDict):
+class OpenedFacts(TypedDict):
     """The files that it has open for writing, one entry for each directory, device and way of opening."""
 
     directory: Annotated[str, PATH, "The directory as the instance sees it."]
@@ -294,7 +294,7 @@ class InstanceFacts(_InstanceOfSome):
         "Firebird.",
     ]
     files: Annotated[
-        list[OpenFiles],
+        list[OpenedFacts],
         "The files that it has open for writing, one entry for each directory, device and way of opening.",
         "Of an instance with very many processes only some are read; "
         "RV(ansible_facts.durable_engines.engines[].evidence) says so.",

@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, TypedDict
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypedDict
 
 from .seam import Unobservable
 
 UNKNOWN = "unknown"
+#: Stands for a missing entry of evidence or settings.
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class _Setter(TypedDict, total=False):
@@ -21,7 +24,8 @@ class _Setter(TypedDict, total=False):
 class Evidence(_Setter):
     """One observation as JSON has it; `by` and `fix` only if there are any."""
 
-    value: str | None
+    #: Text; null for the id of a disk without one; of a UPS's settings also a number.
+    value: Any
     source: str
     reason: str | None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -24,7 +25,7 @@ def finish(module: AnsibleModule, changed: bool = False, **result: Any) -> None:
     _end(module, {"changed": changed, **printable(result)})
 
 
-def observed(module: AnsibleModule, name: str, facts: dict[str, Any]) -> None:
+def observed(module: AnsibleModule, name: str, facts: Mapping[str, Any]) -> None:
     """End a module with facts, or with why they are more than a controller takes. Never returns."""
     shown = printable(facts)
     refused = bounds.too_large(shown)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from ..host.observation import UNKNOWN, Observation, unknown
+from ..facts.storage import DiskFacts, MountFacts, MountPersisted
+from ..host.observation import UNKNOWN, Evidence, Observation, unknown
 from ..host.seam import Host, Unobservable
 from . import (
     acts,
@@ -72,16 +73,16 @@ class Last:
     """Reads the files of all components once, and answers for each disk and mount."""
 
     def __init__(
-        self, host: Host, properties: Mapping[str, Mapping[str, str]], disks: list[dict[str, Any]]
+        self, host: Host, properties: Mapping[str, Mapping[str, str]], disks: list[DiskFacts]
     ) -> None:
         self.host, self.properties = host, properties
         devices = [device_of(host, disk, properties.get(disk["name"], {})) for disk in disks]
         self.devices = {device.name: device._replace(peers=_peers(device, devices)) for device in devices}
         self.found = self._collect()
 
-    def disk(self, facts: dict[str, Any]) -> dict[str, Any]:
+    def disk(self, facts: DiskFacts) -> DiskFacts:
         """Return the facts of a disk with what the next boot makes of its settings."""
-        cache, evidence = dict(facts["write_cache"]), dict(facts["evidence"])
+        cache, evidence = facts["write_cache"].copy(), dict(facts["evidence"])
         state = self._state(facts["name"], facts["id"], facts["control"], _own(facts))
         can = facts["id"] is not None and facts["switchable"] == "yes"
         if cache["device"] != "none":
@@ -101,20 +102,21 @@ class Last:
             "evidence": evidence,
         }
 
-    def readahead(self, name: str, known: str | None, own: Observation) -> dict[str, Any]:
+    def readahead(self, name: str, known: str | None, own: Observation) -> Evidence:
         """Return what the next boot makes of the readahead of a layer or disk below a mount, as evidence."""
         if name not in self.devices:
             self.devices[name] = device_of(
                 self.host, {"name": name, "control": None}, self.properties.get(name, {})
             )
         state = self._state(name, known, None, {acts.READAHEAD: own.value})
-        evidence: dict[str, Any] = {"readahead.persisted": own.as_dict()}
+        evidence: dict[str, Evidence] = {"readahead.persisted": own.as_dict()}
         self._put(evidence, "readahead.persisted", state.readahead, known is not None)
-        return dict(evidence["readahead.persisted"])
+        return evidence["readahead.persisted"].copy()
 
-    def mount(self, facts: dict[str, Any], disks: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    def mount(self, facts: MountFacts, disks: Mapping[str, DiskFacts]) -> MountFacts:
         """Return the facts of a mount with what other components make of its options."""
-        persisted, evidence = dict(facts["persisted"]), dict(facts["evidence"])
+        persisted = cast("dict[str, str]", facts["persisted"].copy())
+        evidence = dict(facts["evidence"])
         by_rules = [act for _rule, acts in self.found.others for act in acts]
         found = remounts.changes(
             [*self.found.groups, by_rules], facts, self._of_source(facts["source"]), disks
@@ -132,7 +134,7 @@ class Last:
         for field in [f"persisted.{setting}" for setting in persisted]:
             if not evidence[field].get("by"):
                 evidence[field] = {**evidence[field], "by": _by_of(evidence[field]["source"])}
-        return {**facts, "persisted": persisted, "evidence": evidence}
+        return {**facts, "persisted": cast(MountPersisted, persisted), "evidence": evidence}
 
     def _collect(self) -> Collected:
         errors: dict[str, str] = {}
@@ -180,7 +182,7 @@ class Last:
         groups = [*self.found.groups, *([around] if around else [])]
         return effects.last(state, groups, device)
 
-    def _put(self, evidence: dict[str, Any], field: str, value: Value, can: bool) -> None:
+    def _put(self, evidence: dict[str, Evidence], field: str, value: Value, can: bool) -> None:
         """Write into the evidence what sets a value last."""
         before = evidence.get(field)
         if before and before["value"] == UNKNOWN:

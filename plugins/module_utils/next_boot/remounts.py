@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..facts.storage import DiskFacts, MountFacts
 from ..host.observation import UNKNOWN
 from . import acts, zfs_commands
 from .acts import ATIME, BARRIER, DATA_MODE, WRITE_BACK, Act, Device
@@ -21,9 +22,9 @@ CERTAIN = ("on", "off", "noatime", "relatime", "strictatime")
 
 def changes(
     groups: Iterable[list[Act]],
-    facts: dict[str, Any],
+    facts: MountFacts,
     device: Device | None,
-    disks: Mapping[str, dict[str, Any]],
+    disks: Mapping[str, DiskFacts],
 ) -> dict[str, tuple[str, Act]]:
     """Return {setting: value at the next boot, and the act that sets it} of those that differ from `persisted`.
 
@@ -45,13 +46,13 @@ def changes(
 
 
 def _effects(
-    act: Act, facts: dict[str, Any], device: Device | None, disks: Mapping[str, dict[str, Any]]
+    act: Act, facts: MountFacts, device: Device | None, disks: Mapping[str, DiskFacts]
 ) -> dict[str, str]:
     targets, fstype = facts["targets"], facts["fstype"]
     if not targets or not fstype.startswith(REMOUNTED):
         return {}
     if fstype == "zfs":
-        return zfs_commands.effects(act, facts["source"], facts["persisted"].get(BARRIER))
+        return zfs_commands.effects(act, facts["source"], facts["persisted"]["barrier"])
     if act.kind == "barriers":
         return _of_tuned(act, facts, disks) if fstype.startswith("ext") else {}
     if act.kind == "options":
@@ -100,7 +101,7 @@ def _may_name(words: Sequence[str], places: list[str], targets: list[str], devic
     return is_all or is_below or any(tag not in links for tag in tags)
 
 
-def _of_tuned(act: Act, facts: dict[str, Any], disks: Mapping[str, dict[str, Any]]) -> dict[str, str]:
+def _of_tuned(act: Act, facts: MountFacts, disks: Mapping[str, DiskFacts]) -> dict[str, str]:
     """Return what `disable_barriers` of TuneD does with a mount: without `force` it leaves those over SCSI disks whose
     kernel cache mode is write back."""
     if act.words[0] == "force" or not act.is_certain:

@@ -12,8 +12,8 @@ import configparser
 import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Any
 
+from ..facts.storage import TunedFacts
 from ..host import bounds, read_budget
 from ..host.seam import Host, Unobservable
 from ..host.textfile import Read
@@ -50,7 +50,7 @@ _Sources = dict[tuple[str, str], str]
 BY = "TuneD"
 
 
-def read(host: Host) -> dict[str, Any]:
+def read(host: Host) -> TunedFacts:
     """Return {profile, sets, error} of the active profile; profile is None if TuneD does not act.
 
     `sets` is {elevator: ..., readahead: ...}, as far as its disk sections set them, for any disks.

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from ..facts.storage import LayerFacts, WriteHoleFacts
 from ..host import kernel_version
 from ..host.observation import UNKNOWN
 from ..host.seam import Host, Unobservable
@@ -65,16 +66,30 @@ class Stack(NamedTuple):
     layers: tuple[Layer, ...]
     disks: tuple[str, ...]
     missing: tuple[str, ...] = ()
-    write_hole: tuple[dict[str, str], ...] = ()
+    write_hole: tuple[WriteHoleFacts, ...] = ()
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """All that is not known of it: devices that are missing, and layers whose promises are not understood."""
         return (*self.missing, *(layer.reason for layer in self.layers if layer.reason))
 
-    def as_list(self) -> list[dict[str, Any]]:
+    def as_list(self) -> list[LayerFacts]:
         """Return the layers as JSON takes them."""
-        return [{**layer._asdict(), "below": list(layer.below)} for layer in self.layers]
+        return [
+            {
+                "name": layer.name,
+                "type": layer.type,
+                "detail": layer.detail,
+                "state": layer.state,
+                "below": list(layer.below),
+                "label": layer.label,
+                "cache_mode": layer.cache_mode,
+                "reason": layer.reason,
+                "id": layer.id,
+                "held_on": layer.held_on,
+            }
+            for layer in self.layers
+        ]
 
 
 class Holder(NamedTuple):
@@ -88,7 +103,7 @@ class Holder(NamedTuple):
 
 class _Finding(NamedTuple):
     layer: Layer
-    write_hole: dict[str, str] | None = None
+    write_hole: WriteHoleFacts | None = None
 
 
 class Blocks:
@@ -382,5 +397,5 @@ def _not_understood(name: str, kind: str, below: tuple[str, ...], why: str = "")
     return _Finding(Layer(name, UNKNOWN, kind, "", below, reason=reason))
 
 
-def _hole(maker: str, name: str, level: str) -> dict[str, str]:
+def _hole(maker: str, name: str, level: str) -> WriteHoleFacts:
     return {"maker": maker, "name": name, "level": level}

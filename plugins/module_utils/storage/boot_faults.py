@@ -13,9 +13,10 @@ import difflib
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Union
+from typing import NamedTuple, Union
 
 from ..facts.boot_causes import FAULT_OF
+from ..facts.storage import BootFaultFacts
 from ..host import units
 from ..host.mount_api.options import split as split_options
 from ..host.mountinfo import Mount
@@ -88,7 +89,7 @@ class Fault(NamedTuple):
         """Return the setting of the report that its cause belongs to."""
         return FAULT_OF[self.cause]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> BootFaultFacts:
         """Return it as JSON takes it, without what may be a password."""
         line = self.line
         return {

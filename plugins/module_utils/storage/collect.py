@@ -11,8 +11,9 @@ import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from ..facts.storage import DiskFacts, MountFacts, Readahead, StorageFacts
 from ..host import bounds, named_by, os_release
 from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN
@@ -33,7 +34,7 @@ _NOT_DISKS = re.compile(r"(loop|dm-|md|sr|fd|zd|bcache|drbd\d)|nvme\d+c\d+n")
 _AT_A_TIME = 8
 
 
-def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
+def collect(host: Host, now: str, paths: Iterable[str] = ()) -> StorageFacts:
     """Return `durable_storage`; `now` is the host's UTC time in ISO 8601.
 
     `paths` are databases' paths; where they really lie, links followed, comes back as `resolved`,
@@ -68,6 +69,7 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
     last, devices = Last(host, disks.properties, found), Devices(host, disks.properties)
     found = [last.disk(disk) for disk in found] + nfs.exports(read)
     by_name = {disk["name"]: disk for disk in found}
+    image, next_root = root_image.read(host)
     distribution = os_release.read(host) if fua.asks_for_distribution(kernel) else ""
     return {
         "boot_id": host.read("/proc/sys/kernel/random/boot_id").strip(),
@@ -75,7 +77,8 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> dict[str, Any]:
         "kernel": kernel,
         "virtualization": disks.virtualization.value,
         "platform": platforms.read(host, disks.virtualization.value),
-        **root_image.read(host),
+        "root_image": image,
+        "next_root": next_root,
         "disks": found,
         "mounts": [
             _tied(last.mount(mount, by_name), disks, by_name, kernel, distribution, last) for mount in read
@@ -152,26 +155,26 @@ def _raw(mounts: Mounts, paths: Iterable[str | None]) -> list[Superblock]:
 
 
 def _tied(
-    mount: dict[str, Any],
+    mount: MountFacts,
     disks: Disks,
-    by_name: dict[str, dict[str, Any]],
+    by_name: dict[str, DiskFacts],
     kernel: str,
     distribution: str,
     last: Last,
-) -> dict[str, Any]:
+) -> MountFacts:
     """Return a mount's facts with what only its devices know."""
     leaves = [by_name.get(name) for name in mount["disks_seen"]]
     path = fua.path(mount, leaves, kernel, distribution)
     evidence = {**mount["evidence"], "fua_path": path.as_dict()}
     carrier = mount["carrier"]
-    readahead = {}
+    readahead: Readahead = {}
     if carrier:
         own = disks.scheduling_persisted(carrier, "readahead")
         seen = {
             "running": disks.readahead(carrier).as_dict(),
             "persisted": last.readahead(carrier, disks.id_of(carrier), own),
         }
-        readahead = {name: row["value"] for name, row in seen.items()}
+        readahead = {"running": seen["running"]["value"], "persisted": seen["persisted"]["value"]}
         evidence.update({f"readahead.{name}": row for name, row in seen.items()})
     return {
         **mount,

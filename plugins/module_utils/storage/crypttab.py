@@ -11,9 +11,10 @@ An array of md needs no line of mdadm.conf: udev assembles what it finds, under 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
+from ..facts.storage import BootFaultFacts, LayerFacts, MountFacts
 from ..host.observation import UNKNOWN
 from ..host.seam import Host, Unobservable
 from . import device_names
@@ -42,7 +43,7 @@ def parse(text: str) -> list[Entry]:
     return [Entry(row, *words[:2]) for row, words in rows if len(words) > 1 and not words[0].startswith("#")]
 
 
-def faults(host: Host, mounts: Iterable[dict[str, Any]], devices: Devices) -> list[dict[str, Any]]:
+def faults(host: Host, mounts: Iterable[MountFacts], devices: Devices) -> list[BootFaultFacts]:
     """Return what is encrypted below mounts of the next boot and that nothing opens then, as boot_faults has them.
 
     `mounts` are facts. Never raises: where crypttab or the kernel's command line cannot be read it is not known.
@@ -70,8 +71,8 @@ def faults(host: Host, mounts: Iterable[dict[str, Any]], devices: Devices) -> li
 
 
 def _of_layer(
-    mount: dict[str, Any], layer: dict[str, Any], entries: list[Entry], early: set[str], devices: Devices
-) -> Iterator[dict[str, Any]]:
+    mount: MountFacts, layer: LayerFacts, entries: list[Entry], early: set[str], devices: Devices
+) -> Iterator[BootFaultFacts]:
     """Yield that nothing opens a layer's container at the next boot, or that what opens it may find another one."""
     container = layer["below"][0] if layer["below"] else ""
     uuid = devices.properties.get(container, {}).get("ID_FS_UUID", "")
@@ -93,7 +94,7 @@ def _of_layer(
     yield _unopened(mount, layer, named, uuid)
 
 
-def _unopened(mount: dict[str, Any], layer: dict[str, Any], named: Entry | None, uuid: str) -> dict[str, Any]:
+def _unopened(mount: MountFacts, layer: LayerFacts, named: Entry | None, uuid: str) -> BootFaultFacts:
     """Return that no line opens a container; `named`: the line that has its name, and opens another one."""
     container = layer["below"][0] if layer["below"] else ""
     where = _where(layer)
@@ -107,13 +108,13 @@ def _unopened(mount: dict[str, Any], layer: dict[str, Any], named: Entry | None,
     return _fault(mount, PATH, "refused", "no_container.no_uuid", values)
 
 
-def _where(layer: dict[str, Any]) -> str:
+def _where(layer: LayerFacts) -> str:
     return str(layer["label"] or layer["name"])
 
 
 def _fault(
-    mount: dict[str, Any], source: str, state: str, cause: str, values: dict[str, Any]
-) -> dict[str, Any]:
+    mount: MountFacts, source: str, state: str, cause: str, values: Mapping[str, str | list[str]]
+) -> BootFaultFacts:
     return {
         "source": source,
         "target": mount["target"],
@@ -121,6 +122,6 @@ def _fault(
         "boot": "required" if "required" in mount["boots"].values() else "optional",
         "cause": cause,
         "state": state,
-        "values": values,
+        "values": {**values},
         "options": [],
     }

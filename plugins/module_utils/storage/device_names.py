@@ -12,8 +12,8 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
+from ..facts.storage import BootFaultFacts, MountFacts
 from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN
 from ..host.seam import Host, Unobservable
@@ -109,7 +109,7 @@ def _others(found: list[str], name: str, devices: Devices) -> dict[str, Value]:
     return {"others": others, "holds": devices.holds(others[0])}
 
 
-def of_volumes(host: Host, mounts: Iterable[Mapping[str, Any]], devices: Devices) -> list[dict[str, Any]]:
+def of_volumes(host: Host, mounts: Iterable[MountFacts], devices: Devices) -> list[BootFaultFacts]:
     """Return the copies of LVM's physical volumes below mounts (facts), as Fault.as_dict has them."""
     found = {}
     for mount in (each for each in mounts if each["boots"]):

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from ..facts.storage import DiskFacts, WriteCacheFacts
 from ..host import udev
 from ..host.observation import UNKNOWN, Observation, observe, unknown
 from ..host.seam import Host, Result, Unobservable
@@ -58,12 +59,12 @@ class Disks:
         self._useless_rules = _rules(lambda: cache_rules.useless(host))[0]
         self._scheduler_rules = _rules(lambda: scheduler_rules.read(host))
 
-    def collect_all(self, names: Iterable[str]) -> list[dict[str, Any]]:
+    def collect_all(self, names: Iterable[str]) -> list[DiskFacts]:
         """Return the facts of several disks, in the order of their names."""
         with ThreadPoolExecutor(max_workers=_AT_A_TIME) as pool:
             return list(pool.map(self.collect, names))
 
-    def collect(self, name: str) -> dict[str, Any]:
+    def collect(self, name: str) -> DiskFacts:
         """Return the facts of one disk, by kernel name. Nothing here raises: what cannot be
         read is `unknown`, with its reason under `evidence`."""
         properties = self.properties.get(name, {})
@@ -90,7 +91,7 @@ class Disks:
             "readahead.persisted": self.scheduling_persisted(name, "readahead"),
         }
         known = self.id_of(name) or self._shared.get(name)
-        facts: dict[str, Any] = {
+        return {
             "name": name,
             "id": known,
             "kind": kind.kind,
@@ -103,9 +104,24 @@ class Disks:
             "place": kind.place,
             "flush_blocked_by": self._blocks.blocking_above(name),
             "flush": "owed" if is_owed(self.host, name) else "done",
-            "write_cache": {},
-            "scheduler": {"available": available},
-            "readahead": {},
+            "rotational": evidence["rotational"].value,
+            "fua": fua.value,
+            "fua_efficient": evidence["fua_efficient"].value,
+            "write_cache": {
+                "device": device.value,
+                "kernel": kernel.value,
+                "persisted": evidence["write_cache.persisted"].value,
+                "volatile": evidence["write_cache.volatile"].value,
+            },
+            "scheduler": {
+                "running": scheduler.value,
+                "available": available,
+                "persisted": evidence["scheduler.persisted"].value,
+            },
+            "readahead": {
+                "running": evidence["readahead.running"].value,
+                "persisted": evidence["readahead.persisted"].value,
+            },
             "raid": raid,
             "evidence": {
                 "id": {"value": known, "source": "udev", "reason": self._about_id(name, known)},
@@ -113,12 +129,8 @@ class Disks:
                 **({"raid": found.seen.as_dict()} if found else {}),
             },
         }
-        for field, seen in evidence.items():
-            group, _dot, key = field.rpartition(".")
-            (facts[group] if group else facts)[key] = seen.value
-        return facts
 
-    def with_power_on(self, facts: dict[str, Any]) -> dict[str, Any]:
+    def with_power_on(self, facts: DiskFacts) -> DiskFacts:
         """Return the facts of a disk with the state in which its cache comes out of a reset, where it can tell.
 
         It matters below what an initramfs makes, before any rule: the kernel trusts then what the disk says.
@@ -129,7 +141,7 @@ class Disks:
         name = facts["name"]
         argv = f"sdparm --get WCE /dev/{name}"
         seen = observe(argv, lambda: control.power_on(self.host, name))
-        cache = {**facts["write_cache"], "power_on": seen.value}
+        cache: WriteCacheFacts = {**facts["write_cache"], "power_on": seen.value}
         evidence = {**facts["evidence"], "write_cache.power_on": seen.as_dict()}
         return {**facts, "write_cache": cache, "evidence": evidence}
 

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from functools import cache, partial
 from typing import Any, NamedTuple
 
+from ..facts.storage import MountFacts
 from ..host import json_text
 from ..host.seam import Host, Result, Unobservable
 from . import drbd_84, flush_passthrough
@@ -63,7 +64,7 @@ class Drbd:
         return self._found.get(minor, Volume(reason=self._error))
 
 
-def behind(mount: dict[str, Any]) -> Iterator[str]:
+def behind(mount: MountFacts) -> Iterator[str]:
     """Yield the DRBD devices below a mount of which not each peer has all, in words."""
     for layer in mount["stack"]:
         for word in layer["state"].split(", ") if layer["type"] == "drbd" else ():
@@ -72,7 +73,7 @@ def behind(mount: dict[str, Any]) -> Iterator[str]:
                 yield f"{layer['name']} (DRBD): {word}"
 
 
-def unflushed(mount: dict[str, Any]) -> list[tuple[flush_passthrough.FlushLayer, str]]:
+def unflushed(mount: MountFacts) -> list[tuple[flush_passthrough.FlushLayer, str]]:
     """Return the DRBD devices below a mount that are set not to flush, and how, in words."""
     said = {
         layer["name"]: ", ".join(word for word in layer["state"].split(", ") if word in UNFLUSHED)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from ..facts.storage import WriteHoleFacts
 from ..host import kernel_version
 from ..host.mountinfo import Mount
 from ..host.observation import Observation, unknown
@@ -112,7 +113,7 @@ class FileSystems:
             reasons.append(f"whether {mount.target} has its journal elsewhere could not be read: {why}")
         return numbers, beside, reasons
 
-    def write_hole(self, mount: Mount) -> list[dict[str, str]]:
+    def write_hole(self, mount: Mount) -> list[WriteHoleFacts]:
         """Return the parts of a file system's own RAID that have the write hole."""
         if mount.fstype != "btrfs":
             return []

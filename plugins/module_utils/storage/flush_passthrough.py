@@ -12,7 +12,9 @@ An md array with a partial parity log ends a flush at once, and has its disks fl
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from ..facts.storage import LayerFacts, MountFacts
 
 
 class FlushLayer(NamedTuple):
@@ -34,23 +36,23 @@ _BY_INITRAMFS = ("/", "/usr")
 _TAKING = {"bcache", "loop", "thin", "thin-pool", "cache", "writecache", "integrity"}
 
 
-def layers(mount: dict[str, Any]) -> list[FlushLayer]:
+def layers(mount: MountFacts) -> list[FlushLayer]:
     """Return the layers below a file system that pass no flush on, or of which that is not known."""
     return [layer for layer in with_cache_mode(mount) if layer.cache_mode != "write back"]
 
 
-def with_cache_mode(mount: dict[str, Any]) -> list[FlushLayer]:
+def with_cache_mode(mount: MountFacts) -> list[FlushLayer]:
     """Return all layers below a file system that have a cache mode of their own."""
     return [_flush_layer(layer, mount) for layer in mount["stack"] if layer["cache_mode"]]
 
 
-def early(mounts: list[dict[str, Any]]) -> list[FlushLayer]:
+def early(mounts: list[MountFacts]) -> list[FlushLayer]:
     """Return the layers with a cache mode of their own that an initramfs makes, of all mounts."""
     ours = (mount for mount in mounts if set(mount["targets"]) & set(_BY_INITRAMFS))
     return [layer for mount in ours for layer in with_cache_mode(mount)]
 
 
-def early_ack(mount: dict[str, Any]) -> list[FlushLayer]:
+def early_ack(mount: MountFacts) -> list[FlushLayer]:
     """Return the layers below a file system that acknowledge a flush before their disks have done it."""
     return [
         _flush_layer(layer, mount)
@@ -59,7 +61,7 @@ def early_ack(mount: dict[str, Any]) -> list[FlushLayer]:
     ]
 
 
-def _flush_layer(layer: dict[str, Any], mount: dict[str, Any]) -> FlushLayer:
+def _flush_layer(layer: LayerFacts, mount: MountFacts) -> FlushLayer:
     below = {layer["name"]: layer["below"] for layer in mount["stack"]}
     disks = {layer["name"] for layer in mount["stack"] if layer["type"] == "disk"}
     found = _closure(layer["name"], below)

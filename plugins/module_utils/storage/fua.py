@@ -10,8 +10,8 @@ before, has one write for each commit where all of this holds, and a write and a
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
+from ..facts.storage import DiskFacts, MountFacts
 from ..host.kernel_version import version
 from ..host.observation import UNKNOWN, Observation, unknown
 from . import flush_passthrough
@@ -41,7 +41,7 @@ def asks_for_distribution(kernel: str) -> bool:
 
 
 def path(
-    mount: dict[str, Any], disks: Iterable[dict[str, Any] | None], kernel: str, distribution: str = ""
+    mount: MountFacts, disks: Iterable[DiskFacts | None], kernel: str, distribution: str = ""
 ) -> Observation:
     """Return yes, no or unknown for a file system on its leaf disks, with the reason.
 
@@ -74,7 +74,7 @@ def path(
     return _of_disks(disks, source)
 
 
-def _of_disks(disks: Iterable[dict[str, Any] | None], source: str) -> Observation:
+def _of_disks(disks: Iterable[DiskFacts | None], source: str) -> Observation:
     disks = list(disks)
     if not disks:
         return unknown(source, "no disk is known below it")

@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ..facts.storage import DiskFacts
 from .caches import CONTROLS
 
 
-def is_pinned(disk: dict[str, Any]) -> bool:
+def is_pinned(disk: DiskFacts) -> bool:
     """Tell whether a disk's kernel cache mode stays at write back whatever its cache is set to.
 
     Only a disk with one switch for its cache and its kernel cache mode is not pinned.
@@ -19,12 +18,12 @@ def is_pinned(disk: dict[str, Any]) -> bool:
     return control is None or control.pinned
 
 
-def needs_rule(disk: dict[str, Any]) -> bool:
+def needs_rule(disk: DiskFacts) -> bool:
     """Tell whether a cache mode that is right at the next boot takes a rule; else the kernel's own is right."""
     control = CONTROLS.get(disk["control"])
     return control is not None and control.pinned_by_rule
 
 
-def for_state(disk: dict[str, Any], state: str) -> str:
+def for_state(disk: DiskFacts, state: str) -> str:
     """Return the weakest cache mode that is right when the cache is enabled, disabled, or none."""
     return "write back" if is_pinned(disk) or state == "enabled" else "write through"

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ..enforce import originals
 from ..enforce.arguments import Arguments
 from ..enforce.change import Change, each, verify
+from ..facts.storage import MountFacts
 from ..host import systemd
 from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN
@@ -68,7 +69,7 @@ class Work(NamedTuple):
     """
 
     changes: tuple[Change, ...]
-    facts: dict[str, dict[str, Any]]
+    facts: dict[str, MountFacts]
     mounts: dict[str, Mount]
     fstab_before: str
     fstab_after: str
@@ -140,7 +141,8 @@ def as_now(host: Host, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     modes = {change.target: change.before for change in work.changes if change.setting == "data_mode"}
     found = []
     for name, facts in work.facts.items():
-        row = {setting: facts[setting] for setting in _LIVE if _comes_back(setting, facts[setting])}
+        now = {setting: mount_settings.running(facts, setting) for setting in _LIVE}
+        row = {setting: value for setting, value in now.items() if _comes_back(setting, value)}
         if work.root_mode and "/" in facts["targets"]:
             row["root_mode"] = modes[name]
         found.append({"target": name, "persist": False, **row})
@@ -212,22 +214,22 @@ def _plan_one(work: Work, target: Target, superblock: Superblock, reader: Mounts
             f" {', '.join(allowed) or 'none of these settings'}"
         )
     changes = [
-        Change(name, setting, "running", facts[setting], value)
+        Change(name, setting, "running", mount_settings.running(facts, setting), value)
         for setting, value in asked.items()
-        if setting in _LIVE and setting in allowed and facts[setting] != value
+        if setting in _LIVE and setting in allowed and mount_settings.running(facts, setting) != value
     ]
     # What cannot be read cannot be checked either: it stays, and stays unknown, which is not well.
     warnings = [
         f"{name}: {setting} at the next boot: unknown ({facts['evidence'][f'persisted.{setting}']['reason']});"
         f" wanted {value}, and left as it is"
         for setting, value in asked.items()
-        if target.persist and facts["persisted"][setting] == UNKNOWN
+        if target.persist and mount_settings.persisted(facts, setting) == UNKNOWN
     ]
     stale = {
         setting: value
         for setting, value in asked.items()
-        if facts["persisted"][setting] != UNKNOWN
-        and not mount_settings.satisfies(setting, facts["persisted"][setting], value)
+        if mount_settings.persisted(facts, setting) != UNKNOWN
+        and not mount_settings.satisfies(setting, mount_settings.persisted(facts, setting), value)
     }
     planned = work._replace(
         changes=(*work.changes, *changes),
@@ -239,7 +241,7 @@ def _plan_one(work: Work, target: Target, superblock: Superblock, reader: Mounts
 
 
 def _plan_boot(
-    work: Work, group: list[Mount], facts: dict[str, Any], stale: dict[str, str], reader: Mounts
+    work: Work, group: list[Mount], facts: MountFacts, stale: dict[str, str], reader: Mounts
 ) -> Work:
     """Add what the next boot needs: other options in fstab, or a drop-in over a mount unit."""
     name, fstype = facts["target"], facts["fstype"]
@@ -253,7 +255,7 @@ def _plan_boot(
     if not ways or ways[0].place == "rootflags":
         raise ChangeFailed(f"{name}: no line of fstab mounts it; add one, by a UUID that no other device has")
     changes = [
-        Change(name, setting, "persisted", facts["persisted"][setting], value)
+        Change(name, setting, "persisted", mount_settings.persisted(facts, setting), value)
         for setting, value in stale.items()
     ]
     words = {s: v for s, v in stale.items() if s in mount_settings.SETTINGS_OF.get(fstype, ())}
@@ -302,7 +304,7 @@ def _image(reader: Mounts, group: list[Mount], fstype: str) -> Image:
     )
 
 
-def _plan_root(work: Work, facts: dict[str, Any], mode: str, image: Image) -> Work:
+def _plan_root(work: Work, facts: MountFacts, mode: str, image: Image) -> Work:
     """Add a superblock default for the root: in its fstab line, data= would stop the boot."""
     if "data_mode" in mount_settings.fold(facts["options_boot"] or ()):
         raise ChangeFailed(
@@ -356,7 +358,7 @@ def _remount(host: Host, work: Work, target: str, wanted: dict[str, str]) -> Non
         host.set_mount_atime(mount, wanted["atime"])
 
 
-def _tighten(host: Host, mount: Mount, facts: dict[str, Any]) -> None:
+def _tighten(host: Host, mount: Mount, facts: MountFacts) -> None:
     """Turn barriers on, and flush what was written without them. Raises ChangeFailed."""
     target = facts["target"]
     flushed = [name for name in facts["disks_seen"] if takes_flushes(host, name)]

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..facts.storage import MountFacts
 from ..host.observation import UNKNOWN, Observation, unknown
 
 _OF_THE_SYSTEM = ("/", "/boot", "/usr", "/var", "/etc", "/home")
@@ -91,6 +92,16 @@ def observed(said: dict[str, str], setting: str, otherwise: str, source: str) ->
     return Observation(value, source)
 
 
+def running(mount: Mapping[str, Any], setting: str) -> str:
+    """Return the value in force of a setting of a mount's facts."""
+    return str(mount[setting])
+
+
+def persisted(mount: Mapping[str, Any], setting: str) -> str:
+    """Return the value at the next boot of a setting of a mount's facts."""
+    return str(mount["persisted"][setting])
+
+
 def waits(mount: Mapping[str, Any]) -> bool:
     """Tell whether the facts of a mount are of one that systemd mounts at the first access, and that is not mounted now."""
     return not mount["options_running"]
@@ -150,7 +161,7 @@ def restore(options: tuple[str, ...], original: tuple[str, ...]) -> tuple[str, .
     return (*others, *(option for option in original if meaning(option)))
 
 
-def holds_system(mount: dict[str, Any]) -> bool:
+def holds_system(mount: MountFacts) -> bool:
     """Tell whether a mount holds more than databases by its name alone: others always write there."""
     return any(map(is_system, mount["targets"]))
 

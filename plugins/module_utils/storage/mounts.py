@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
+from ..facts.storage import BootFaultFacts, MountFacts, MountPersisted, ViewFacts
 from ..host import bounds, namespaces
 from ..host.mountinfo import Mount, covered, parse_mountinfo, visible, why_absent
 from ..host.observation import UNKNOWN, Observation, observe, unknown
@@ -44,7 +45,7 @@ class Superblock(NamedTuple):
     """
 
     mounts: list[Mount]
-    views: list[dict[str, Any]]
+    views: list[ViewFacts]
     hidden_in: str | None = None
     waits: bool = False
 
@@ -89,7 +90,7 @@ class Mounts:
                 here.setdefault(mount.device, []).append(mount)
         groups = {device: sorted(seen, key=_stands_for_all) for device, seen in here.items()}
         mine = {device: _atime(group[0].options) for device, group in groups.items()}
-        views: dict[str, list[dict[str, Any]]] = {}
+        views: dict[str, list[ViewFacts]] = {}
         hidden: dict[str, Superblock] = {}
 
         def kind(mount: Mount) -> tuple[str, str] | None:
@@ -99,7 +100,7 @@ class Mounts:
         for namespace in namespaces.others(self.host, kind):
             for mount in namespace.mounts:
                 if mount.device in here:
-                    view = {
+                    view: ViewFacts = {
                         "pid": namespace.pid,
                         "command": namespace.command,
                         "target": mount.target,
@@ -163,7 +164,7 @@ class Mounts:
         """Return why no file system that could hold data is at a path, in words."""
         return why_absent(target, self.covered(), {mount.target: mount.fstype for mount in self._visible()})
 
-    def collect(self, superblock: Superblock) -> dict[str, Any]:
+    def collect(self, superblock: Superblock) -> MountFacts:
         """Return the facts of one superblock. Nothing here raises."""
         group, first = superblock.mounts, superblock.mounts[0]
         ext, ext_reason = self.filesystems.superblock(first)
@@ -178,7 +179,7 @@ class Mounts:
         disks = Observation(
             UNKNOWN if reasons else " ".join(stack.disks), "/sys/dev/block", "; ".join(reasons) or None
         )
-        return {
+        facts: MountFacts = {
             "target": first.target,
             "targets": [mount.target for mount in group] if superblock.hidden_in is None else [],
             "hidden_in": superblock.hidden_in,
@@ -186,6 +187,10 @@ class Mounts:
             "source": _shown_source(first),
             "device": first.device,
             "carrier": self._carrier(first),
+            # The next three are known of its devices: storage/collect.py.
+            "carrier_id": None,
+            "readahead": {},
+            "fua_path": UNKNOWN,
             "fstype": first.fstype,
             "barrier": running["barrier"].value,
             "data_mode": running["data_mode"].value,
@@ -194,8 +199,7 @@ class Mounts:
             "options_running": [] if superblock.waits else shown([*first.options, *first.super_options]),
             "options_fstab": shown(entry.options) if entry else None,
             "options_boot": shown(ways[0].options) if ways else None,
-            **({"recovery": running["recovery"].value} if "recovery" in running else {}),
-            "persisted": {name: value.value for name, value in persisted.items()},
+            "persisted": cast(MountPersisted, {name: value.value for name, value in persisted.items()}),
             "boots": self._boots(superblock),
             "stack": stack.as_list(),
             "disks": UNKNOWN if reasons else list(stack.disks),
@@ -205,6 +209,9 @@ class Mounts:
             "write_hole": [*stack.write_hole, *self.filesystems.write_hole(first)],
             "evidence": {name: value.as_dict() for name, value in {**seen, "disks": disks}.items()},
         }
+        if "recovery" in running:
+            facts["recovery"] = running["recovery"].value
+        return facts
 
     def _persisted(
         self,
@@ -227,7 +234,7 @@ class Mounts:
         atime = observe("/proc/self/mountinfo", lambda: _atime(mount.options))
         return {**self.filesystems.running(mount), "atime": atime}
 
-    def faults(self, properties: Mapping[str, dict[str, str]]) -> list[dict[str, Any]]:
+    def faults(self, properties: Mapping[str, dict[str, str]]) -> list[BootFaultFacts]:
         """Return what keeps the next boot from mounting lines of fstab; `properties`: what udev knows of block devices."""
         visible = self._visible()
         units = self._units_beside_fstab()

@@ -11,8 +11,9 @@ as `%Q`: on, off, what is left of a number, or - where only the features of the 
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from ..facts.storage import LayerFacts, MountFacts
 from ..host.observation import UNKNOWN
 from ..host.seam import Host, Unobservable
 
@@ -57,12 +58,12 @@ def state(arguments: str, said: str | None) -> str:
     return f"no path: {running}, no_path_retry: {persisted}"
 
 
-def queueing(mount: dict[str, Any]) -> list[Queueing]:
+def queueing(mount: MountFacts) -> list[Queueing]:
     """Return what the multipath devices below a mount do without a path."""
     return [_queueing(layer) for layer in mount["stack"] if layer["type"] == "multipath"]
 
 
-def _queueing(layer: dict[str, Any]) -> Queueing:
+def _queueing(layer: LayerFacts) -> Queueing:
     found = re.fullmatch(r"no path: (\w+), no_path_retry: (\w+)", layer["state"])
     running, persisted = found.groups() if found else (UNKNOWN, UNKNOWN)
     known = (QUEUES, LIMITED, FAILS)

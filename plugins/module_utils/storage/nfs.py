@@ -15,9 +15,8 @@ corruption, and PostgreSQL's documentation asks for `hard`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from ..facts.storage import RECOVERIES
+from ..facts.storage import RECOVERIES, DiskFacts, MountFacts
 from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN, Observation, unknown
 from .blockstack import Layer, Stack
@@ -46,7 +45,7 @@ def shown_source(source: str) -> str:
     return f"{without_login(server)}{colon}{path}"
 
 
-def is_export(disk: dict[str, Any]) -> bool:
+def is_export(disk: DiskFacts) -> bool:
     """Tell whether the facts of a disk are those of an export: no name of the kernel's has a colon."""
     return str(disk["name"]).startswith(f"{TRANSPORT}:")
 
@@ -80,13 +79,13 @@ def persisted(options: tuple[str, ...], source: str) -> dict[str, Observation]:
     }
 
 
-def exports(mounts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def exports(mounts: Iterable[MountFacts]) -> list[DiskFacts]:
     """Return the facts of all exports below mounts, each once, in the shape of a disk's."""
     names = {name for mount in mounts if is_nfs(mount["fstype"]) for name in mount["disks_seen"]}
     return [_export(name) for name in sorted(names)]
 
 
-def _export(name: str) -> dict[str, Any]:
+def _export(name: str) -> DiskFacts:
     hidden = unknown("an NFS export", MACHINE_HIDES)
     none = Observation("none", "an NFS export", "no queue to put in order")
     unset = Observation("unset", "an NFS export", "nothing here sets it")
@@ -103,7 +102,7 @@ def _export(name: str) -> dict[str, Any]:
         "readahead.running": hidden,
         "readahead.persisted": unset,
     }
-    facts: dict[str, Any] = {
+    return {
         "name": name,
         "id": name,
         "kind": NETWORK,
@@ -117,19 +116,23 @@ def _export(name: str) -> dict[str, Any]:
         "place": "nfs",
         "flush_blocked_by": [],
         "flush": "done",
-        "write_cache": {},
-        "scheduler": {"available": []},
-        "readahead": {},
+        "rotational": hidden.value,
+        "fua": seen["fua"].value,
+        "fua_efficient": seen["fua_efficient"].value,
+        "write_cache": {
+            "device": hidden.value,
+            "kernel": seen["write_cache.kernel"].value,
+            "persisted": unset.value,
+            "volatile": hidden.value,
+        },
+        "scheduler": {"running": none.value, "available": [], "persisted": unset.value},
+        "readahead": {"running": hidden.value, "persisted": unset.value},
         "evidence": {
             "id": {"value": name, "source": "/proc/self/mountinfo", "reason": None},
             "kind": Observation(NETWORK, "/proc/self/mountinfo").as_dict(),
             **{field: value.as_dict() for field, value in seen.items()},
         },
     }
-    for field, value in seen.items():
-        group, _dot, key = field.rpartition(".")
-        (facts[group] if group else facts)[key] = value.value
-    return facts
 
 
 def _recovery(options: Iterable[str], otherwise: str, source: str) -> Observation:

@@ -31,7 +31,7 @@ _SUBVOLUME = re.compile(r"(?:^|[\s,=])subvol(?:id)?=")
 _DEFAULT = re.compile(r"ID \d+ gen \d+ top level \d+ path (\S+)\n?")
 
 
-def read(host: Host) -> dict[str, str]:
+def read(host: Host) -> tuple[str, str]:
     """Return `root_image` and `next_root`. Raises Unobservable without a mount table."""
     try:
         mounts = parse_mountinfo(host.read("/proc/self/mountinfo"))
@@ -45,7 +45,7 @@ def read(host: Host) -> dict[str, str]:
         kind = TRANSACTIONAL
     elif usr and "ro" in usr.options:
         kind = READ_ONLY
-    return {"root_image": kind, "next_root": _next(host, kind, root)}
+    return kind, _next(host, kind, root)
 
 
 def _next(host: Host, kind: str, root: Mount | None) -> str:

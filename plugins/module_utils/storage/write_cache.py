@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ..enforce.arguments import Arguments
 from ..enforce.change import Change, each, verify
+from ..facts.storage import DiskFacts
 from ..host.observation import UNKNOWN
 from ..host.seam import ChangeFailed, Host, Unobservable
 from . import cache_rules, kernel_cache_mode
@@ -43,7 +44,7 @@ class Work(NamedTuple):
     have now; what the rules keep may be another, from the next boot on."""
 
     changes: tuple[Change, ...]
-    disks: dict[str, dict[str, Any]]
+    disks: dict[str, DiskFacts]
     states: dict[str, str]
     rules: str
 
@@ -121,7 +122,7 @@ def apply_release(host: Host, work: Release) -> None:
     cache_rules.remove(host)
 
 
-def _find_all(reader: Disks, targets: list[Target]) -> list[dict[str, Any]]:
+def _find_all(reader: Disks, targets: list[Target]) -> list[DiskFacts]:
     names = []
     for target in targets:
         name = reader.find(target.disk)
@@ -137,7 +138,7 @@ def _find_all(reader: Disks, targets: list[Target]) -> list[dict[str, Any]]:
     return found
 
 
-def _check(target: Target, facts: dict[str, Any]) -> None:
+def _check(target: Target, facts: DiskFacts) -> None:
     where = f"{target.disk} ({facts['name']})"
     if facts["switchable"] != "yes":
         raise ChangeFailed(
@@ -149,7 +150,7 @@ def _check(target: Target, facts: dict[str, Any]) -> None:
         raise ChangeFailed(f"{where}: its write cache cannot be read: {reason}")
 
 
-def _waits(target: Target, facts: dict[str, Any]) -> bool:
+def _waits(target: Target, facts: DiskFacts) -> bool:
     """Tell whether a cache is to come on at the next boot only.
 
     A layer above it that drops flushes was made when nothing below cached. At the boot our
@@ -159,7 +160,7 @@ def _waits(target: Target, facts: dict[str, Any]) -> bool:
     return comes_on and bool(facts["flush_blocked_by"])
 
 
-def _changes(target: Target, facts: dict[str, Any], now: str, persists: bool) -> list[Change]:
+def _changes(target: Target, facts: DiskFacts, now: str, persists: bool) -> list[Change]:
     cache = facts["write_cache"]
     device = cache["device"]
     if device == NONE:
@@ -178,7 +179,7 @@ def _changes(target: Target, facts: dict[str, Any], now: str, persists: bool) ->
     return changes
 
 
-def _switch(host: Host, facts: dict[str, Any], state: str) -> None:
+def _switch(host: Host, facts: DiskFacts, state: str) -> None:
     """Raise the kernel cache mode first, flush what was never flushed, and only then touch the cache."""
     name, device = facts["name"], facts["write_cache"]["device"]
     control = CONTROLS[facts["control"]]
@@ -207,7 +208,7 @@ def _switch(host: Host, facts: dict[str, Any], state: str) -> None:
         raise refused
 
 
-def _make_flushed(host: Host, facts: dict[str, Any], wanted: str) -> None:
+def _make_flushed(host: Host, facts: DiskFacts, wanted: str) -> None:
     """Make the kernel flush a disk, and see one flush."""
     name, device = facts["name"], facts["write_cache"]["device"]
     control = CONTROLS[facts["control"]]

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
+from ..facts.ups import BudgetFacts
 from ..host.observation import UNKNOWN
 from ..host.printable import command
 from .conditions import MET, UNMET, Condition, add_monitor
@@ -70,7 +71,7 @@ class Budget(NamedTuple):
         least = sum(term.seconds for term in self.terms if term.seconds is not None)
         return judge(self.needed, least, self.available.seconds)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> BudgetFacts:
         """Return it as the facts have it."""
         return {
             "needed": written(self.needed),

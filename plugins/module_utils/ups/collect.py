@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..engines import since_start
+from ..facts.ups import PowerFacts
 from ..host.observation import UNKNOWN, Observation
 from ..host.processes import Process
 from ..host.seam import Host, Unobservable
@@ -46,24 +47,10 @@ class Power(NamedTuple):
     evidence: dict[str, Observation]
     path: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the facts of it, but for the guard's."""
-        return {
-            "monitor": self.monitor,
-            "unit": self.unit,
-            "mode": self.mode,
-            "upses": [ups.as_dict() for ups in self.upses],
-            "timing": {name: budget.written(seconds) for name, seconds in self.timing.items()},
-            "budget": {name: each.as_dict() for name, each in self.budgets.items()},
-            "conditions": [condition.as_dict() for condition in self.conditions],
-            "settings": {name: seen.as_dict() for name, seen in self.settings.items()},
-            "evidence": {name: seen.as_dict() for name, seen in self.evidence.items()},
-        }
-
 
 def collect(
     host: Host, now: str, stop_timeouts: Iterable[Mapping[str, Any]] = (), margin: float = MARGIN
-) -> dict[str, Any]:
+) -> PowerFacts:
     """Return `durable_power`; `now` is the host's UTC time in ISO 8601, the rest as for `look`.
 
     Raises Unobservable where the kernel's own files are not there, and ValueError for malformed
@@ -75,8 +62,19 @@ def collect(
         "boot_id": host.read("/proc/sys/kernel/random/boot_id").strip(),
         "time": now,
         "kernel": host.read("/proc/sys/kernel/osrelease").strip(),
-        **power.as_dict(),
+        "monitor": power.monitor,
+        "unit": power.unit,
+        "mode": power.mode,
+        "upses": [ups.as_dict() for ups in power.upses],
+        "timing": {name: budget.written(seconds) for name, seconds in power.timing.items()},
+        "budget": {
+            "durability": power.budgets[DURABILITY].as_dict(),
+            "clean_stop": power.budgets[CLEAN_STOP].as_dict(),
+        },
+        "conditions": [condition.as_dict() for condition in power.conditions],
         "guard": state.read(host),
+        "settings": {name: seen.as_dict() for name, seen in power.settings.items()},
+        "evidence": {name: seen.as_dict() for name, seen in power.evidence.items()},
     }
 
 

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from ..facts.ups import ConditionFacts
 from ..host.observation import UNKNOWN
 from .device import BAD, ECONOMY, GOOD, RELAYS, TESTS, YES, Ups
 
@@ -52,9 +53,15 @@ class Condition(NamedTuple):
     evidence: str
     remedy: str
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> ConditionFacts:
         """Return it as the facts have it."""
-        return self._asdict()
+        return {
+            "name": self.name,
+            "target": self.target,
+            "state": self.state,
+            "evidence": self.evidence,
+            "remedy": self.remedy,
+        }
 
 
 def met(name: str, target: str, evidence: str) -> Condition:

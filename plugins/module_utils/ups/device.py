@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from ..facts.ups import UpsFacts
 from ..host.observation import UNKNOWN
 from ..host.printable import command
 from . import upsd
@@ -82,15 +83,24 @@ class Ups(NamedTuple):
     runtime_reason: str | None = None
     cure: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> UpsFacts:
         """Return it as the facts have it."""
-        found = self._asdict()
-        del found["poll"]
-        del found["low_reason"]
-        del found["version"]
-        del found["runtime_reason"]
-        del found["cure"]
-        return {**found, "status": list(self.status)}
+        return {
+            "name": self.name,
+            "system": self.system,
+            "driver": self.driver,
+            "power_value": self.power_value,
+            "type": self.type,
+            "status": list(self.status),
+            "charge": self.charge,
+            "runtime": self.runtime,
+            "runtime_low": self.runtime_low,
+            "stale": self.stale,
+            "test": self.test,
+            "logins": self.logins,
+            "reason": self.reason,
+            "user": self.user,
+        }
 
 
 def of_nut(name: str, system: str, user: str, power_value: int, kind: str, answer: upsd.Answer) -> Ups:

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...enforce import originals
 from ...enforce.arguments import Arguments
 from ...enforce.change import Change, attempt, expect_some, verify
+from ...facts.engines import InstanceFacts
 from ...host import bounded_read, named_by, our_paths
 from ...host.seam import ChangeFailed, Host, Refused, Unobservable
 from ...host.textfile import MARK, Malformed, without_content
@@ -53,7 +54,7 @@ class Work(NamedTuple):
     """
 
     changes: tuple[Change, ...]
-    facts: dict[str, dict[str, Any]]
+    facts: dict[str, InstanceFacts]
     texts: dict[str, tuple[str, str]]
     owners: dict[str, int]
     failures: dict[str, str]
@@ -65,7 +66,7 @@ class Release(NamedTuple):
 
     changes: tuple[Change, ...]
     texts: dict[str, str]
-    facts: tuple[dict[str, Any], ...]
+    facts: tuple[InstanceFacts, ...]
     owners: dict[str, int]
 
 
@@ -92,7 +93,7 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
     return work
 
 
-def _plan_one(host: Host, work: Work, facts: dict[str, Any], target: Target, restart: bool) -> list[Change]:
+def _plan_one(host: Host, work: Work, facts: InstanceFacts, target: Target, restart: bool) -> list[Change]:
     """Add one instance to the work, and return its changes. Raises ChangeFailed."""
     servers.expect_ours(facts)
     _check(facts, target.wanted)
@@ -100,8 +101,8 @@ def _plan_one(host: Host, work: Work, facts: dict[str, Any], target: Target, res
     written = {change.setting: change.after for change in changes if change.when == "persisted"}
     if written:
         before = _read(host, facts)
-        work.owners[target.instance] = observe.writer(host, facts["config"], facts["pids"])
-        work.texts[target.instance] = (before, _edit(before, facts["config"], written))
+        work.owners[target.instance] = observe.writer(host, _config(facts), facts["pids"])
+        work.texts[target.instance] = (before, _edit(before, _config(facts), written))
     work.facts[target.instance] = facts
     return changes
 
@@ -172,7 +173,7 @@ def apply_release(host: Host, work: Release) -> None:
     originals.save(host, {}, ORIGINALS)
 
 
-def _check(facts: dict[str, Any], wanted: dict[str, str]) -> None:
+def _check(facts: InstanceFacts, wanted: dict[str, str]) -> None:
     """Refuse write-through where the build makes it harm."""
     asked = [name for name in WRITE_THROUGH if wanted.get(name) == "on"]
     known = writes_through(facts["version"])
@@ -186,7 +187,7 @@ def _check(facts: dict[str, Any], wanted: dict[str, str]) -> None:
 
 def _write(host: Host, work: Work, name: str) -> None:
     facts, (before, after) = work.facts[name], work.texts[name]
-    path = facts["config"]
+    path = _config(facts)
     words = _words(before, path)
     kept = originals.load(host, ORIGINALS)
     new = {
@@ -199,7 +200,11 @@ def _write(host: Host, work: Work, name: str) -> None:
     host.write_file(path, after.encode("utf-8", "surrogateescape"), owner=work.owners[name])
 
 
-def _read(host: Host, facts: dict[str, Any]) -> str:
+def _config(facts: InstanceFacts) -> str:
+    return str(facts["config"])
+
+
+def _read(host: Host, facts: InstanceFacts) -> str:
     if not facts["config"]:
         refusal = observe.no_file(facts["name"])
         raise Refused(f"faircom {facts['name']}: {refusal.reason}", refusal.fix)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from ...host.observation import UNKNOWN
+from ...host.observation import NOTHING, UNKNOWN
 from ...profiles import KEEP, SHORT
 from ...rows import MEND, Kind, Reason
 from ..placement import place
@@ -154,7 +154,7 @@ def _defects(subject: Subject) -> Iterator[Reason]:
     With LOG_WRITETHRU a commit is not flushed: it rests on O_SYNC, and so on the flags with which logs really are open.
     """
     instance, label = subject.instance, subject.label
-    seen = instance["evidence"].get("write_through", {})
+    seen = instance["evidence"].get("write_through", NOTHING)
     if _relies_on_flags(subject) and seen.get("value") == "no":
         is_new = writes_through(instance["version"]) == "yes"
         kind = NOT_SYNCHRONOUS if is_new else NOT_SYNCHRONOUS_OLD
@@ -205,7 +205,7 @@ def _unknowns(subject: Subject) -> Iterator[Reason]:
 def _warnings(subject: Subject) -> Iterator[Reason]:
     """Yield what its configuration file should not say, what slows commits down and is kept, and XFS below it."""
     instance, label, profile = subject.instance, subject.label, subject.profile
-    delay = instance["settings"].get("COMMIT_DELAY", {}) if profile.commit_delay == KEEP else {}
+    delay = instance["settings"].get("COMMIT_DELAY", NOTHING) if profile.commit_delay == KEEP else {}
     for word in dict.fromkeys((delay.get("running"), delay.get("persisted"))):
         if word not in (None, UNKNOWN, "stopped") and not _is_short(word):
             yield LONG_DELAY.found(label, engine=label, value=word)

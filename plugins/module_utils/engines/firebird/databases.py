@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ...facts.engines import DatabaseFacts
 from ...host import confined
 from ...host.observation import UNKNOWN
 from ...host.seam import Host, Status, Unobservable
@@ -39,7 +40,7 @@ class Database(NamedTuple):
     header: Header | None = None
     status: Status | None = None
 
-    def as_dict(self) -> dict[str, str | None]:
+    def as_dict(self) -> DatabaseFacts:
         """Return what the facts tell."""
         return {
             "path": self.path,

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
-from ...host.observation import UNKNOWN
+from ...facts.engines import DatabaseFacts, InstanceFacts
+from ...host.observation import NOTHING, UNKNOWN
 from ...host.printable import command
 from ...rows import MEND, Kind, Reason, Setting
 from ..rules import OWNERS, Judge, Rules, Subject, judge, rule, why_of
@@ -54,13 +54,13 @@ def _rows(subject: Subject, wanted: Rules) -> Iterator[Setting]:
         )
 
 
-def _is_ours_to_change(instance: dict[str, Any], database: dict[str, Any]) -> bool:
+def _is_ours_to_change(instance: InstanceFacts, database: DatabaseFacts) -> bool:
     is_free = (database["in_use"], database["mode"]) == ("no", "read_write") and database["owner"] != "0"
     # Those who open a database find each other by files in /tmp/firebird, which another namespace hides.
     return is_free and instance["namespace"] == "host" and instance["managed_by"] not in OWNERS
 
 
-def _gfix(instance: dict[str, Any], database: dict[str, Any], verdict: str) -> str:
+def _gfix(instance: InstanceFacts, database: DatabaseFacts, verdict: str) -> str:
     # As the server itself calls it: from outside a link in /proc may lead there.
     path, root = database["path"], str(instance.get("root") or "")
     inside = path[len(root) :] if root and path.startswith(f"{root}/") else path
@@ -79,7 +79,7 @@ def _gfix(instance: dict[str, Any], database: dict[str, Any], verdict: str) -> s
         enter = ("nsenter", "-t", str(pids[0]), "-m", "-S", owner, *sync, inside)
         return f"when no client has it open, run {command(*enter)}"
     if database["in_use"] == "yes":
-        mode = instance["settings"].get("ServerMode", {}).get("persisted", "")
+        mode = instance["settings"].get("ServerMode", NOTHING).get("persisted", "")
         if mode.lower() in ("super", "threadeddedicated"):
             by_server = command(*sync, f"localhost:{path}")
             return f"run {by_server}, or run again when no client has it open"
@@ -89,7 +89,7 @@ def _gfix(instance: dict[str, Any], database: dict[str, Any], verdict: str) -> s
     return MEND
 
 
-def _flushes(instance: dict[str, Any]) -> str:
+def _flushes(instance: InstanceFacts) -> str:
     """Return what the server's settings mean for a database without forced writes."""
     said = {name: row["persisted"] for name, row in instance["settings"].items()}
     writes, seconds = said.get("MaxUnflushedWrites", UNKNOWN), said.get("MaxUnflushedWriteTime", UNKNOWN)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ...facts.engines import SettingFacts
 from ...host import bounded_read
 from ...host.observation import UNKNOWN
 from ...host.paths import normal
@@ -41,7 +42,7 @@ class Setup(NamedTuple):
     `unread`: {what: reason} of what could not be read, and so may hide databases.
     """
 
-    settings: dict[str, dict[str, str | None]]
+    settings: dict[str, SettingFacts]
     aliases: tuple[str, ...]
     directories: tuple[str, ...]
     unread: dict[str, str]
@@ -158,7 +159,7 @@ def _aliases(files: _Files, path: str, macros: dict[str, str]) -> tuple[tuple[st
     return tuple(dict.fromkeys(normal(database.path) for database in found if database.path)), unread
 
 
-def _settings(found: Effective) -> dict[str, dict[str, str | None]]:
+def _settings(found: Effective) -> dict[str, SettingFacts]:
     settings = {}
     for name, (default, understand) in _SETTINGS.items():
         said = found.settings.get(name.lower())
@@ -172,5 +173,5 @@ def _settings(found: Effective) -> dict[str, dict[str, str | None]]:
     return settings
 
 
-def _unread(reason: str) -> dict[str, dict[str, str | None]]:
+def _unread(reason: str) -> dict[str, SettingFacts]:
     return {name: setting(UNKNOWN, UNKNOWN, "firebird.conf", reason) for name in _SETTINGS}

@@ -8,12 +8,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...enforce.arguments import Arguments
 from ...enforce.change import Change, each, expect_some, verify
+from ...facts.engines import InstanceFacts
 from ...host import named_by
-from ...host.observation import UNKNOWN
+from ...host.observation import NOTHING, UNKNOWN
 from ...host.seam import ChangeFailed, Host, Unobservable
 from .. import restart as servers
 from ..collect import Engines
@@ -129,7 +130,7 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
 
 
 def _snapshots(
-    host: Host, engines: Engines | None, instances: Iterable[dict[str, Any]]
+    host: Host, engines: Engines | None, instances: Iterable[InstanceFacts]
 ) -> tuple[dict[str, Sight], dict[str, str]]:
     """Return the snapshots of the servers that are ours to change, and why others are not, by their names."""
     found, failures = {}, {}
@@ -173,9 +174,7 @@ def _expect_set_apart(
             raise ChangeFailed(f"{name}: {_undone(snapshot, setting, kept, wanted[setting])}")
 
 
-def _expect_no_harm(
-    host: Host, engines: Engines | None, others: Iterable[dict[str, Any]], work: Work
-) -> None:
+def _expect_no_harm(host: Host, engines: Engines | None, others: Iterable[InstanceFacts], work: Work) -> None:
     """Raise ChangeFailed where a server whose own settings are left unchanged would lose more commits with these files."""
     for facts in others if work.files else ():
         settings = [setting for setting in facts["settings"] if versions.is_option(setting)]
@@ -200,7 +199,7 @@ def _loosens(planned: Planned) -> bool:
     return any(not _allows(flavour, name, word) for name, word in planned.stale.items())
 
 
-def _is_shared(facts: dict[str, Any]) -> bool:
+def _is_shared(facts: InstanceFacts) -> bool:
     """Tell whether a server of the system can read the same option files. Others choose at their own risk."""
     return not facts["root"] and facts["managed_by"] not in ("container", "none", UNKNOWN)
 
@@ -281,7 +280,7 @@ def apply_release(host: Host, work: Release) -> None:
         host.remove_file(path)
 
 
-def _servers(host: Host) -> tuple[Engines, dict[str, dict[str, Any]]]:
+def _servers(host: Host) -> tuple[Engines, dict[str, InstanceFacts]]:
     """Return the facts of the servers by name. Raises ChangeFailed."""
     try:
         engines = Engines(host, (NAME,))
@@ -293,7 +292,7 @@ def _servers(host: Host) -> tuple[Engines, dict[str, dict[str, Any]]]:
     return engines, found
 
 
-def _expect_ours(facts: dict[str, Any]) -> None:
+def _expect_ours(facts: InstanceFacts) -> None:
     """Raise ChangeFailed where the settings of a server are not ours to change."""
     if facts["managed_by"] in ("container", UNKNOWN) or facts["root"] or facts["namespace"] == UNKNOWN:
         raise ChangeFailed(
@@ -302,7 +301,7 @@ def _expect_ours(facts: dict[str, Any]) -> None:
         )
 
 
-def _look(host: Host, engines: Engines | None, facts: dict[str, Any]) -> Sight:
+def _look(host: Host, engines: Engines | None, facts: InstanceFacts) -> Sight:
     if engines is None:
         raise ChangeFailed("no engines were looked for; run again")
     found = Instance(NAME, facts["name"], unit=facts["unit"], flavour=facts.get("flavour"))
@@ -344,7 +343,7 @@ def _words(target: Target, seen: Sight) -> dict[str, str]:
 
 
 def _plan_one(
-    work: Work, facts: dict[str, Any], seen: Sight, wanted: dict[str, str]
+    work: Work, facts: InstanceFacts, seen: Sight, wanted: dict[str, str]
 ) -> tuple[Work, dict[str, str]]:
     """Return the work with what one server needs, and the settings that its option file gets."""
     stale = _stale(facts, wanted)
@@ -377,7 +376,7 @@ def _plan_one(
     return planned, stale
 
 
-def _stale(facts: dict[str, Any], wanted: dict[str, str]) -> dict[str, str]:
+def _stale(facts: InstanceFacts, wanted: dict[str, str]) -> dict[str, str]:
     """Return the settings that will be something else at the next start. Raises ChangeFailed."""
     stale = {}
     for name, word in wanted.items():
@@ -393,7 +392,7 @@ def _stale(facts: dict[str, Any], wanted: dict[str, str]) -> dict[str, str]:
     return stale
 
 
-def _wrong(facts: dict[str, Any], wanted: dict[str, str]) -> dict[str, str]:
+def _wrong(facts: InstanceFacts, wanted: dict[str, str]) -> dict[str, str]:
     """Return the settings that the running server has otherwise, and not in a way that will do as well."""
     return {
         name: word
@@ -403,7 +402,7 @@ def _wrong(facts: dict[str, Any], wanted: dict[str, str]) -> dict[str, str]:
     }
 
 
-def _statements(facts: dict[str, Any], now: dict[str, str]) -> Iterable[str]:
+def _statements(facts: InstanceFacts, now: dict[str, str]) -> Iterable[str]:
     """Yield what has a running server take its settings, and flush what it has not flushed until now."""
     if versions.REDO in now:
         yield "ALTER INSTANCE ENABLE INNODB REDO_LOG"
@@ -443,19 +442,19 @@ def _flush(host: Host, step: Step) -> None:
             host.sync(path, whole=True)
 
 
-def _seen(facts: dict[str, Any], name: str, when: str) -> str:
+def _seen(facts: InstanceFacts, name: str, when: str) -> str:
     row = facts["settings"].get(name)
     if row is None:
-        why = facts["evidence"].get("observation", {}).get("reason") or "it was not read"
+        why = facts["evidence"].get("observation", NOTHING).get("reason") or "it was not read"
         raise ChangeFailed(f"{name} cannot be read, so it is not set: {why}")
-    return str(row[when])
+    return row["running"] if when == "running" else row["persisted"]
 
 
-def _tightens(facts: dict[str, Any], name: str, word: str) -> bool:
+def _tightens(facts: InstanceFacts, name: str, word: str) -> bool:
     return _is_full(facts, name, word) and not _is_full(facts, name, _seen(facts, name, "running"))
 
 
-def _is_full(facts: dict[str, Any], name: str, word: str) -> bool:
+def _is_full(facts: InstanceFacts, name: str, word: str) -> bool:
     """Tell whether commits survive with a word."""
     return _allows(facts.get("flavour"), name, word)
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
+from ...facts.engines import OverrideFacts, SettingFacts
 from ...host import bounds, our_paths
 from ...host.observation import UNKNOWN, Observation, unknown
 from ...host.paths import normal
@@ -163,7 +164,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     )
 
 
-def _setting(name: str, running: Observation, kept: options.Kept, found: Instance) -> dict[str, str | None]:
+def _setting(name: str, running: Observation, kept: options.Kept, found: Instance) -> SettingFacts:
     return setting(
         running.value,
         kept.word,
@@ -189,9 +190,7 @@ def _writes(seen: Sight) -> tuple[str, ...]:
         return ()  # Its options are not known, and none is written.
 
 
-def _refused(
-    seen: Sight, rule: Rule | None, name: str, word: str, row: dict[str, str | None]
-) -> dict[str, str | None]:
+def _refused(seen: Sight, rule: Rule | None, name: str, word: str, row: SettingFacts) -> SettingFacts:
     """Return a row with why a run would write nothing that sets what is wrong, where it would not and something is."""
     if row["held"] or rule is None or name == versions.REDO or word == UNKNOWN or rule.allows(word):
         return row
@@ -381,7 +380,7 @@ def _no_sync(seen: Sight) -> tuple[str | None, str] | None:
     return options.switched_on(versions.NO_SYNC, seen.reading())
 
 
-def _overrides(seen: Sight) -> list[dict[str, str | None]]:
+def _overrides(seen: Sight) -> list[OverrideFacts]:
     """Return an option that no variable shows, and that undoes every other."""
     try:
         last = _no_sync(seen) if seen.version and seen.version.is_mariadb else None

@@ -9,12 +9,14 @@ the originals alone. A file that belongs to another user is given to the server'
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...enforce import originals
 from ...enforce.arguments import Arguments
 from ...enforce.change import Change, verify
+from ...facts.engines import InstanceFacts
 from ...host import our_paths
+from ...host.observation import NOTHING
 from ...host.seam import ChangeFailed, Host, Unobservable
 from .. import restart as servers
 from ..restart import Target
@@ -50,14 +52,14 @@ class Work(NamedTuple):
 
     changes: tuple[Change, ...]
     before: dict[str, str]
-    facts: dict[str, Any] | None = None
+    facts: InstanceFacts | None = None
 
 
 class Release(NamedTuple):
     """What release changes, and the facts of the instance, None where SQL Server is gone; `warnings`: what remains."""
 
     changes: tuple[Change, ...]
-    facts: dict[str, Any] | None = None
+    facts: InstanceFacts | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -143,7 +145,7 @@ def apply_release(host: Host, work: Release) -> None:
     originals.save(host, {}, ORIGINALS)
 
 
-def _before(facts: dict[str, Any]) -> dict[str, str]:
+def _before(facts: InstanceFacts) -> dict[str, str]:
     """Return what the file says of each setting: a switch that stands nowhere, or has no value of our own list, is absent.
 
     Release hands these to mssql-conf, and the file's owner can write any text there.
@@ -151,7 +153,7 @@ def _before(facts: dict[str, Any]) -> dict[str, str]:
     """
     rows = facts["settings"]
     if not all(name in rows for name in _ORDER):
-        failed = facts["evidence"].get("observation") or facts["evidence"].get("namespace") or {}
+        failed = facts["evidence"].get("observation") or facts["evidence"].get("namespace") or NOTHING
         why = failed.get("reason") or "they were not read"
         raise ChangeFailed(
             f"mssql {facts['name']}: seen no settings ({why}), wanted those of {tool.CONFIG}; mend that, then run"
@@ -165,7 +167,7 @@ def _before(facts: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _check(facts: dict[str, Any], wanted: dict[str, str]) -> None:
+def _check(facts: InstanceFacts, wanted: dict[str, str]) -> None:
     """Refuse what no profile may leave behind."""
     after = {name: wanted.get(name, row["persisted"]) for name, row in facts["settings"].items()}
     label = f"mssql {facts['name']}"

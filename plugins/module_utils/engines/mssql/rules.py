@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
-from ...host.observation import UNKNOWN
+from ...facts.engines import InstanceFacts
+from ...facts.storage import StorageFacts
+from ...host.observation import NOTHING, UNKNOWN
 from ...rows import MEND, Kind, Reason
 from ...storage import platforms
 from ..placement import place
@@ -117,18 +118,18 @@ def rules(subject: Subject, _wanted: Rules) -> Rules:
     }
 
 
-def _loosens(instance: dict[str, Any], name: str, word: str) -> bool:
+def _loosens(instance: InstanceFacts, name: str, word: str) -> bool:
     """Flushing where FUA would do is slow and not unsafe: leaving it waits until all else is true.
 
     A flag that contradicts another waits for nothing: nobody knows which of the two the server follows.
     """
-    kept = {flag: instance["settings"].get(flag, {}).get("persisted") for flag in _FLAGS}
+    kept = {flag: instance["settings"].get(flag, NOTHING).get("persisted") for flag in _FLAGS}
     if name == "traceflag3982" and set(kept.values()) == {"on"}:
         return False
     return word == _FUA[name] != _FLUSH.get(name)
 
 
-def against_fua(instance: dict[str, Any], storage: dict[str, Any], honoured: Honoured) -> list[str]:
+def against_fua(instance: InstanceFacts, storage: StorageFacts, honoured: Honoured) -> list[str]:
     """Return what speaks against the FUA way, in plain words; nothing where it fits."""
     found = []
     if _flushes(instance["version"]) != "yes":
@@ -176,7 +177,7 @@ def _defects(subject: Subject) -> Iterator[Reason]:
     instance, label = subject.instance, subject.label
     if _flushes(instance["version"]) == "no":
         yield NEVER_FLUSHES.found(label, engine=label, version=instance["version"])
-    seen = instance["evidence"].get("write_through", {})
+    seen = instance["evidence"].get("write_through", NOTHING)
     if _relies_on_flags(subject) and seen.get("value") == "no":
         yield NOT_SYNCHRONOUS.found(label, engine=label, cause=str(seen["reason"]))
 
@@ -222,7 +223,7 @@ def _warnings(subject: Subject) -> Iterator[Reason]:
     """Yield what is known of its version and settings and should be known by its owner."""
     instance, label = subject.instance, subject.label
     version = parse_version(instance["version"])
-    words = [instance["settings"].get(name, {}) for name in ("alternatewritethrough", *_FLAGS)]
+    words = [instance["settings"].get(name, NOTHING) for name in ("alternatewritethrough", *_FLAGS)]
     alternate, *flags = [{row.get("running"), row.get("persisted")} for row in words]
     if (version is None or _RACES[0] <= version < _RACES[1]) and "1" in alternate:
         has = f"version {instance['version']} has" if version else "its version is not known, and 2022 has"

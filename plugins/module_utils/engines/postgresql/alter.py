@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from ...enforce import originals
+from ...facts.engines import InstanceFacts, OverrideFacts
 from ...host import bounded_read, json_text, named_by, our_paths
 from ...host.seam import ChangeFailed, Host, Unobservable
 from ..instance import Override
@@ -87,7 +88,7 @@ def without(files: Files, cluster: Cluster, names: Iterable[str]) -> tuple[Files
 
 
 def taken(
-    instance: str, settings: dict[str, Any], resets: Iterable[str], rows: Iterable[dict[str, Any]]
+    instance: str, settings: dict[str, Any], resets: Iterable[str], rows: Iterable[OverrideFacts]
 ) -> dict[Original, str]:
     """Return {what is taken away: its word}; `settings` and `rows`, overrides, as the facts have them."""
     found = {Original(instance, "system", name): str(settings[name]["persisted"]) for name in resets}
@@ -97,8 +98,8 @@ def taken(
 
 
 def wanted_of(
-    facts: dict[str, Any], overrides: Iterable[Override]
-) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    facts: InstanceFacts, overrides: Iterable[Override]
+) -> tuple[list[OverrideFacts], dict[str, str]]:
     """Return the rows of overrides that are to go and are there, and {whose: why it stays}."""
     there = {
         Override(row["setting"], row["role"], row["database"]): row

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 from ...enforce import ownership
 from ...enforce.arguments import Arguments
 from ...enforce.change import Change, each, expect_some, verify
+from ...facts.engines import InstanceFacts, OverrideFacts, SettingFacts
 from ...host import confined, named_by
-from ...host.observation import UNKNOWN
+from ...host.observation import NOTHING, UNKNOWN
 from ...host.process_context import look
 from ...host.processes import argv_of
 from ...host.seam import ChangeFailed, Host, Unobservable
@@ -224,7 +225,7 @@ def _release(host: Host, work: Release, path: str) -> None:
         host.remove_file(path, owner=work.owners[path])
 
 
-def _clusters(host: Host) -> dict[str, dict[str, Any]]:
+def _clusters(host: Host) -> dict[str, InstanceFacts]:
     """Return the facts of the clusters by name."""
     try:
         engines = Engines(host, ("postgresql",))
@@ -237,7 +238,7 @@ def _clusters(host: Host) -> dict[str, dict[str, Any]]:
 
 
 def _step(
-    host: Host, facts: dict[str, Any], target: Target, restart: bool, alter_system: bool
+    host: Host, facts: InstanceFacts, target: Target, restart: bool, alter_system: bool
 ) -> tuple[Step, list[Change], dict[str, str]]:
     """Return what is to be done to one cluster, its changes, and {setting: why it stays as it is}.
 
@@ -248,7 +249,7 @@ def _step(
     argv = argv_of(host, pid) if pid else None
     files = Files(host, "")
     data = facts["directories"][0] if pid else None
-    cluster = postgresql_cluster.read(host, files, facts["config"], data, argv, facts["unit"])
+    cluster = postgresql_cluster.read(host, files, str(facts["config"]), data, argv, facts["unit"])
     settings = facts["settings"]
     stale = {s: w for s, w in wanted.items() if not _is_persisted(settings[s], w)}
     resets = [s for s in stale if alter_system and settings[s]["permission"]]
@@ -279,8 +280,8 @@ def _step(
 
 
 def _possible(
-    facts: dict[str, Any], target: Target, alter_system: bool
-) -> tuple[dict[str, str], list[dict[str, Any]], dict[str, str]]:
+    facts: InstanceFacts, target: Target, alter_system: bool
+) -> tuple[dict[str, str], list[OverrideFacts], dict[str, str]]:
     """Return the settings that can be set, the rows of roles and databases to unset, and {setting: why it stays as it is}.
 
     Raises ChangeFailed if nothing can be set.
@@ -295,7 +296,7 @@ def _possible(
     return wanted, rows, left
 
 
-def _is_persisted(seen: dict[str, Any], word: str) -> bool:
+def _is_persisted(seen: SettingFacts, word: str) -> bool:
     return seen["persisted"] == word or (word == "on" and seen["persisted"] == UNFLUSHED)
 
 
@@ -321,7 +322,7 @@ class _Live(NamedTuple):
     restart: str | None
 
 
-def _live(facts: dict[str, Any], wanted: dict[str, str], argv: list[str] | None, restart: bool) -> _Live:
+def _live(facts: InstanceFacts, wanted: dict[str, str], argv: list[str] | None, restart: bool) -> _Live:
     settings, is_running = facts["settings"], facts["state"] == "running"
     wrong = {s: w for s, w in wanted.items() if is_running and settings[s]["running"] != w}
     # One that is on already, and unflushed, waits for nothing.
@@ -330,7 +331,7 @@ def _live(facts: dict[str, Any], wanted: dict[str, str], argv: list[str] | None,
     return _Live({s: w for s, w in wrong.items() if unit or s not in waiting}, waiting, unit)
 
 
-def _flushes(facts: dict[str, Any], wanted: dict[str, str], shown: dict[str, str]) -> tuple[str, ...]:
+def _flushes(facts: InstanceFacts, wanted: dict[str, str], shown: dict[str, str]) -> tuple[str, ...]:
     """Return the settings for which what was written before has to be flushed."""
     if facts["state"] == "running":
         return tuple(s for s in _OWING if shown.get(s) == "on")
@@ -342,7 +343,7 @@ def _changes(
     settings: dict[str, Any],
     shown: dict[str, str],
     persisted: dict[str, str],
-    rows: Iterable[dict[str, Any]],
+    rows: Iterable[OverrideFacts],
 ) -> list[Change]:
     return [
         *(Change(instance, s, "running", settings[s]["running"], w) for s, w in shown.items()),
@@ -354,11 +355,11 @@ def _changes(
     ]
 
 
-def _refuse(facts: dict[str, Any], names: Iterable[str]) -> None:
+def _refuse(facts: InstanceFacts, names: Iterable[str]) -> None:
     """Raise ChangeFailed where a cluster is not ours to write, or is not understood; `names`: the settings to write."""
     manager = facts["managed_by"]
     if manager in _OWNERS or facts["root"]:
-        why = facts["evidence"].get("managed_by", {}).get("reason")
+        why = facts["evidence"].get("managed_by", NOTHING).get("reason")
         seen = f"{_OWNERS.get(manager, _OWNERS['container'])}{f' ({why})' if why else ''}"
         what = ", ".join(names)
         fix = where_to_set(facts, what) or f"set {what} in its configuration file below {facts['root']}"
@@ -367,7 +368,7 @@ def _refuse(facts: dict[str, Any], names: Iterable[str]) -> None:
         raise ChangeFailed(str(facts["evidence"]["observation"]["reason"]))
 
 
-def _unread(facts: dict[str, Any], wanted: dict[str, str], hidden: Collection[str]) -> dict[str, str]:
+def _unread(facts: InstanceFacts, wanted: dict[str, str], hidden: Collection[str]) -> dict[str, str]:
     """Return {setting: why it cannot be read} of those that are wanted; of `hidden` ones what runs may be unknown."""
     found = {}
     for setting in wanted:

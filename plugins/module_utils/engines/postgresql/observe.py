@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...enforce import ownership
+from ...facts.engines import OverrideFacts, SettingFacts
 from ...host import bounded_read
 from ...host.observation import UNKNOWN, Observation, unknown
 from ...host.paths import normal
@@ -285,7 +286,7 @@ def _setting(
     persisted: Observation,
     won: Won | None,
     answer: dict[str, Any] | None,
-) -> dict[str, str | None]:
+) -> SettingFacts:
     word, kept = running.value, persisted.value
     reasons = dict.fromkeys(filter(None, (running.reason, persisted.reason)))
     if data:
@@ -352,7 +353,7 @@ def _may_alter_roles(answer: dict[str, Any] | None) -> bool:
     return bool(answer and answer["superuser"] and not answer["replica"])
 
 
-def _pending(answer: dict[str, Any], settings: dict[str, dict[str, str | None]]) -> Iterator[str]:
+def _pending(answer: dict[str, Any], settings: dict[str, SettingFacts]) -> Iterator[str]:
     """Yield the settings that wait for a restart: also those that the command line of this start has fixed,
     and nothing fixes at the next one."""
     yield from answer["pending"]
@@ -429,7 +430,7 @@ def _version(host: Host, files: Files, answer: dict[str, Any] | None, data: str 
 
 def _all_overrides(
     host: Host, data: str | None, answer: dict[str, Any] | None
-) -> tuple[tuple[dict[str, str | None], ...], str | None]:
+) -> tuple[tuple[OverrideFacts, ...], str | None]:
     """Return the settings of roles and databases that go their own way, and why they are not all known."""
     if answer is None or data is None:
         return (), None
@@ -443,7 +444,7 @@ def _all_overrides(
     return tuple(found), None
 
 
-def _overrides(answer: dict[str, Any]) -> Iterator[dict[str, str | None]]:
+def _overrides(answer: dict[str, Any]) -> Iterator[OverrideFacts]:
     """Yield the settings of roles and databases."""
     for row in answer["overrides"]:
         for entry in row["config"]:

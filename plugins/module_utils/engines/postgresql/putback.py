@@ -9,10 +9,11 @@ What somebody has set anew since is his, and stays.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...enforce import originals
 from ...enforce.change import Change, attempt
+from ...facts.engines import InstanceFacts
 from ...host.seam import ChangeFailed, Host, Unobservable
 from ...host.textfile import without_content
 from . import alter, server
@@ -30,7 +31,7 @@ class Cluster(NamedTuple):
 
 
 def plan(
-    host: Host, clusters: dict[str, dict[str, Any]]
+    host: Host, clusters: dict[str, InstanceFacts]
 ) -> tuple[tuple[Cluster, ...], list[Change], dict[str, str], dict[str, str]]:
     """Return what is put back, its changes, {key: word} of the originals that stay for a later release, and {cluster: why}.
 
@@ -91,7 +92,7 @@ def _gone(host: Host, login: Login, words: Iterable[Original]) -> set[Original]:
 
 
 def _now(
-    host: Host, name: str, facts: dict[str, Any] | None, words: Iterable[Original]
+    host: Host, name: str, facts: InstanceFacts | None, words: Iterable[Original]
 ) -> tuple[Login | None, set[Original]]:
     """Return how a cluster is asked, None where it is gone, and what is set there by now, or cannot be set any more.
 

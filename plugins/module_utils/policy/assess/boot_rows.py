@@ -12,6 +12,7 @@ import shlex
 from typing import Any
 
 from ...facts.boot_causes import FAULT_OF
+from ...facts.storage import BootFaultFacts
 from ...host.observation import UNKNOWN
 from ...host.printable import command, name, quote
 from ...rows import Setting
@@ -35,19 +36,19 @@ _MOUNTS = {
 }
 
 
-def fault_of(fault: dict[str, Any]) -> str:
+def fault_of(fault: BootFaultFacts) -> str:
     """Return the setting of the report that a fault belongs to."""
     return FAULT_OF.get(fault["cause"], "options")
 
 
-def texts(fault: dict[str, Any]) -> tuple[str, str]:
+def texts(fault: BootFaultFacts) -> tuple[str, str]:
     """Return what is wrong, and what to do."""
     kind, values = KINDS[fault["cause"]], fault["values"]
     found = {key: _text(key, fault[key]) for key in ("source", "target", "fstype")}
     found["options"] = _joined("options", fault["options"])
     found.update({key: _text(key, value) for key, value in values.items()})
     for key in set(PHRASES) & set(values):
-        found[key] = PHRASES[key][values[key]].format(**found)
+        found[key] = PHRASES[key][str(values[key])].format(**found)
     found.update(_derived(values))
     return kind.says.format(**found), kind.fix.format(**found)
 
@@ -93,7 +94,7 @@ def _apart(others: list[str], holds: str) -> str:
     return f"{verb} {names} and give {'it' if len(others) == 1 else 'each'} another UUID ({commands})"
 
 
-def row(fault: dict[str, Any]) -> Setting:
+def row(fault: BootFaultFacts) -> Setting:
     """Return the row of one fault: drift at the next boot, or unknown where nobody can tell."""
     state, target, setting = fault["state"], fault["target"], fault_of(fault)
     mounts = _MOUNTS.get(setting, "mount {}").format(target)

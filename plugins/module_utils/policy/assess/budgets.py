@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...facts.ups import BudgetFacts, PowerFacts, Seconds
+
 #: The two budgets: barriers on and everything flushed; and every engine stopped as well.
 NAMES = ("durability", "clean_stop")
 
 
-def in_words(budget: dict[str, Any]) -> str:
+def in_words(budget: BudgetFacts) -> str:
     """Return a budget's sum, term by term, and what it is held against.
 
     `budget` is {needed, available, state, terms: [{name, seconds, source}]}; seconds are numbers, or the
@@ -22,16 +24,23 @@ def in_words(budget: dict[str, Any]) -> str:
     return f"{terms or 'nothing known'} = {_seconds(budget['needed'])} s needed, of {_seconds(budget['available'])} s"
 
 
-def needed(budget: dict[str, Any], changed: Mapping[str, float]) -> Any:
+def by_name(power: PowerFacts) -> dict[str, BudgetFacts]:
+    """Return the budgets of NAMES."""
+    return {"durability": power["budget"]["durability"], "clean_stop": power["budget"]["clean_stop"]}
+
+
+def needed(budget: BudgetFacts, changed: Mapping[str, float]) -> Seconds:
     """Return the seconds that a budget needs once a run has changed some of its terms, {name: seconds}.
 
     A term of 0 s is one that does not count here, whatever it is set to.
     """
     terms = {term["name"]: term["seconds"] for term in budget["terms"]}
     less = [terms[name] for name in changed if terms.get(name)]
-    if not less or not all(isinstance(value, (int, float)) for value in (budget["needed"], *less)):
-        return budget["needed"]
-    return budget["needed"] - sum(less) + sum(value for name, value in changed.items() if terms.get(name))
+    before = budget["needed"]
+    known = [value for value in less if not isinstance(value, str)]
+    if not less or len(known) < len(less) or isinstance(before, str):
+        return before
+    return before - sum(known) + sum(value for name, value in changed.items() if terms.get(name))
 
 
 def _seconds(value: Any) -> str:

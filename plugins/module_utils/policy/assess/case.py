@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...engines.placement import Placement, place
+from ...facts.engines import EnginesFacts, InstanceFacts
+from ...facts.storage import MountFacts, StorageFacts
+from ...facts.ups import PowerFacts
 from ...rows import Reason
 from ..expect import counted, managed
 from ..expect.declared import Declared
@@ -24,13 +27,13 @@ class Case(NamedTuple):
     """
 
     declared: Declared
-    storage: dict[str, Any]
-    engines: dict[str, Any]
-    power: dict[str, Any] | None
+    storage: StorageFacts
+    engines: EnginesFacts
+    power: PowerFacts | None
     today: str
     standings: tuple[counted.Standing, ...]
-    placed: tuple[tuple[dict[str, Any], Placement], ...]
-    mounts: list[dict[str, Any]]
+    placed: tuple[tuple[InstanceFacts, Placement], ...]
+    mounts: list[MountFacts]
     lost: tuple[Reason, ...]
 
     @property
@@ -51,9 +54,9 @@ class Case(NamedTuple):
 
 def of(
     declared: Declared,
-    storage: dict[str, Any],
-    found_engines: dict[str, Any],
-    power: dict[str, Any] | None,
+    storage: StorageFacts,
+    found_engines: EnginesFacts,
+    power: PowerFacts | None,
     today: str,
 ) -> Case:
     """Return a host as it is assessed. Raises BadInput."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 import itertools
 import shlex
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from ...facts.storage import MountFacts
 from ...host.printable import name as quoted
 from ...profiles import Profile
 from ...rows import Reason, Setting
@@ -121,7 +122,7 @@ def find(case: Case, profile: Profile, pinned: Profile) -> Findings:
     )
 
 
-def _lasting(mounts: Iterable[Mount], torn: Iterable[Mount]) -> list[dict[str, Any]]:
+def _lasting(mounts: Iterable[Mount], torn: Iterable[Mount]) -> list[MountFacts]:
     """Return the facts of the mounts that must keep commits; `torn`: those that an engine needs beside such mounts."""
     return [mount.facts for mount in (*(each for each in mounts if not each.may_lose), *torn)]
 

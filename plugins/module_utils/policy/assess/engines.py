@@ -26,7 +26,9 @@ from ...engines.rules import (
     where_to_set,
     why_of,
 )
-from ...host.observation import UNKNOWN
+from ...facts.engines import EnginesFacts, InstanceFacts, OverrideFacts, SettingFacts, Stray
+from ...facts.storage import StorageFacts
+from ...host.observation import NOTHING, UNKNOWN
 from ...host.printable import command
 from ...host.printable import name as quoted
 from ...rows import MEND, Reason, Setting
@@ -57,7 +59,15 @@ _TOLD = ("files", "preloads")
 _OWNER = ("owner_of", "owner", "owner_wanted")
 
 #: What stands for a setting of the rules of which an instance tells nothing.
-_NOT_TOLD = {"running": UNKNOWN, "persisted": UNKNOWN, "source": "none", "from": None}
+_NOT_TOLD: SettingFacts = {
+    "running": UNKNOWN,
+    "persisted": UNKNOWN,
+    "source": "none",
+    "reason": None,
+    "from": None,
+    "held": None,
+    "permission": None,
+}
 
 
 class Engines(NamedTuple):
@@ -79,8 +89,8 @@ class Engines(NamedTuple):
 
 def assess(
     servers: Iterable[Server],
-    unattributed: Iterable[dict[str, Any]],
-    storage: dict[str, Any],
+    unattributed: Iterable[Stray],
+    storage: StorageFacts,
     honoured: Honoured,
     allow: Collection[str],
     lies_on_loss: Callable[[Placement], bool],
@@ -124,7 +134,7 @@ def assess(
 def _unread(subject: Subject, rows: list[Setting]) -> Iterator[Reason]:
     """Yield one finding for all values that cannot be read from outside a container."""
     instance, label = subject.instance, subject.label
-    is_silent = instance["evidence"].get("settings", {}).get("value") == UNKNOWN
+    is_silent = instance["evidence"].get("settings", NOTHING).get("value") == UNKNOWN
     names = [row.setting for row in rows]
     if instance["managed_by"] == "container" and is_silent and not names:
         names = ["settings of roles and databases"]
@@ -143,10 +153,10 @@ def _unknowns(subject: Subject) -> Iterator[Reason]:
     if instance["state"] == UNKNOWN:
         status = command("systemctl", "status", *filter(None, [instance["unit"]]))
         yield findings.STATE.found(label, engine=label, command=status)
-    lost = {field for field in findings.FIELDS if evidence.get(field, {}).get("value") == UNKNOWN}
+    lost = {field for field in findings.FIELDS if evidence.get(field, NOTHING).get("value") == UNKNOWN}
     lost |= {field for field in _TOLD if field not in evidence}
     lost |= {"namespace"} if instance["namespace"] == UNKNOWN else set()
-    incomplete = evidence.get("files", {}).get("value") == "partial"
+    incomplete = evidence.get("files", NOTHING).get("value") == "partial"
     nowhere = "directories" in lost or not instance["directories"]
     if incomplete and (nowhere or own.lies_anywhere):
         lost.add("files")
@@ -162,27 +172,40 @@ def _unknowns(subject: Subject) -> Iterator[Reason]:
     yield from own.unknowns(subject)
 
 
-def nothing_known(now: str, why: str) -> dict[str, Any]:
+def nothing_known(now: str, why: str) -> EnginesFacts:
     """Return what stands for durable_engines where it could not be collected: a host that may run any."""
-    lost = {"pid": None, "name": "any database server", "why": why}
-    return {"time": now, "engines": [], "unattributed": [lost], "writers": []}
+    lost: Stray = {"pid": None, "name": "any database server", "why": why}
+    return {
+        "boot_id": "",
+        "time": now,
+        "paths": [],
+        "stop_timeouts": [],
+        "engines": [],
+        "unattributed": [lost],
+        "writers": [],
+    }
 
 
-def told(standing: Standing, storage: dict[str, Any]) -> dict[str, Any]:
+def told(standing: Standing, storage: StorageFacts) -> dict[str, Any]:
     """Return an instance as the report has it: whether it is judged; which files, on which disks, opened how."""
     instance = standing.instance
     fields = ("engine", "name", "state", "version", "unit", "managed_by", "namespace", "config")
     by_device = {mount["device"]: mount for mount in storage["mounts"]}
     files = [
         {
-            **{name: row[name] for name in ("directory", "opened", "count")},
-            "mount": by_device.get(row["device"], {}).get("target"),
-            "disks": by_device.get(row["device"], {}).get("disks", UNKNOWN),
+            "directory": row["directory"],
+            "opened": row["opened"],
+            "count": row["count"],
+            "mount": by_device.get(row["device"], NOTHING).get("target"),
+            "disks": by_device.get(row["device"], NOTHING).get("disks", UNKNOWN),
         }
         for row in instance["files"]
     ]
     judged = {"judged": standing.judged, "reason": standing.reason}
-    shown = {**{name: instance[name] for name in fields}, "product": product(instance)}
+    shown = {
+        **{name: value for name, value in instance.items() if name in fields},
+        "product": product(instance),
+    }
     return {**shown, **judged, "files": files}
 
 
@@ -192,7 +215,7 @@ def _rows(subject: Subject, allow: Collection[str]) -> Iterator[Setting]:
     yield from _of_settings(subject, allow)
 
 
-def _of_next_preloads(instance: dict[str, Any]) -> Iterator[Setting]:
+def _of_next_preloads(instance: InstanceFacts) -> Iterator[Setting]:
     """Yield a row for libraries that make fsync do nothing and that the next start loads; none if it loads none."""
     coming = instance["evidence"].get("next_preloads")
     if not coming:
@@ -227,7 +250,7 @@ def _of_settings(subject: Subject, allow: Collection[str]) -> Iterator[Setting]:
         yield from own.rows(subject, wanted)
         return
     for name, rule in wanted.items():
-        seen = instance["settings"].get(name, {**_NOT_TOLD, "reason": subject.reason(name)})
+        seen = instance["settings"].get(name) or {**_NOT_TOLD, "reason": subject.reason(name)}
         # Of one that tells nothing at all this is said once, elsewhere.
         if instance["settings"] and not _is_absent(instance, name) and not _is_moot(instance, rule):
             yield _row(instance, name, rule, seen, allow)
@@ -240,7 +263,7 @@ def _of_settings(subject: Subject, allow: Collection[str]) -> Iterator[Setting]:
 
 
 def _row(
-    instance: dict[str, Any], name: str, rule: Rule, seen: dict[str, Any], allow: Collection[str]
+    instance: InstanceFacts, name: str, rule: Rule, seen: SettingFacts, allow: Collection[str]
 ) -> Setting:
     stopped = instance["state"] == "stopped"
     running = "stopped" if stopped else seen["running"]
@@ -289,7 +312,7 @@ def _values(rule: Rule, running: str, persisted: str) -> tuple[str, str]:
     return runs_as or kept_as, kept_as
 
 
-def _is_set(instance: dict[str, Any], verdict: str, ours: bool, allow: Collection[str]) -> bool:
+def _is_set(instance: InstanceFacts, verdict: str, ours: bool, allow: Collection[str]) -> bool:
     """Tell whether a run changes a setting; `ours`: whether it may write it."""
     if verdict == "pending":
         return _RESTART in allow and instance["managed_by"] == "systemd"
@@ -297,7 +320,7 @@ def _is_set(instance: dict[str, Any], verdict: str, ours: bool, allow: Collectio
 
 
 def _remedy(
-    instance: dict[str, Any],
+    instance: InstanceFacts,
     name: str,
     verdict: str,
     phase: str | None,
@@ -329,7 +352,7 @@ def _or_give(permission: str) -> str:
 
 
 def _override(
-    instance: dict[str, Any], override: dict[str, Any], rule: Rule, allow: Collection[str]
+    instance: InstanceFacts, override: OverrideFacts, rule: Rule, allow: Collection[str]
 ) -> Setting:
     """A setting of one role or database, which the server's own does not reach."""
     value = override["value"]
@@ -355,28 +378,30 @@ def _override(
     )
 
 
-def _is_absent(instance: dict[str, Any], name: str) -> bool:
+def _is_absent(instance: InstanceFacts, name: str) -> bool:
     """Tell whether an observer says that this version has no such setting, or shows it in `overrides` only.
 
     It says so by the word `absent` in the evidence of the setting's name, with the reason.
     """
-    return name not in instance["settings"] and instance["evidence"].get(name, {}).get("value") == "absent"
+    return (
+        name not in instance["settings"] and instance["evidence"].get(name, NOTHING).get("value") == "absent"
+    )
 
 
-def _is_moot(instance: dict[str, Any], rule: Rule) -> bool:
+def _is_moot(instance: InstanceFacts, rule: Rule) -> bool:
     # What the next start brings counts as well.
     words = (*rule.unless[1:], "stopped")
     return _decides(instance, rule, "running") in words and _is_without_effect(instance, rule, "persisted")
 
 
-def _is_without_effect(instance: dict[str, Any], rule: Rule, when: str) -> bool:
+def _is_without_effect(instance: InstanceFacts, rule: Rule, when: str) -> bool:
     """Tell whether another setting makes this one ineffective, `running` or `persisted`."""
     return bool(rule.unless) and _decides(instance, rule, when) == rule.unless[1]
 
 
-def _decides(instance: dict[str, Any], rule: Rule, when: str) -> Any:
+def _decides(instance: InstanceFacts, rule: Rule, when: str) -> Any:
     """Return the value of the setting on which a rule's effect depends, None without one."""
-    return instance["settings"].get(rule.unless[0], {}).get(when) if rule.unless else None
+    return instance["settings"].get(rule.unless[0], NOTHING).get(when) if rule.unless else None
 
 
 def _risks(subject: Subject, rows: list[Setting]) -> Iterator[Reason]:
@@ -425,14 +450,14 @@ def _is_lasting(subject: Subject, rows: list[Setting], allow: Collection[str]) -
     return any(_stays(instance, row, restarts) for row in wrong)
 
 
-def _loses(instance: dict[str, Any], row: Setting) -> bool:
+def _loses(instance: InstanceFacts, row: Setting) -> bool:
     """Tell whether a setting that is wrong may lose commits."""
     rule = _rule_of(instance, row)
     loses = (*judge_of(instance).loses, findings.PRELOADS)
     return row.klass == "safety" and (rule.loses if rule else row.setting in loses)
 
 
-def _stays(instance: dict[str, Any], row: Setting, restarts: bool) -> bool:
+def _stays(instance: InstanceFacts, row: Setting, restarts: bool) -> bool:
     """Tell whether a setting is wrong, or may be, also when this run has set it."""
     # Who is connected goes on with what his role or database had.
     if row.phase is None or row.running == UNKNOWN or "override" in row.evidence:
@@ -441,11 +466,11 @@ def _stays(instance: dict[str, Any], row: Setting, restarts: bool) -> bool:
     return row.running != row.wanted_running and not restarts and not (rule and rule.live)
 
 
-def _rule_of(instance: dict[str, Any], row: Setting) -> Rule | None:
+def _rule_of(instance: InstanceFacts, row: Setting) -> Rule | None:
     return judge_of(instance).strict(instance).get(row.setting)
 
 
-def _unattributed(process: dict[str, Any]) -> Reason:
+def _unattributed(process: Stray) -> Reason:
     """Return what is said of a process that may be an engine's, or of an engine that could not be looked for."""
     name, cause = str(process["name"]), str(process["why"])
     if not process["pid"]:

@@ -7,13 +7,26 @@ from __future__ import annotations
 
 import datetime
 import re
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Union
 
+from ...facts.engines import EnginesFacts
+from ...facts.storage import StorageFacts
+from ...facts.ups import PowerFacts
 from ...host.observation import UNKNOWN
 from . import shape
 
+Collected = Union[StorageFacts, EnginesFacts, PowerFacts]
 #: What stands for durable_engines if engines were not collected.
-NO_ENGINES: dict[str, Any] = {"time": "", "engines": [], "unattributed": [], "writers": []}
+NO_ENGINES: EnginesFacts = {
+    "boot_id": "",
+    "time": "",
+    "paths": [],
+    "stop_timeouts": [],
+    "engines": [],
+    "unattributed": [],
+    "writers": [],
+}
 #: Facts older than this, by the controller's clock, are last run's (a fact cache keeps them).
 _MAX_AGE = datetime.timedelta(hours=1)
 #: No host had facts before: a clock without a battery begins in 1970.
@@ -22,18 +35,16 @@ _SET_CLOCK = "set it by `timedatectl set-ntp true` or `chronyc makestep`"
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z", re.ASCII)
 
 
-def check(
-    storage: dict[str, Any], engines: dict[str, Any] | None, power: dict[str, Any] | None, now: str
-) -> None:
+def check(storage: StorageFacts, engines: EnginesFacts | None, power: PowerFacts | None, now: str) -> None:
     """Refuse facts that cannot be judged; None where nobody asked for them. Raises ValueError."""
-    collected = list(filter(None, (storage, engines, power)))
+    collected: list[Collected] = [facts for facts in (storage, engines, power) if facts]
     for facts in collected:
         _check_age(facts, now)
     _check_boot(collected)
     _check_shape(storage, engines or NO_ENGINES, power)
 
 
-def _check_age(facts: dict[str, Any], now: str) -> None:
+def _check_age(facts: Collected, now: str) -> None:
     taken, here = (_time(text) for text in (facts.get("time"), now))
     for whose, clock, text in (("host", taken, facts["time"]), ("controller", here, now)):
         if clock < _FIRST:
@@ -48,7 +59,7 @@ def _check_age(facts: dict[str, Any], now: str) -> None:
         )
 
 
-def _check_boot(collected: list[dict[str, Any]]) -> None:
+def _check_boot(collected: Sequence[Collected]) -> None:
     """Refuse facts of several boots: what held in the one need not in the other."""
     boots = [facts.get("boot_id") for facts in collected]
     told_one = all(isinstance(boot, str) and boot not in ("", UNKNOWN) for boot in boots)
@@ -60,7 +71,7 @@ def _check_boot(collected: list[dict[str, Any]]) -> None:
         )
 
 
-def _check_shape(storage: dict[str, Any], engines: dict[str, Any], power: dict[str, Any] | None) -> None:
+def _check_shape(storage: StorageFacts, engines: EnginesFacts, power: PowerFacts | None) -> None:
     found = shape.faults(storage, engines, power)
     if found:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""

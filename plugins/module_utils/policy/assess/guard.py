@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from ...facts.storage import MountFacts
+from ...facts.ups import GuardFacts, PowerFacts
 from ...host.observation import UNKNOWN
 from ...host.our_paths import LEASE
 from ...rows import Reason, Setting
@@ -50,7 +52,7 @@ class Lease(NamedTuple):
         return {**self._asdict(), "mounts": list(self.mounts), "units": list(self.units)}
 
 
-def why_kept(mount: dict[str, Any]) -> str:
+def why_kept(mount: MountFacts) -> str:
     """Return why a mount keeps its barriers whatever the UPS says; '' where the guard may take them."""
     if mount["fstype"] not in mount_settings.SWITCHED:
         return f"on {mount['fstype']} they are not switched at run time"
@@ -69,7 +71,7 @@ def why_kept(mount: dict[str, Any]) -> str:
     return why_not_only_databases(mount)
 
 
-def held(power: dict[str, Any] | None, mounts: Iterable[dict[str, Any]], today: str) -> frozenset[str]:
+def held(power: PowerFacts | None, mounts: Iterable[MountFacts], today: str) -> frozenset[str]:
     """Return the mount points whose barriers the guard has off by a lease that holds today."""
     guard = _guard(power)
     lease = guard["lease"]
@@ -80,7 +82,7 @@ def held(power: dict[str, Any] | None, mounts: Iterable[dict[str, Any]], today: 
     )
 
 
-def risks(power: dict[str, Any] | None) -> list[Reason]:
+def risks(power: PowerFacts | None) -> list[Reason]:
     """Return, in plain words, how acknowledged commits can be lost because of the guard."""
     guard = _guard(power)
     if guard["state"] != "failed":
@@ -88,9 +90,7 @@ def risks(power: dict[str, Any] | None) -> list[Reason]:
     return [findings.GUARD_FAILED.found(cause=str(guard["reason"]))]
 
 
-def barrier(
-    row: Setting, mount: dict[str, Any], power: dict[str, Any] | None, is_held: bool, may: bool
-) -> Setting:
+def barrier(row: Setting, mount: MountFacts, power: PowerFacts | None, is_held: bool, may: bool) -> Setting:
     """Return the row on a mount's barriers, from `row`, which says what holds where there is no guard.
 
     `is_held`: the guard has them off by its lease; `may`: it is to have a lease for this mount. Barriers
@@ -114,7 +114,7 @@ def barrier(
     return row
 
 
-def lease(wanted: Lease | None, power: dict[str, Any] | None, leased: str) -> Setting | None:
+def lease(wanted: Lease | None, power: PowerFacts | None, leased: str) -> Setting | None:
     """Return the row on the guard's lease; None where none is wanted and none is there.
 
     `wanted`: None where none may be; `leased`: whether the lease's file is there, yes, no or unknown.
@@ -137,10 +137,10 @@ def lease(wanted: Lease | None, power: dict[str, Any] | None, leased: str) -> Se
     return _row("current", seen, verdict, phase, why, guard, wanted.mounts)
 
 
-def is_wider(wanted: Lease, power: dict[str, Any] | None) -> bool:
+def is_wider(wanted: Lease, power: PowerFacts | None) -> bool:
     """Tell whether the guard's lease allows more than is wanted, in anything."""
     found = _guard(power)["lease"]
-    return bool(found) and (
+    return found is not None and (
         not set(found.get("mounts") or ()) <= set(wanted.mounts)
         or not set(wanted.units) <= set(found.get("units") or ())
         or str(found.get("expires") or "") > wanted.expires
@@ -150,7 +150,7 @@ def is_wider(wanted: Lease, power: dict[str, Any] | None) -> bool:
     )
 
 
-def _compare(wanted: Lease, guard: dict[str, Any], is_there: str) -> tuple[str, str]:
+def _compare(wanted: Lease, guard: GuardFacts, is_there: str) -> tuple[str, str]:
     """Return how the guard's lease differs from the wanted one, and why that is said."""
     found = guard["lease"]
     if not found:
@@ -159,11 +159,13 @@ def _compare(wanted: Lease, guard: dict[str, Any], is_there: str) -> tuple[str, 
         return UNKNOWN, guard["reason"] or "the guard's lease could not be read"
     if guard["state"] == UNKNOWN:
         return UNKNOWN, guard["reason"] or "the guard's state could not be read"
-    now = {name: found.get(name) for name in _TERMS}
-    then = {name: getattr(wanted, name) for name in _TERMS}
+    now: dict[str, Any] = {
+        name: value for name, value in found.items() if name in (*_TERMS, "mounts", "units")
+    }
+    then: dict[str, Any] = {name: getattr(wanted, name) for name in _TERMS}
     for name in ("mounts", "units"):
-        now[name], then[name] = sorted(found.get(name) or ()), sorted(getattr(wanted, name))
-    differing = [name for name in then if now[name] != then[name]]
+        now[name], then[name] = sorted(now.get(name) or ()), sorted(getattr(wanted, name))
+    differing = [name for name in then if now.get(name) != then[name]]
     if not _suffices(found.get("needed"), wanted.needed):
         differing.append("needed")
     if differing:
@@ -191,7 +193,7 @@ def _row(
     verdict: str,
     phase: str | None,
     why: str,
-    guard: dict[str, Any],
+    guard: GuardFacts,
     mounts: tuple[str, ...],
 ) -> Setting:
     reason = why if seen == UNKNOWN else None
@@ -219,7 +221,7 @@ def _row(
     )
 
 
-def _why_tight(target: str, guard: dict[str, Any]) -> str:
+def _why_tight(target: str, guard: GuardFacts) -> str:
     lease = guard["lease"]
     if not lease or target not in lease["mounts"]:
         return "barriers are on: the guard has no lease for it yet"
@@ -228,8 +230,14 @@ def _why_tight(target: str, guard: dict[str, Any]) -> str:
     return f"barriers are on, the guard is {guard['state']}: {guard['reason']}"
 
 
-def _guard(power: dict[str, Any] | None) -> dict[str, Any]:
+def _guard(power: PowerFacts | None) -> GuardFacts:
     if power is None:
-        return {"state": UNKNOWN, "reason": "nobody asked the guard", "lease": None}
-    guard: dict[str, Any] = power["guard"]
-    return guard
+        return {
+            "state": UNKNOWN,
+            "reason": "nobody asked the guard",
+            "since": None,
+            "quiet": None,
+            "lease": None,
+            "mounts": [],
+        }
+    return power["guard"]

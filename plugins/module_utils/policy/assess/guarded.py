@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...attestations import Attestation
+from ...facts.storage import DiskFacts, MountFacts, StorageFacts
+from ...facts.ups import PowerFacts
 from ...profiles import Profile
 from ...rows import Reason, Setting
 from ...ups import findings
@@ -33,7 +35,7 @@ class Guarded(NamedTuple):
     """
 
     profile: str
-    power: dict[str, Any] | None
+    power: PowerFacts | None
     needed: list[Requirement]
     rows: tuple[Setting, ...]
     lease: guard.Lease | None = None
@@ -64,11 +66,11 @@ class Guarded(NamedTuple):
 def guarded_by(
     profile: Profile,
     needed: list[Requirement],
-    storage: dict[str, Any],
-    mounts: list[dict[str, Any]],
-    disks: list[dict[str, Any]],
+    storage: StorageFacts,
+    mounts: list[MountFacts],
+    disks: list[DiskFacts],
     *,
-    power: dict[str, Any] | None,
+    power: PowerFacts | None,
     ups_asked: Asked,
     words: list[Attestation],
     units: list[str],
@@ -94,7 +96,7 @@ def guarded_by(
             mounts=free,
             expires=ups.last_day(needed),
             quiet=ups_asked.quiet,
-            needed={name: budgets.needed(budget, changed) for name, budget in power["budget"].items()},
+            needed={name: budgets.needed(budget, changed) for name, budget in budgets.by_name(power).items()},
             test_ups=ups.is_test(needed),
             units=tuple(dict.fromkeys(units)),
         )

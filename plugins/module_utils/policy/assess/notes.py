@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from ... import attestations
 from ...catalog import NAMES
 from ...engines import findings as of_engines
 from ...engines.contract import judge_of
+from ...facts.storage import DiskFacts
 from ...rows import Reason
 from ...storage import (
     disk_kinds,
@@ -54,7 +54,7 @@ def writers(case: Case) -> Iterator[Reason]:
             )
 
 
-def substitute_names(disks: list[dict[str, Any]]) -> Iterator[Reason]:
+def substitute_names(disks: list[DiskFacts]) -> Iterator[Reason]:
     """Yield the disks below managed mounts whose id is not their own, and in which way it can come to mean another."""
     for disk in disks:
         risk = disk["evidence"]["id"]["reason"]

@@ -11,6 +11,8 @@ from typing import Any
 from ... import catalog
 from ...attestations import HOST
 from ...engines import unit_mounts as unit_drop_ins
+from ...facts.engines import InstanceFacts
+from ...facts.ups import PowerFacts
 from ...host import printable
 from ...rows import Setting
 from ...storage import fstab, mount_units
@@ -114,8 +116,8 @@ def changes(steps: dict[str, dict[str, Any]], rows: Iterable[Setting]) -> list[d
 def files(
     steps: dict[str, dict[str, Any]],
     rows: Iterable[Setting],
-    engines: list[dict[str, Any]],
-    power: dict[str, Any] | None,
+    engines: Iterable[InstanceFacts],
+    power: PowerFacts | None,
 ) -> list[str]:
     """Return the files that the steps may write; `engines`: instances, and `power`, as the facts tell of them."""
     found = {path for layers in steps.values() for layer in layers for path in catalog.LAYERS[layer].files}

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ...host.observation import UNKNOWN
+from ...facts.ups import PowerFacts, UpsFacts
+from ...host.observation import NOTHING, UNKNOWN, Evidence
 from ...host.our_paths import CHAINED, HOOK
 from ...rows import Setting
 from ...ups import nut_mode
@@ -39,7 +40,7 @@ _ELSEWHERE = (
 _EXEC, _ALL_RUN = "EXEC", "exec"
 
 
-def rows(power: dict[str, Any] | None, asked: Asked, for_guard: bool) -> list[Setting]:
+def rows(power: PowerFacts | None, asked: Asked, for_guard: bool) -> list[Setting]:
     """Return a row for each setting that is asked for, and, `for_guard`, for those that the guard needs."""
     if power is None:
         return []
@@ -47,7 +48,7 @@ def rows(power: dict[str, Any] | None, asked: Asked, for_guard: bool) -> list[Se
     return found + (list(_notify(power)) if for_guard else [])
 
 
-def released(power: dict[str, Any] | None) -> list[Setting]:
+def released(power: PowerFacts | None) -> list[Setting]:
     """Return the row of a monitor that still tells a guard, on a host that is to have none."""
     if power is None or _observed(power, "notify_command")["value"] != HOOK:
         return []
@@ -73,7 +74,7 @@ def changed_times(settings: list[Setting]) -> dict[str, float]:
     }
 
 
-def files(power: dict[str, Any], setting: str) -> list[str]:
+def files(power: PowerFacts, setting: str) -> list[str]:
     """Return the monitor's files, and what is kept of it, that setting one of its settings may write."""
     source = str(_observed(power, "notify_command")["source"])
     if power["monitor"] == "apcupsd":
@@ -94,9 +95,9 @@ def is_for_guard(need: Requirement) -> bool:
     return need.name == _MENDS["notify_command"]
 
 
-def _notify(power: dict[str, Any]) -> Iterator[Setting]:
+def _notify(power: PowerFacts) -> Iterator[Setting]:
     """Yield what makes the monitor tell the guard."""
-    (reaches,) = [each for each in power["conditions"] if each["name"] == "notify_reaches_guard"] or [{}]
+    reaches = {each["name"]: each for each in power["conditions"]}.get("notify_reaches_guard", NOTHING)
     command = _word(_observed(power, "notify_command")["value"])
     flags = _word(_observed(power, "notify_flags")["value"])
     state = reaches.get("state", UNKNOWN)
@@ -113,7 +114,7 @@ def _notify(power: dict[str, Any]) -> Iterator[Setting]:
     yield _row(power, "notify_flags", _EXEC, seen, {seen: f"the monitor does not run it: {seen}"}, _EXEC)
 
 
-def _asked(power: dict[str, Any], name: str, value: Any) -> Setting:
+def _asked(power: PowerFacts, name: str, value: Any) -> Setting:
     if name == "monitor":
         wanted = _line(value)
         seen = next(
@@ -126,14 +127,12 @@ def _asked(power: dict[str, Any], name: str, value: Any) -> Setting:
     return _row(power, name, wanted, seen, why, value)
 
 
-def _line(monitor: dict[str, Any]) -> str:
+def _line(monitor: UpsFacts) -> str:
     """Return the words of a MONITOR line; nobody but the layer knows its password."""
     return " ".join(str(monitor[name]) for name in ("system", "power_value", "user", "type"))
 
 
-def _row(
-    power: dict[str, Any], name: str, wanted: str, seen: str, why: dict[str, str], asked: Any
-) -> Setting:
+def _row(power: PowerFacts, name: str, wanted: str, seen: str, why: dict[str, str], asked: Any) -> Setting:
     """Return a row; `asked` is the value as the layer takes it."""
     verdict = judge(name, seen, seen, wanted, live=True)
     observed = {**_observed(power, name), "value": seen}
@@ -167,13 +166,14 @@ def _row(
     )
 
 
-def _observed(power: dict[str, Any], name: str) -> dict[str, Any]:
-    nothing = {"value": "", "source": "the power facts", "reason": None}
+def _observed(power: PowerFacts, name: str) -> Evidence:
+    nothing: Evidence = {"value": "", "source": "the power facts", "reason": None}
+    found = power["settings"].get(name, nothing)
     time = power["timing"].get(_TIMES.get(name, ""))
     # The times count with their defaults, where the configuration names none.
     if time is not None:
-        return {**nothing, **power["settings"].get(name, {}), "value": time}
-    return {**nothing, **power["settings"].get(name, {})}
+        return {**found, "value": time}
+    return found
 
 
 def _word(value: Any) -> str:

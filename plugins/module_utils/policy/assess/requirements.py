@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from ... import attestations
 from ...attestations import Attestation
+from ...facts.storage import DiskFacts, LayerFacts, MountFacts, StorageFacts, WriteHoleFacts
 from ...host.observation import UNKNOWN
 from ...host.printable import is_plain
 from ...profiles import Profile, loosened_by
@@ -103,8 +104,8 @@ def hold(needed: Iterable[Requirement]) -> bool:
 def of_host(
     profile: Profile,
     pinned: Profile,
-    mounts: list[dict[str, Any]],
-    disks: list[dict[str, Any]],
+    mounts: list[MountFacts],
+    disks: list[DiskFacts],
     words: list[Attestation],
     accept_data_loss: bool,
 ) -> list[Requirement]:
@@ -145,9 +146,9 @@ def of_expired(expired: dict[str, Attestation]) -> list[Requirement]:
 
 def of_neighbours(
     profile: Profile,
-    every: list[dict[str, Any]],
-    managed: list[dict[str, Any]],
-    disks: list[dict[str, Any]],
+    every: list[MountFacts],
+    managed: list[MountFacts],
+    disks: list[DiskFacts],
 ) -> list[Requirement]:
     """Return what a cache that is to be turned on asks of other file systems on the same disk.
 
@@ -218,19 +219,19 @@ def _torn(server: Server, mount: Mount, lasting: list[str]) -> Requirement:
     )
 
 
-def vouched(mounts: list[dict[str, Any]], words: list[Attestation]) -> list[dict[str, Any]]:
+def vouched(mounts: list[MountFacts], words: list[Attestation]) -> list[MountFacts]:
     """Return the mounts. Where somebody vouches for each layer below that is not understood, the disks that were
     seen are its disks."""
     return [{**mount, "disks": mount["disks_seen"]} if _all_pass(mount, words) else mount for mount in mounts]
 
 
-def can_vouch(layer: dict[str, Any]) -> bool:
+def can_vouch(layer: LayerFacts) -> bool:
     """Tell whether somebody can say of a layer that it passes flushes on: no rule does, it has a name that stays, and
     what lies below it is seen."""
     return bool(layer["type"] == UNKNOWN and layer["id"] and layer["below"])
 
 
-def _all_pass(mount: dict[str, Any], words: list[Attestation]) -> bool:
+def _all_pass(mount: MountFacts, words: list[Attestation]) -> bool:
     strange = [layer for layer in mount["stack"] if layer["reason"]]
     known = not mount["devices_missing"] and mount["disks_seen"] and strange
     return bool(known) and all(
@@ -238,7 +239,7 @@ def _all_pass(mount: dict[str, Any], words: list[Attestation]) -> bool:
     )
 
 
-def vouches(profile: Profile, disk: dict[str, Any], words: list[Attestation]) -> Attestation | None:
+def vouches(profile: Profile, disk: DiskFacts, words: list[Attestation]) -> Attestation | None:
     """Return the attestation that makes up for a cache that cannot be seen or switched from here.
 
     One that survives a power cut is as good as none. Where the promise rests on flushes, whether
@@ -247,7 +248,7 @@ def vouches(profile: Profile, disk: dict[str, Any], words: list[Attestation]) ->
     return _word(words, make_up(profile, disk), disk)
 
 
-def make_up(profile: Profile, disk: dict[str, Any]) -> tuple[str, ...]:
+def make_up(profile: Profile, disk: DiskFacts) -> tuple[str, ...]:
     """Return the claims of which one makes up for a cache that cannot be seen or switched from here."""
     claims = ["power_loss_protection"]
     if profile.rests_on in ("flush", "ups") and disk["write_cache"]["kernel"] == "write back":
@@ -257,7 +258,7 @@ def make_up(profile: Profile, disk: dict[str, Any]) -> tuple[str, ...]:
     return tuple(claims)
 
 
-def fua_honoured(disk: dict[str, Any], words: list[Attestation]) -> bool:
+def fua_honoured(disk: DiskFacts, words: list[Attestation]) -> bool:
     """Tell whether a disk that offers FUA may be taken at its word: a virtual one only claims to, and
     disks of other standards take the bit and ignore it."""
     claims = ("host_honours_fua", "power_loss_protection")
@@ -265,17 +266,17 @@ def fua_honoured(disk: dict[str, Any], words: list[Attestation]) -> bool:
     return by_standard or bool(_controller_keeps(disk)) or _word(words, claims, disk) is not None
 
 
-def outlives_power(disk: dict[str, Any], words: list[Attestation]) -> bool:
+def outlives_power(disk: DiskFacts, words: list[Attestation]) -> bool:
     """Tell whether what a disk has taken is there after a power cut: it does not cache, or is protected."""
     return disk["write_cache"]["device"] in ("none", "disabled") or is_protected(disk, words)
 
 
-def is_protected(disk: dict[str, Any], words: list[Attestation]) -> bool:
+def is_protected(disk: DiskFacts, words: list[Attestation]) -> bool:
     """Tell whether a disk's cache survives a power cut: it is attested, or its RAID controller shows it."""
     return _word(words, ("power_loss_protection",), disk) is not None or bool(_controller_keeps(disk))
 
 
-def of_disk(rests_on: str, disk: dict[str, Any], words: list[Attestation]) -> Requirement:
+def of_disk(rests_on: str, disk: DiskFacts, words: list[Attestation]) -> Requirement:
     """Return what a promise that rests on a disk asks of it; `rests_on` as in a profile."""
     name, claims, offered = _OF_DISK[rests_on]
     word = _word(words, claims, disk)
@@ -318,21 +319,21 @@ def of_disk(rests_on: str, disk: dict[str, Any], words: list[Attestation]) -> Re
     )
 
 
-def how_named(disk: dict[str, Any]) -> str:
+def how_named(disk: DiskFacts) -> str:
     """Return how a disk without an id comes to have one."""
     if str(disk["evidence"]["id"]["reason"]).startswith("udevadm"):
         return f"make udevadm info list {disk['name']}"
     return disk_kinds.named_by(disk["place"])
 
 
-def missing_tool(disk: dict[str, Any]) -> str:
+def missing_tool(disk: DiskFacts) -> str:
     """Return the package of the program that would ask a disk for its cache, '' where that is there."""
     tool = _TOOLS.get(disk["control"], "")
     why = str(disk["evidence"]["write_cache.device"]["reason"])
     return tool if disk["write_cache"]["device"] == UNKNOWN and why.endswith(_MISSING) else ""
 
 
-def _where(name: str, disk: dict[str, Any]) -> str:
+def _where(name: str, disk: DiskFacts) -> str:
     """Return how to find out whether a disk keeps what it is told to keep; one without an id cannot be attested."""
     if _about(disk, _claim(name, disk)) is None:
         return how_named(disk)
@@ -341,7 +342,7 @@ def _where(name: str, disk: dict[str, Any]) -> str:
     return _CHECKED.get(disk["kind"], "check the disk's data sheet and its controller or hypervisor")
 
 
-def _asked(name: str, disk: dict[str, Any], claims: tuple[str, ...]) -> str:
+def _asked(name: str, disk: DiskFacts, claims: tuple[str, ...]) -> str:
     """Return the claims that meet a requirement of a disk, with what they have to be about.
 
     One attestation for the host covers all disks of a hypervisor or a cloud, and their reasons stay one.
@@ -354,14 +355,14 @@ def _asked(name: str, disk: dict[str, Any], claims: tuple[str, ...]) -> str:
     return f"{' or '.join(claims)} for {target or 'its id, once it has one'}"
 
 
-def fault_of_volume(disk: dict[str, Any]) -> volume.Fault | None:
+def fault_of_volume(disk: DiskFacts) -> volume.Fault | None:
     """Return what keeps the caches of a RAID volume from surviving a power cut, None where nothing does, where its
     controller was not asked, and for other disks."""
     raid = disk["raid"]
     return volume.fault(raid) if raid and raid["volume"] else None
 
 
-def _controller_keeps(disk: dict[str, Any]) -> str | None:
+def _controller_keeps(disk: DiskFacts) -> str | None:
     """Return that the controller of a RAID volume keeps what it has taken, in its own words, or None."""
     raid = disk["raid"]
     if not raid or not raid["volume"] or volume.fault(raid):
@@ -369,8 +370,9 @@ def _controller_keeps(disk: dict[str, Any]) -> str | None:
     return f"its RAID controller says so: {_said_of(disk)}"
 
 
-def _said_of(disk: dict[str, Any]) -> str:
+def _said_of(disk: DiskFacts) -> str:
     raid = disk["raid"]
+    assert raid
     return (
         f"{raid['volume']}: write policy {raid['write_policy']}, battery or capacitor {raid['backup']}, caches of its"
         f" disks {raid['drive_caches']}"
@@ -386,9 +388,7 @@ _ASKED = {
 }
 
 
-def with_attestations(
-    needed: Iterable[Requirement], storage: dict[str, Any], today: str
-) -> list[Requirement]:
+def with_attestations(needed: Iterable[Requirement], storage: StorageFacts, today: str) -> list[Requirement]:
     """Return requirements; those that wait for somebody's word with where to look on this platform, and what to write.
 
     `storage` is `durable_storage`, `today` an ISO 8601 date.
@@ -402,9 +402,7 @@ def with_attestations(
     ]
 
 
-def _with_attestation(
-    need: Requirement, disk: dict[str, Any] | None, platform: str, today: str
-) -> Requirement:
+def _with_attestation(need: Requirement, disk: DiskFacts | None, platform: str, today: str) -> Requirement:
     if need.id == findings.NOT_KEPT.id:
         return need
     claim = _claim(need.name, disk)
@@ -424,19 +422,19 @@ def _with_attestation(
     return need._replace(attest=tuple(attestations.written(claim, "", "", begin, target, grounds)))
 
 
-def _claim(name: str, disk: dict[str, Any] | None) -> str:
+def _claim(name: str, disk: DiskFacts | None) -> str:
     """Return the claim that is asked of people for a requirement."""
     if disk and name == "device_obeys" and not _may_be_off(disk):
         return "power_loss_protection"
     return _ASKED[name]
 
 
-def _may_be_off(disk: dict[str, Any]) -> bool:
+def _may_be_off(disk: DiskFacts) -> bool:
     """Tell whether a disk can come to what a promise without caches asks, or has."""
     return disk["switchable"] == "yes" or disk["write_cache"]["device"] in ("none", "disabled")
 
 
-def _about(disk: dict[str, Any] | None, claim: str) -> str | None:
+def _about(disk: DiskFacts | None, claim: str) -> str | None:
     """Return what an attestation has to be about: the host, or a disk by its id (None where it has none).
 
     Disks of one hypervisor or cloud are alike in what they promise.
@@ -448,7 +446,7 @@ def _about(disk: dict[str, Any] | None, claim: str) -> str | None:
     return None if disk["id"] is None else str(disk["id"])
 
 
-def _word(words: list[Attestation], claims: tuple[str, ...], disk: dict[str, Any]) -> Attestation | None:
+def _word(words: list[Attestation], claims: tuple[str, ...], disk: DiskFacts) -> Attestation | None:
     """Return what somebody attests of a disk, or of all disks of its host.
 
     Of a disk of unknown kind, which may be one that does not last, and of an array or an NFS server who attests the host may
@@ -462,7 +460,7 @@ def _word(words: list[Attestation], claims: tuple[str, ...], disk: dict[str, Any
     return attestations.find(words, claims, disk["id"])
 
 
-def _is_reported_volatile(disk: dict[str, Any]) -> bool:
+def _is_reported_volatile(disk: DiskFacts) -> bool:
     """Tell whether the controller of a RAID volume reports that a power cut takes acknowledged writes."""
     found = fault_of_volume(disk)
     return found is not None and found.volatile == volume.VOLATILE
@@ -476,23 +474,23 @@ def _overruled(words: list[Attestation], claims: tuple[str, ...]) -> str:
     )
 
 
-def _is_attested_alone(disk: dict[str, Any]) -> bool:
+def _is_attested_alone(disk: DiskFacts) -> bool:
     return disk["kind"] in (UNKNOWN, SAN) or nfs.is_export(disk)
 
 
-def _device_obeys(disk: dict[str, Any]) -> str | None:
+def _device_obeys(disk: DiskFacts) -> str | None:
     if disk["kind"] == "physical" and disk["write_cache"]["device"] != UNKNOWN:
         return f"the device answers: write cache {disk['write_cache']['device']}"
     return None
 
 
-def _flush_offered(disk: dict[str, Any]) -> str | None:
+def _flush_offered(disk: DiskFacts) -> str | None:
     if disk["kind"] == "physical" and disk["write_cache"]["device"] != UNKNOWN:
         return "a physical disk that takes flushes"
     return None
 
 
-def _non_volatile(disk: dict[str, Any]) -> str | None:
+def _non_volatile(disk: DiskFacts) -> str | None:
     if disk["kind"] == "physical" and disk["write_cache"]["volatile"] == "non_volatile":
         return "the device reports no volatile cache"
     return None
@@ -506,7 +504,7 @@ _OF_DISK = {
 }
 
 
-def _override(disk: dict[str, Any], words: list[Attestation]) -> Requirement:
+def _override(disk: DiskFacts, words: list[Attestation]) -> Requirement:
     claims = ("power_loss_protection", "host_honours_flush")
     word = _word(words, claims, disk)
     if word:
@@ -520,7 +518,7 @@ def _override(disk: dict[str, Any], words: list[Attestation]) -> Requirement:
 _NOT_LASTING = {"ephemeral": "is lost when the machine is stopped or moved", "memory": "is lost at each boot"}
 
 
-def _lasting(disk: dict[str, Any]) -> Requirement:
+def _lasting(disk: DiskFacts) -> Requirement:
     return Requirement.failed(
         findings.DISK_LASTS,
         disk["name"],
@@ -530,7 +528,7 @@ def _lasting(disk: dict[str, Any]) -> Requirement:
     )
 
 
-def _write_hole(mount: dict[str, Any], hole: dict[str, str]) -> Requirement:
+def _write_hole(mount: MountFacts, hole: WriteHoleFacts) -> Requirement:
     seen = f"{hole['name']} ({hole['maker']}) is {hole['level']} without a journal or a partial parity log"
     return Requirement.failed(
         findings.WRITE_HOLE[hole["maker"]],
@@ -550,7 +548,7 @@ _BROKEN_BY = {
 }
 
 
-def _of_layer(mount: dict[str, Any], layer: dict[str, Any], words: list[Attestation]) -> list[Requirement]:
+def _of_layer(mount: MountFacts, layer: LayerFacts, words: list[Attestation]) -> list[Requirement]:
     """Return what a layer breaks by what it is doing, whatever the disks below it keep, or who vouches for it."""
     word = attestations.find(words, (_PASSES,), layer["id"]) if can_vouch(layer) else None
     if word:
@@ -566,8 +564,8 @@ def _of_layer(mount: dict[str, Any], layer: dict[str, Any], words: list[Attestat
 
 def _flush_awaited(
     profile: Profile,
-    mounts: list[dict[str, Any]],
-    disks: list[dict[str, Any]],
+    mounts: list[MountFacts],
+    disks: list[DiskFacts],
     words: list[Attestation],
 ) -> list[Requirement]:
     """Return a need for each layer that acknowledges a flush too early or does none, over disks that are to cache."""
@@ -604,7 +602,7 @@ def _accepted(accepted: bool) -> Requirement:
     return Requirement.failed(kinds.LOSS_NOT_ACCEPTED, attestations.HOST, seen)
 
 
-def only_database(mount: dict[str, Any]) -> Requirement:
+def only_database(mount: MountFacts) -> Requirement:
     """Return what a file system without barriers has to be: one that holds listed databases and no more."""
     seen = f"mounted at {', '.join(mount['targets'])}"
     kind, values = _not_only_databases(mount)
@@ -613,17 +611,17 @@ def only_database(mount: dict[str, Any]) -> Requirement:
     return Requirement.failed(kind, mount["target"], seen, **values)
 
 
-def why_not_only_databases(mount: dict[str, Any]) -> str:
+def why_not_only_databases(mount: MountFacts) -> str:
     """Return why a file system may not be without barriers, '' if it holds listed databases and no more."""
     kind, values = _not_only_databases(mount)
     return kind.found(**values).reason if kind else ""
 
 
-def _not_only_databases(mount: dict[str, Any]) -> tuple[Kind | None, dict[str, str]]:
+def _not_only_databases(mount: MountFacts) -> tuple[Kind | None, dict[str, str]]:
     """Return why a file system may not be without barriers as an entry of the catalogue, None if it may, and its values."""
     wrong = [target for target in mount["targets"] if mount_settings.is_system(target)]
     if wrong:
         return findings.HOLDS_SYSTEM, {"mount": wrong[0]}
     if mount["fstype"] == "btrfs":
         return findings.ON_BTRFS, {"mount": mount["target"]}
-    return None if mount["listed"] else findings.NOT_LISTED, {"mount": mount["target"]}
+    return None if mount.get("listed") else findings.NOT_LISTED, {"mount": mount["target"]}

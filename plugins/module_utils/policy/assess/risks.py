@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...attestations import Attestation
 from ...engines.placement import Placement
+from ...facts.storage import DiskFacts, LayerFacts, MountFacts, StorageFacts
 from ...host.observation import UNKNOWN
 from ...rows import Kind, Reason, Setting
 from ...storage import (
@@ -38,9 +39,7 @@ class Risk(NamedTuple):
         return self.reason._replace(fix=next(filter(None, fixes), self.reason.fix))
 
 
-def leaves(
-    storage: dict[str, Any], mounts: list[dict[str, Any]]
-) -> tuple[list[dict[str, Any]], list[Reason]]:
+def leaves(storage: StorageFacts, mounts: list[MountFacts]) -> tuple[list[DiskFacts], list[Reason]]:
     """Return the disks below the mounts, and the reasons for stacks that are not understood."""
     by_name = {disk["name"]: disk for disk in storage["disks"]}
     names: dict[str, None] = {}
@@ -69,7 +68,7 @@ def _risk(kind: Kind, target: str, row: str, **values: str) -> Risk:
     return Risk(kind.found(target, **values), target, row)
 
 
-def _not_understood(mount: dict[str, Any]) -> tuple[Kind, dict[str, str]]:
+def _not_understood(mount: MountFacts) -> tuple[Kind, dict[str, str]]:
     """Return the finding for a mount whose layers are not understood, by the first cause that can be corrected."""
     if mount["fstype"] not in mount_settings.HAVE_BARRIERS and not mount["disks_seen"]:
         return (
@@ -87,7 +86,7 @@ def _not_understood(mount: dict[str, Any]) -> tuple[Kind, dict[str, str]]:
     return findings.STACK_UNRULED if strange and not mount["devices_missing"] else findings.STACK, {}
 
 
-def _correctable(layer: dict[str, Any]) -> Kind | None:
+def _correctable(layer: LayerFacts) -> Kind | None:
     """Return the finding for a layer that a command of its own makes known, None for one without a rule."""
     if layer["type"] == "multipath":
         return findings.STACK_PATHS  # It is understood, and all of its paths are gone.
@@ -99,7 +98,7 @@ def _correctable(layer: dict[str, Any]) -> Kind | None:
 
 
 def of(
-    mounts: list[dict[str, Any]], disks: list[dict[str, Any]], words: list[Attestation], held: frozenset[str]
+    mounts: list[MountFacts], disks: list[DiskFacts], words: list[Attestation], held: frozenset[str]
 ) -> list[Risk]:
     """Return the ways in which acknowledged commits can be lost right now.
 
@@ -120,14 +119,14 @@ def of(
     return found
 
 
-def _of_pending_flush(disk: dict[str, Any], words: list[Attestation]) -> Iterator[Risk]:
+def _of_pending_flush(disk: DiskFacts, words: list[Attestation]) -> Iterator[Risk]:
     # Written while its cache was on: to switch that off makes nothing stable.
     is_pending = disk["flush"] == "owed" and disk["write_cache"]["device"] != "none"
     if is_pending and not requirements.is_protected(disk, words):
         yield _risk(findings.FLUSH_PENDING, disk["id"] or disk["name"], "flush", disk=disk["name"])
 
 
-def _of_cache(disk: dict[str, Any]) -> Iterator[Risk]:
+def _of_cache(disk: DiskFacts) -> Iterator[Risk]:
     """Yield how a disk whose cache a power cut empties loses commits by itself."""
     cache, name, target = disk["write_cache"], disk["name"], disk["id"] or disk["name"]
     wrong = requirements.fault_of_volume(disk)
@@ -137,7 +136,7 @@ def _of_cache(disk: dict[str, Any]) -> Iterator[Risk]:
         yield _risk(findings.WRITE_THROUGH, target, "kernel_cache_mode", disk=name)
 
 
-def _bare(mounts: list[dict[str, Any]], held: frozenset[str]) -> Iterator[tuple[str, Risk]]:
+def _bare(mounts: list[MountFacts], held: frozenset[str]) -> Iterator[tuple[str, Risk]]:
     """Yield each disk to which a file system sends no flushes."""
     for mount in mounts:
         target = mount["target"]
@@ -146,12 +145,12 @@ def _bare(mounts: list[dict[str, Any]], held: frozenset[str]) -> Iterator[tuple[
                 yield name, _barrier_off(mount, name)
 
 
-def _barrier_off(mount: dict[str, Any], disk: str) -> Risk:
+def _barrier_off(mount: MountFacts, disk: str) -> Risk:
     kind, target = findings.NO_BARRIERS.get(mount.get("fstype", ""), findings.BARRIER_OFF), mount["target"]
     return _risk(kind, target, "barrier", disk=disk, mount=target)
 
 
-def _blocked(mounts: list[dict[str, Any]]) -> Iterator[tuple[str, Risk]]:
+def _blocked(mounts: list[MountFacts]) -> Iterator[tuple[str, Risk]]:
     """Yield each disk above which a layer drops flushes."""
     early = {layer.label for layer in flush_passthrough.early(mounts)}
     every = (layer for mount in mounts for layer in flush_passthrough.layers(mount))
@@ -160,7 +159,7 @@ def _blocked(mounts: list[dict[str, Any]]) -> Iterator[tuple[str, Risk]]:
         yield name, _risk(kind, label, "layer_cache_mode", disk=name, layer=label)
 
 
-def _drbd(mounts: list[dict[str, Any]]) -> Iterator[tuple[str, Risk]]:
+def _drbd(mounts: list[MountFacts]) -> Iterator[tuple[str, Risk]]:
     """Yield each disk to which DRBD sends no flushes."""
     for layer, said in dict.fromkeys(found for mount in mounts for found in drbd.unflushed(mount)):
         kind = findings.DRBD if drbd.by_option(said) else findings.DRBD_ORDERING
@@ -168,7 +167,7 @@ def _drbd(mounts: list[dict[str, Any]]) -> Iterator[tuple[str, Risk]]:
             yield name, _risk(kind, layer.label, "flush", disk=name, layer=layer.label, setting=said)
 
 
-def _parity(mounts: list[dict[str, Any]]) -> Iterator[tuple[str, Risk]]:
+def _parity(mounts: list[MountFacts]) -> Iterator[tuple[str, Risk]]:
     """Yield each disk of an array that answers writes before they are on it."""
     for name, label in _labels(layer for mount in mounts for layer in flush_passthrough.early_ack(mount)):
         yield name, _risk(findings.PARTIAL_PARITY_LOG, label, "consistency_policy", disk=name, layer=label)

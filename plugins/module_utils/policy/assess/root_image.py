@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from ...facts.storage import StorageFacts
 from ...host.observation import UNKNOWN
 from ...rows import Reason, Setting
 from ...storage import findings
@@ -93,7 +94,7 @@ def of_reason(reason: Reason, kind: str) -> Reason:
     return reason._replace(reason=fix(reason.reason, kind), fix=fix(reason.fix, kind))
 
 
-def unknowns(storage: dict[str, Any]) -> Iterator[Reason]:
+def unknowns(storage: StorageFacts) -> Iterator[Reason]:
     """Yield that the next boot starts another root: what persists was read from this one."""
     if storage["next_root"] == OTHER:
         yield findings.NEXT_ROOT.found()

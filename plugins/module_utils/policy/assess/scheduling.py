@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ...facts.storage import DiskFacts, TunedFacts
 from ...host.observation import UNKNOWN
 from ...next_boot.tuned import BY as TUNED
 from ...profiles import KEEP, Profile
@@ -20,7 +21,7 @@ from .settings import judge, reason
 IN_TUNED = {"scheduler": "elevator", "readahead": "readahead"}
 
 
-def rows(mounts: Iterable[Mount], disks: Iterable[Disk], tuned: dict[str, Any]) -> list[Setting]:
+def rows(mounts: Iterable[Mount], disks: Iterable[Disk], tuned: TunedFacts) -> list[Setting]:
     """Return a row for the scheduler of each disk, and one for the readahead of each device with a
     file system on it: the readahead that counts is that of the topmost device."""
     found: dict[tuple[str, str], Setting] = {}
@@ -29,7 +30,7 @@ def rows(mounts: Iterable[Mount], disks: Iterable[Disk], tuned: dict[str, Any]) 
     return list(found.values())
 
 
-def wanted_scheduler(disk: dict[str, Any], profile: Profile) -> str:
+def wanted_scheduler(disk: DiskFacts, profile: Profile) -> str:
     """Return the scheduler that a profile wants for a disk; `keep` where it has no say.
 
     What a controller, an array or a hypervisor makes of a queue is theirs to know.
@@ -42,7 +43,7 @@ def wanted_scheduler(disk: dict[str, Any], profile: Profile) -> str:
     return by_medium.get(disk["rotational"], KEEP)
 
 
-def _schedulers(disks: Iterable[Disk], tuned: dict[str, Any]) -> Iterator[Setting]:
+def _schedulers(disks: Iterable[Disk], tuned: TunedFacts) -> Iterator[Setting]:
     for disk, profile in disks:
         wanted = wanted_scheduler(disk, profile)
         # A device that orders no queue of its own has no scheduler to set.
@@ -59,10 +60,10 @@ def _schedulers(disks: Iterable[Disk], tuned: dict[str, Any]) -> Iterator[Settin
             yield row._replace(profile=profile.name)
 
 
-def _readaheads(mounts: Iterable[Mount], tuned: dict[str, Any]) -> Iterator[Setting]:
+def _readaheads(mounts: Iterable[Mount], tuned: TunedFacts) -> Iterator[Setting]:
     for mount, profile, _pinned in mounts:
         wanted = str(profile.readahead)
-        if wanted != KEEP and mount["readahead"]:
+        if wanted != KEEP and mount["carrier"] and mount["readahead"]:
             seen = (mount["readahead"]["running"], mount["readahead"]["persisted"])
             evidence = {
                 "disk": mount["carrier"],
@@ -80,7 +81,7 @@ def _row(
     wanted: str,
     seen: tuple[str, str],
     evidence: dict[str, Any],
-    tuned: dict[str, Any],
+    tuned: TunedFacts,
     place_of_id: str = "",
 ) -> Setting:
     """`place_of_id`: how the device is given an id, '' for what can have none."""

@@ -14,8 +14,9 @@ import posixpath
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from ...facts.storage import BootFaultFacts, DiskFacts, MountFacts, StorageFacts, WriteCacheFacts
 from ...host import our_paths
-from ...host.observation import UNKNOWN
+from ...host.observation import NOTHING, UNKNOWN
 from ...host.printable import command
 from ...profiles import (
     KEEP,
@@ -51,14 +52,14 @@ class Boot(NamedTuple):
     """What is known of kernel and boot: the kernel's release, and the facts of what keeps mounts from the next boot."""
 
     release: str
-    faults: tuple[dict[str, Any], ...] = ()
+    faults: tuple[BootFaultFacts, ...] = ()
 
     @classmethod
-    def of(cls, storage: dict[str, Any]) -> Boot:
+    def of(cls, storage: StorageFacts) -> Boot:
         """Return that of the facts of a host."""
         return cls(storage["kernel"], tuple(storage["boot_faults"]))
 
-    def of_mount(self, mount: dict[str, Any], fault: str) -> list[dict[str, Any]]:
+    def of_mount(self, mount: MountFacts, fault: str) -> list[BootFaultFacts]:
         """Return the faults of one kind that are about a mount."""
         return [
             each
@@ -67,7 +68,7 @@ class Boot(NamedTuple):
         ]
 
 
-def of_mount(mount: dict[str, Any], profile: Profile, boot: Boot) -> list[Setting]:
+def of_mount(mount: MountFacts, profile: Profile, boot: Boot) -> list[Setting]:
     """Return the rows of one managed file system."""
     rows = [_barrier(mount, profile, boot)]
     if nfs.is_nfs(mount["fstype"]):
@@ -80,7 +81,7 @@ def of_mount(mount: dict[str, Any], profile: Profile, boot: Boot) -> list[Settin
     return rows
 
 
-def of_disk(disk: dict[str, Any], profile: Profile, vouched: str | None = None) -> list[Setting]:
+def of_disk(disk: DiskFacts, profile: Profile, vouched: str | None = None) -> list[Setting]:
     """Return the rows of one disk below a managed file system.
 
     `vouched`: who attests that its cache does no harm.
@@ -97,7 +98,7 @@ def of_disk(disk: dict[str, Any], profile: Profile, vouched: str | None = None) 
 
 
 def of_boot(
-    faults: list[dict[str, Any]], mounts: list[dict[str, Any]], every: list[dict[str, Any]], release: str
+    faults: list[BootFaultFacts], mounts: list[MountFacts], every: list[MountFacts], release: str
 ) -> list[Setting]:
     """Return a row for each line or unit that keeps the boot or a managed mount from coming up.
 
@@ -117,7 +118,7 @@ def of_boot(
     return [*found, *(row for mount in others for row in _refused_at_boot(mount, release))]
 
 
-def _refused_at_boot(mount: dict[str, Any], release: str) -> Iterator[Setting]:
+def _refused_at_boot(mount: MountFacts, release: str) -> Iterator[Setting]:
     """Yield that the kernel refuses what a mount that the boot needs is given."""
     kernel, options = _conflict(mount, mount["persisted"]["data_mode"], release)
     if options and "required" in mount["boots"].values():
@@ -135,7 +136,7 @@ def _refused_at_boot(mount: dict[str, Any], release: str) -> Iterator[Setting]:
         )
 
 
-def _is_mended(mount: dict[str, Any], words: list[str]) -> bool:
+def _is_mended(mount: MountFacts, words: list[str]) -> bool:
     refused = mount_settings.REFUSED_BY.get(mount["fstype"], ())
     is_refused = mount["persisted"]["barrier"] == "refused"
     return is_refused and bool(words) and not mount_settings.others(words, refused)
@@ -153,7 +154,7 @@ def can_persist(setting: str, persisted: str, source: str) -> bool:
 
 
 def of_layers(
-    mounts: list[dict[str, Any]],
+    mounts: list[MountFacts],
     disks: list[Disk],
     early: list[flush_passthrough.FlushLayer],
 ) -> list[Setting]:
@@ -173,7 +174,7 @@ def of_layers(
     return list(rows.values())
 
 
-def of_multipath(mounts: list[dict[str, Any]]) -> list[Setting]:
+def of_multipath(mounts: list[MountFacts]) -> list[Setting]:
     """Return a row for each multipath device below managed file systems: whether writes wait when no path is left."""
     found = dict.fromkeys(each for mount in mounts for each in multipath.queueing(mount))
     return [_no_path_retry(each) for each in found]
@@ -224,7 +225,7 @@ def _retry_remedy(found: multipath.Queueing, verdict: str) -> str:
     )
 
 
-def _may_cache(disk: dict[str, Any], profile: Profile) -> bool:
+def _may_cache(disk: DiskFacts, profile: Profile) -> bool:
     device = str(disk["write_cache"]["device"])
     comes_back = kernel_cache_mode.is_pinned(disk) and disk["write_cache"].get("power_on") != "disabled"
     may_come_on = comes_back or profile.wanted("write_cache") != "disabled"
@@ -233,7 +234,7 @@ def _may_cache(disk: dict[str, Any], profile: Profile) -> bool:
 
 def _cache_mode_at_boot(
     layer: flush_passthrough.FlushLayer,
-    below: list[dict[str, Any]],
+    below: list[DiskFacts],
     early: dict[str, flush_passthrough.FlushLayer],
 ) -> str:
     """Return the cache mode of a layer after the next boot, as far as the disks below tell.
@@ -254,14 +255,14 @@ def _cache_mode_at_boot(
     return "write back" if any(map(_is_flushed_at_boot, below)) else layer.cache_mode
 
 
-def _is_flushed_at_boot(disk: dict[str, Any]) -> bool:
+def _is_flushed_at_boot(disk: DiskFacts) -> bool:
     """Tell whether the kernel will flush a disk after the next boot: by a rule of ours, or as it does now."""
     cache = disk["write_cache"]
     return (_switchable(disk) and cache["device"] != UNKNOWN) or str(cache["kernel"]) == "write back"
 
 
 def _layer_cache_mode(
-    layer: flush_passthrough.FlushLayer, at_boot: str, below: list[dict[str, Any]], early: bool
+    layer: flush_passthrough.FlushLayer, at_boot: str, below: list[DiskFacts], early: bool
 ) -> Setting:
     source = f"/sys/block/{layer.name}/queue/write_cache"
     names = ", ".join(disk["name"] for disk in below)
@@ -274,7 +275,7 @@ def _layer_cache_mode(
         UNKNOWN: unread
         if layer.cache_mode == UNKNOWN
         else f"{layer.label} is made before any rule of ours, and how the cache of {names} powers on could not be"
-        f" read: {below[0]['evidence'].get('write_cache.power_on', {}).get('reason')}",
+        f" read: {below[0]['evidence'].get('write_cache.power_on', NOTHING).get('reason')}",
     }.get(verdict, f"{layer.label} drops flushes to {names}: it was made when nothing below cached")
     return Setting(
         layer="write_cache",
@@ -301,7 +302,7 @@ def _layer_cache_mode(
 
 
 def _layer_remedy(
-    layer: flush_passthrough.FlushLayer, verdict: str, below: list[dict[str, Any]], early: bool
+    layer: flush_passthrough.FlushLayer, verdict: str, below: list[DiskFacts], early: bool
 ) -> str:
     if verdict == "pending":
         return "reboot"
@@ -324,7 +325,7 @@ def _layer_remedy(
     return f"set the cache of {names} to disabled {' and '.join(places)}, or {attest}"
 
 
-def _barrier(mount: dict[str, Any], profile: Profile, boot: Boot) -> Setting:
+def _barrier(mount: MountFacts, profile: Profile, boot: Boot) -> Setting:
     can_be_off = "barrier" in mount_settings.SETTINGS_OF.get(mount["fstype"], ()) or mount["barrier"] == "off"
     wanted = profile.wanted("barrier") if can_be_off else "on"
     why = {
@@ -335,7 +336,7 @@ def _barrier(mount: dict[str, Any], profile: Profile, boot: Boot) -> Setting:
     return left(_mount_row(mount, "barrier", wanted, why, boot), profile)
 
 
-def _data_mode(mount: dict[str, Any], profile: Profile, boot: Boot) -> Setting:
+def _data_mode(mount: MountFacts, profile: Profile, boot: Boot) -> Setting:
     why = {
         "writeback": f"after a crash, files on {mount['target']} may show old blocks' content",
         "none": f"{mount['target']} has no journal: nothing is known to bring it back after a crash",
@@ -359,7 +360,7 @@ def _data_mode(mount: dict[str, Any], profile: Profile, boot: Boot) -> Setting:
     return row
 
 
-def _add_journal(mount: dict[str, Any]) -> str:
+def _add_journal(mount: MountFacts) -> str:
     add, target = command("tune2fs", "-j", mount["source"]), mount["target"]
     kind = f", set its type to ext4 in {_place(mount)}" if mount["fstype"] == "ext2" else ""
     if "/" in mount["targets"]:
@@ -367,7 +368,7 @@ def _add_journal(mount: dict[str, Any]) -> str:
     return f"run {add}{kind}, then unmount and mount {target} with its databases down"
 
 
-def _conflict(mount: dict[str, Any], mode: str, release: str) -> tuple[str, list[str]]:
+def _conflict(mount: MountFacts, mode: str, release: str) -> tuple[str, list[str]]:
     """Return what the kernel does not do at the next boot, in words, and the options that ask for it."""
     options = mount["options_boot"] or []
     if mode == "refused":
@@ -386,7 +387,7 @@ def _conflict(mount: dict[str, Any], mode: str, release: str) -> tuple[str, list
     return "makes / writable only without", ext4.refused_at_boot(mode, first, line, release)
 
 
-def _conflicting(row: Setting, mount: dict[str, Any], kernel: str, options: list[str]) -> Setting:
+def _conflicting(row: Setting, mount: MountFacts, kernel: str, options: list[str]) -> Setting:
     """What the kernel refuses: the next boot leaves / read-only, others unmounted. `kernel`: what it does."""
     said = ", ".join(options)
     source = _place(mount)
@@ -398,18 +399,18 @@ def _conflicting(row: Setting, mount: dict[str, Any], kernel: str, options: list
     return row._replace(verdict="drift_persisted", why=why, remedy=remedy)
 
 
-def _recovery(mount: dict[str, Any], boot: Boot) -> Setting:
+def _recovery(mount: MountFacts, boot: Boot) -> Setting:
     gives_up = f"{mount['target']} gives writes up when its server does not answer in time: data can be lost"
     return _mount_row(mount, "recovery", nfs.HARD, {"soft": gives_up, "softerr": gives_up}, boot)
 
 
-def _atime(mount: dict[str, Any], profile: Profile, boot: Boot) -> Setting:
+def _atime(mount: MountFacts, profile: Profile, boot: Boot) -> Setting:
     why = {"relatime": f"reading a file on {mount['target']} can write to the disk"}
     return _mount_row(mount, "atime", profile.atime, why, boot, klass="performance")
 
 
 def _mount_row(
-    mount: dict[str, Any],
+    mount: MountFacts,
     setting: str,
     wanted: str,
     why: dict[str, str],
@@ -417,7 +418,8 @@ def _mount_row(
     live: bool = True,
     klass: str = "safety",
 ) -> Setting:
-    running, persisted = mount[setting], mount["persisted"][setting]
+    running = mount_settings.running(mount, setting)
+    persisted = mount_settings.persisted(mount, setting)
     # What is not mounted has no running value to change.
     verdict = judge(setting, wanted if mount_settings.waits(mount) else running, persisted, wanted, live)
     known = (
@@ -459,7 +461,7 @@ def _mount_row(
     return row
 
 
-def _refused_still(mount: dict[str, Any], setting: str, wanted: str, boot: Boot) -> list[str]:
+def _refused_still(mount: MountFacts, setting: str, wanted: str, boot: Boot) -> list[str]:
     """Return the options that the kernel would refuse in what a run would write for a setting.
 
     Of those that are there now the faults say so: the kernel itself was queried. The table decides on others, and on those
@@ -480,12 +482,12 @@ def _refused_still(mount: dict[str, Any], setting: str, wanted: str, boot: Boot)
     return [option for option in options if option in refused | by_table]
 
 
-def _place(mount: dict[str, Any]) -> str:
+def _place(mount: MountFacts) -> str:
     """Return the line or file that mounts it at the next boot."""
     return str(mount["evidence"]["persisted.atime"]["source"])
 
 
-def _mask(mount: dict[str, Any]) -> str:
+def _mask(mount: MountFacts) -> str:
     """Return the file that masks the unit of a mount that nothing mounts at the next boot, '' without one."""
     return _place(mount) if mount["persisted"]["atime"] == UNSET and "/systemd/" in _place(mount) else ""
 
@@ -495,7 +497,7 @@ _OSTREE = ("/sysroot/", "/etc/", "/usr/")
 
 
 def _mount_remedy(
-    mount: dict[str, Any],
+    mount: MountFacts,
     setting: str,
     wanted: str,
     verdict: str,
@@ -525,7 +527,7 @@ def _mount_remedy(
     return _boot_remedy(mount, setting, wanted, verdict, persisted, new_line)
 
 
-def _nfs_remedy(mount: dict[str, Any], persisted: str) -> str:
+def _nfs_remedy(mount: MountFacts, persisted: str) -> str:
     again = f"then unmount and mount {mount['target']} with its databases down"
     if persisted in (UNSET, UNKNOWN):
         return f"add a line for {mount['target']} with the option hard to /etc/fstab, {again}"
@@ -534,7 +536,7 @@ def _nfs_remedy(mount: dict[str, Any], persisted: str) -> str:
     return f"set hard in place of {persisted} in {_place(mount)}, {again}"
 
 
-def _zfs_remedy(mount: dict[str, Any]) -> str:
+def _zfs_remedy(mount: MountFacts) -> str:
     """Return what has ZFS flush, for each cause that is there: the property, the module's parameters, the next boot's mount."""
     seen = [mount["evidence"][field] for field in ("barrier", "persisted.barrier")]
     off = [str(each["source"]) for each in seen if each["value"] == "off"]
@@ -555,14 +557,14 @@ def _zfs_remedy(mount: dict[str, Any]) -> str:
     return ", and ".join(found) or MEND
 
 
-def _new_line(mount: dict[str, Any], boot: Boot) -> str:
+def _new_line(mount: MountFacts, boot: Boot) -> str:
     """Return what has a line of fstab mount this file system and no copy of it, '' without a copy."""
     found = boot.of_mount(mount, "copies") if mount["persisted"]["atime"] == UNSET else []
     return boot_rows.texts(found[0])[1] if found else ""
 
 
 def _boot_remedy(
-    mount: dict[str, Any], setting: str, wanted: str, verdict: str, persisted: str, new_line: str
+    mount: MountFacts, setting: str, wanted: str, verdict: str, persisted: str, new_line: str
 ) -> str:
     """Return what has a mount come with its options at the next boot."""
     if persisted == UNSET and _mask(mount):
@@ -585,7 +587,7 @@ def _boot_remedy(
     return MEND
 
 
-def _rootflags_remedy(mount: dict[str, Any], setting: str, wanted: str, source: str) -> str:
+def _rootflags_remedy(mount: MountFacts, setting: str, wanted: str, source: str) -> str:
     """Return what has the initramfs mount the root with a setting: a line of fstab would not undo what it did."""
     said = [
         option
@@ -600,12 +602,12 @@ def _rootflags_remedy(mount: dict[str, Any], setting: str, wanted: str, source: 
     return f"set {word}{f' in place of {chr(44).join(said)}' if said else ''} in {place}"
 
 
-def _is_of_ostree(mount: dict[str, Any]) -> bool:
+def _is_of_ostree(mount: MountFacts) -> bool:
     """Tell whether a deployment of ostree makes a mount: its initramfs mounts directories of one file system at these."""
     return any(f"{target}/".startswith(_OSTREE) for target in mount["targets"])
 
 
-def _flush(disk: dict[str, Any], profile: Profile) -> Setting:
+def _flush(disk: DiskFacts, profile: Profile) -> Setting:
     """A run was killed before it flushed: the settings look right, the cache is still full."""
     evidence = {"value": "owed", "source": f"{flush.OWED}/{disk['name']}", "reason": None}
     phase = "raise" if _switchable(disk) else None
@@ -626,7 +628,7 @@ def _flush(disk: dict[str, Any], profile: Profile) -> Setting:
     )
 
 
-def _write_cache(disk: dict[str, Any], profile: Profile) -> Setting:
+def _write_cache(disk: DiskFacts, profile: Profile) -> Setting:
     cache = disk["write_cache"]
     wanted = "none" if cache["device"] == "none" else profile.wanted("write_cache")
     running, persisted = cache["device"], cache["persisted"]
@@ -656,7 +658,7 @@ def _write_cache(disk: dict[str, Any], profile: Profile) -> Setting:
     return row
 
 
-def _powers_on_as_it_is(disk: dict[str, Any], wanted: str) -> bool:
+def _powers_on_as_it_is(disk: DiskFacts, wanted: str) -> bool:
     """Tell whether a cache that is to be on needs no rule: none can be kept for the disk, and the kernel asks it
     anew at each boot, so that the kernel cache mode is never weaker than the cache."""
     running = disk["write_cache"]["device"]
@@ -672,7 +674,7 @@ def _reloaded(names: str) -> str:
     return f"load the tables of {names} again (LUKS: cryptsetup refresh, others: dmsetup reload and dmsetup resume)"
 
 
-def _vouched(disk: dict[str, Any], profile: Profile, vouched: str) -> Setting:
+def _vouched(disk: DiskFacts, profile: Profile, vouched: str) -> Setting:
     """The cache of a disk that this host cannot switch, by somebody's word."""
     cache = disk["write_cache"]
     seen = (cache["device"], cache["persisted"])
@@ -680,7 +682,7 @@ def _vouched(disk: dict[str, Any], profile: Profile, vouched: str) -> Setting:
     return row._replace(evidence={**row.evidence, "attested": vouched}, why=vouched)
 
 
-def _of_volume(disk: dict[str, Any], wrong: volume.Fault | None) -> Setting:
+def _of_volume(disk: DiskFacts, wrong: volume.Fault | None) -> Setting:
     """The caches of a RAID volume, as its controller tells: no run switches them."""
     evidence = disk["evidence"]["write_cache.volatile"]
     running = wrong.volatile if wrong else volume.NON_VOLATILE
@@ -702,7 +704,7 @@ def _of_volume(disk: dict[str, Any], wrong: volume.Fault | None) -> Setting:
     )
 
 
-def _kernel_cache_mode(disk: dict[str, Any], profile: Profile, cache_phase: str | None) -> Setting:
+def _kernel_cache_mode(disk: DiskFacts, profile: Profile, cache_phase: str | None) -> Setting:
     """The kernel flushes only a disk whose cache mode is write back: it must not be weaker than the cache."""
     cache = disk["write_cache"]
     running = cache["kernel"]
@@ -741,7 +743,7 @@ def _kernel_cache_mode(disk: dict[str, Any], profile: Profile, cache_phase: str 
     )
 
 
-def _lowered(cache: dict[str, Any]) -> str | None:
+def _lowered(cache: WriteCacheFacts) -> str | None:
     """Return the kernel cache mode, or UNKNOWN, to which another component lowers it at the next boot, or None."""
     found = cache.get("kernel_persisted") if cache["device"] != "none" else None
     return found if found in ("write through", UNKNOWN) else None
@@ -752,7 +754,7 @@ _OBSERVED_AS = {"write_cache": "write_cache.device", "kernel_cache_mode": "write
 
 
 def _disk_row(
-    disk: dict[str, Any],
+    disk: DiskFacts,
     profile: Profile,
     setting: str,
     wanted: str,
@@ -783,7 +785,7 @@ def _disk_row(
     )
 
 
-def wanted_cache_mode(disk: dict[str, Any], profile: Profile) -> str:
+def wanted_cache_mode(disk: DiskFacts, profile: Profile) -> str:
     """Return the kernel cache mode that a disk should have, so that the kernel flushes enough."""
     device = disk["write_cache"]["device"]
     if device == "none":
@@ -791,27 +793,25 @@ def wanted_cache_mode(disk: dict[str, Any], profile: Profile) -> str:
     return kernel_cache_mode.for_state(disk, device if profile.keeps("write_cache") else profile.write_cache)
 
 
-def _pinned(disk: dict[str, Any]) -> str:
+def _pinned(disk: DiskFacts) -> str:
     persisted = disk["write_cache"]["persisted"]
     if persisted in (UNSET, UNKNOWN):
         return str(persisted)
     return kernel_cache_mode.for_state(disk, str(persisted))
 
 
-def _switchable(disk: dict[str, Any]) -> bool:
+def _switchable(disk: DiskFacts) -> bool:
     return disk["switchable"] == "yes" and disk["id"] is not None
 
 
-def _nameless(disk: dict[str, Any], verdict: str) -> str:
+def _nameless(disk: DiskFacts, verdict: str) -> str:
     """Return that no setting can be kept for a disk, and why, '' for one with an id."""
     if disk["id"] is not None or verdict == "ok":
         return ""
     return f"; {disk['name']} has no id, so no setting can be kept for it: {disk['evidence']['id']['reason']}"
 
 
-def _disk_remedy(
-    disk: dict[str, Any], profile: Profile, setting: str, verdict: str, phase: str | None
-) -> str:
+def _disk_remedy(disk: DiskFacts, profile: Profile, setting: str, verdict: str, phase: str | None) -> str:
     if verdict == "ok":
         return ""
     if phase:
@@ -840,7 +840,7 @@ def _disk_remedy(
     return _elsewhere(disk, profile, setting)
 
 
-def _elsewhere(disk: dict[str, Any], profile: Profile, setting: str) -> str:
+def _elsewhere(disk: DiskFacts, profile: Profile, setting: str) -> str:
     """Return what to do about a cache that no run switches: what this host cannot see only an attestation makes known."""
     attest = f"attest {' or '.join(requirements.make_up(profile, disk))} for {disk['id']}"
     device, wanted = disk["write_cache"]["device"], profile.wanted("write_cache")

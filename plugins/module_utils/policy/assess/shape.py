@@ -20,6 +20,7 @@ from ...facts import boot_causes
 from ...facts import engines as of_engines
 from ...facts import storage as of_storage
 from ...facts import ups as of_ups
+from ...facts.engines import EnginesFacts, InstanceFacts
 from ...facts.schema import (
     EVIDENCE,
     YES_NO_UNKNOWN,
@@ -29,8 +30,10 @@ from ...facts.schema import (
     one_of,
     shown,
 )
+from ...facts.storage import DiskFacts, MountFacts, StorageFacts
+from ...facts.ups import BudgetFacts, PowerFacts
 from ...host import bounds
-from ...host.observation import UNKNOWN
+from ...host.observation import NOTHING, UNKNOWN
 from ...storage import mount_settings, nfs
 from ...storage.disk_kinds import RAID_VOLUME
 from ...storage.raid_controllers import volume
@@ -54,8 +57,6 @@ _OBSERVED = Leaf(
 )
 #: Of observations that the policy reads, what they may be.
 _WORDS = {"files": one_of("complete", "partial", UNKNOWN), "write_through": YES_NO_UNKNOWN}
-#: Facts that are told twice: as a field, and as the observation that it is from.
-_TWICE = ("version", "managed_by")
 _POWER = check_of(of_ups.PowerFacts)
 _LEASE = check_of(of_ups.LeaseFacts)
 
@@ -76,7 +77,7 @@ def _first(*faults: Iterable[str]) -> list[str]:
     return list(itertools.islice(itertools.chain(*faults), bounds.FAULTS))
 
 
-def _too_many(storage: dict[str, Any], engines: dict[str, Any]) -> Iterator[str]:
+def _too_many(storage: StorageFacts, engines: EnginesFacts) -> Iterator[str]:
     """Yield what there is more of than a host can have: each is held against the others."""
     for where, rows, most in (
         ("durable_storage.disks", storage["disks"], bounds.DEVICES),
@@ -88,9 +89,7 @@ def _too_many(storage: dict[str, Any], engines: dict[str, Any]) -> Iterator[str]
             yield f"{where}: seen {len(rows)}; wanted at most {most}"
 
 
-def _of_what_fits(
-    storage: dict[str, Any], engines: dict[str, Any], power: dict[str, Any] | None
-) -> Iterator[str]:
+def _of_what_fits(storage: StorageFacts, engines: EnginesFacts, power: PowerFacts | None) -> Iterator[str]:
     """Yield what is wrong with facts whose fields have their shape."""
     yield from _contradictions(storage)
     for number, instance in enumerate(engines["engines"]):
@@ -99,7 +98,7 @@ def _of_what_fits(
         yield from _of_power(power)
 
 
-def _of_instance(where: str, instance: dict[str, Any]) -> Iterator[str]:
+def _of_instance(where: str, instance: InstanceFacts) -> Iterator[str]:
     """Yield what is wrong with an instance whose fields have their shape: what they hold, and hold together."""
     yield from _INSTANCE_OF[instance["engine"]].misfits(where, instance)
     for name, seen in instance["settings"].items():
@@ -116,41 +115,41 @@ def _of_instance(where: str, instance: dict[str, Any]) -> Iterator[str]:
     yield from wrong
     if not wrong:
         said = {
-            **{name: instance[name] for name in _TWICE},
+            "version": instance["version"],
+            "managed_by": instance["managed_by"],
             "preloads": " ".join(instance["preloads"]) or "none",
         }
         for name, value in said.items():
-            seen = evidence.get(name, {}).get("value", value)
-            if seen != value and (name, seen) != ("preloads", UNKNOWN):
-                yield f"{where}.{name}: seen {value}, and its evidence is {seen}"
+            found = evidence.get(name, NOTHING).get("value", value)
+            if found != value and (name, found) != ("preloads", UNKNOWN):
+                yield f"{where}.{name}: seen {value}, and its evidence is {found}"
 
 
-def _of_power(power: dict[str, Any]) -> Iterator[str]:
+def _of_power(power: PowerFacts) -> Iterator[str]:
     """Yield what is wrong with power facts whose fields have their shape."""
     if power["guard"]["lease"] is not None:
         yield from _LEASE.misfits("durable_power.guard.lease", power["guard"]["lease"])
     states = {condition["name"]: condition["state"] for condition in power["conditions"]}
     for name in budgets.NAMES:
         of_condition = states.get(f"runtime_{name}")
-        if of_condition == "met" and not _is_met(power["budget"][name]):
+        if of_condition == "met" and not _is_met(budgets.by_name(power)[name]):
             yield f"durable_power.budget.{name}: its condition is met, and its sum is not"
     if power["monitor"] in ("none", UNKNOWN) and states.get("monitor_active") == "met":
         yield f"durable_power.monitor: it is {power['monitor']}, and active"
 
 
-def _is_met(budget: dict[str, Any]) -> bool:
+def _is_met(budget: BudgetFacts) -> bool:
     """Tell whether a budget's own numbers say what its condition says."""
-    parts = [term["seconds"] for term in budget["terms"]]
-    if not parts or not all(
-        isinstance(part, (int, float)) for part in (*parts, budget["needed"], budget["available"])
-    ):
+    terms, needed, available = budget["terms"], budget["needed"], budget["available"]
+    parts = [term["seconds"] for term in terms if not isinstance(term["seconds"], str)]
+    if not terms or len(parts) < len(terms) or isinstance(needed, str) or isinstance(available, str):
         return False
     # Fractions are written with fewer digits than they are added with.
-    is_sum = abs(sum(parts) - budget["needed"]) < 1
-    return bool(budget["state"] == "met" and is_sum and budget["needed"] <= budget["available"])
+    is_sum = abs(sum(parts) - needed) < 1
+    return budget["state"] == "met" and is_sum and needed <= available
 
 
-def _contradictions(storage: dict[str, Any]) -> Iterator[str]:
+def _contradictions(storage: StorageFacts) -> Iterator[str]:
     names = Counter(disk["name"] for disk in storage["disks"])
     for name in sorted(name for name, count in names.items() if count > 1):
         yield f"disk {name}: seen twice"
@@ -174,7 +173,7 @@ def _contradictions(storage: dict[str, Any]) -> Iterator[str]:
                 yield f"{mount['target']}: the file system that holds the file of {layer['name']} is not there"
 
 
-def _of_volume(disk: dict[str, Any]) -> Iterator[str]:
+def _of_volume(disk: DiskFacts) -> Iterator[str]:
     """Yield what is wrong with what a disk's RAID controller says, and where the facts make more of it."""
     raid = disk["raid"]
     if (raid is not None) != (disk["kind"] == RAID_VOLUME):
@@ -186,7 +185,7 @@ def _of_volume(disk: dict[str, Any]) -> Iterator[str]:
             yield "its cache is non_volatile, and its RAID controller does not say so"
 
 
-def _of_lowered(disk: dict[str, Any]) -> Iterator[str]:
+def _of_lowered(disk: DiskFacts) -> Iterator[str]:
     """Yield what is wrong with a kernel cache mode that another component is reported to lower."""
     mode = disk["write_cache"].get("kernel_persisted")
     if mode is None:
@@ -197,7 +196,7 @@ def _of_lowered(disk: dict[str, Any]) -> Iterator[str]:
         yield f"evidence of write_cache.kernel_persisted: wanted {EVIDENCE.wanted}"
 
 
-def _contradicted(mount: dict[str, Any]) -> Iterator[str]:
+def _contradicted(mount: MountFacts) -> Iterator[str]:
     """Yield where the facts of a mount do not fit together: each of them is about the others."""
     hidden = mount["hidden_in"] is not None
     if mount["target"] not in mount["targets"] and not hidden:
@@ -212,7 +211,7 @@ def _contradicted(mount: dict[str, Any]) -> Iterator[str]:
         yield from _torn(mount)
 
 
-def _torn(mount: dict[str, Any]) -> Iterator[str]:
+def _torn(mount: MountFacts) -> Iterator[str]:
     """Yield where the stack below a mount does not lead to its disks."""
     leaves = {layer["name"] for layer in mount["stack"] if layer["type"] == "disk"}
     known = {layer["name"] for layer in mount["stack"]}

@@ -15,6 +15,8 @@ from typing import Any
 from ...engines import findings
 from ...engines.placement import holder, place
 from ...engines.unit_mounts import SETTING
+from ...facts.engines import InstanceFacts
+from ...facts.storage import StorageFacts
 from ...host.observation import UNKNOWN
 from ...rows import Reason, Setting
 from ...storage.mount_units import unit_name
@@ -24,19 +26,20 @@ LAYER = "unit_mounts"
 _BY_UNIT = ("systemd", "patroni", "galera", "group_replication")
 
 
-def rows(instances: list[dict[str, Any]], storage: dict[str, Any]) -> list[Setting]:
+def rows(instances: list[InstanceFacts], storage: StorageFacts) -> list[Setting]:
     """Return a row for each service whose server keeps files on mounts that the boot goes on without."""
     needed: dict[str, dict[str, str]] = {}
-    held: dict[str, Any] = {}
+    held: dict[str, str | list[str]] = {}
     for instance in instances:
         optional = _optional(instance, storage)
-        if optional and _is_by_unit(instance):
-            needed.setdefault(instance["unit"], {}).update(optional)
-            held[instance["unit"]] = instance["requires_mounts"]
+        unit = instance["unit"]
+        if optional and unit and _is_by_unit(instance):
+            needed.setdefault(unit, {}).update(optional)
+            held[unit] = instance["requires_mounts"]
     return [_row(unit, optional, held[unit]) for unit, optional in needed.items()]
 
 
-def not_checked(instances: list[dict[str, Any]], storage: dict[str, Any]) -> Iterator[Reason]:
+def not_checked(instances: list[InstanceFacts], storage: StorageFacts) -> Iterator[Reason]:
     """Yield the servers on such mounts that something else than their unit starts."""
     for instance in instances:
         optional = _optional(instance, storage)
@@ -46,12 +49,12 @@ def not_checked(instances: list[dict[str, Any]], storage: dict[str, Any]) -> Ite
             yield findings.NO_UNIT.found(label, engine=label, mounts=mounts, manager=manager)
 
 
-def _is_by_unit(instance: dict[str, Any]) -> bool:
+def _is_by_unit(instance: InstanceFacts) -> bool:
     unit = instance["unit"] or ""
     return unit.endswith(".service") and instance["managed_by"] in _BY_UNIT
 
 
-def _optional(instance: dict[str, Any], storage: dict[str, Any]) -> dict[str, str]:
+def _optional(instance: InstanceFacts, storage: StorageFacts) -> dict[str, str]:
     """Return {mount point: an example of what lies there} of an instance's mounts without which the boot goes on."""
     where = place(instance, storage)
     found = {}

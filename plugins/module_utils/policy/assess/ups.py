@@ -10,7 +10,9 @@ from typing import Any
 
 from ... import attestations
 from ...attestations import HOST, Attestation
-from ...host.observation import UNKNOWN
+from ...facts.storage import DiskFacts
+from ...facts.ups import BudgetFacts, ConditionFacts, PowerFacts
+from ...host.observation import NOTHING, UNKNOWN
 from ...ups import findings
 from ...ups.conditions import NAMES
 from . import budgets
@@ -22,16 +24,19 @@ CONDITIONS = NAMES
 _AWAY = ("OL", "OB", "LB", "CHRG", "DISCHRG")
 
 
-def nothing_known(now: str, why: str) -> dict[str, Any]:
+def nothing_known(now: str, why: str) -> PowerFacts:
     """Return what stands for durable_power where it could not be collected."""
-    unread: dict[str, Any] = {"needed": UNKNOWN, "available": UNKNOWN, "state": UNKNOWN, "terms": []}
+    unread: BudgetFacts = {"needed": UNKNOWN, "available": UNKNOWN, "state": UNKNOWN, "terms": []}
     return {
+        "boot_id": "",
         "time": now,
+        "kernel": "",
         "monitor": UNKNOWN,
+        "unit": "",
         "mode": "",
         "upses": [],
         "timing": {},
-        "budget": {name: dict(unread) for name in budgets.NAMES},
+        "budget": {"durability": unread, "clean_stop": unread},
         "conditions": [],
         "guard": {
             "state": UNKNOWN,
@@ -47,7 +52,7 @@ def nothing_known(now: str, why: str) -> dict[str, Any]:
 
 
 def requirements(
-    power: dict[str, Any] | None, virtualization: str, disks: list[dict[str, Any]], words: list[Attestation]
+    power: PowerFacts | None, virtualization: str, disks: list[DiskFacts], words: list[Attestation]
 ) -> list[Requirement]:
     """Return all that must be true before the guard may take barriers away.
 
@@ -74,18 +79,20 @@ def last_day(needed: list[Requirement]) -> str:
     return min((need.expires for need in needed if need.expires), default="")
 
 
-def section(power: dict[str, Any] | None) -> dict[str, Any] | None:
+def section(power: PowerFacts | None) -> dict[str, Any] | None:
     """Return what the report says of power; None where nobody asked."""
     if power is None:
         return None
-    fields = ("monitor", "mode", "upses", "timing", "budget", "conditions", "guard")
-    words = {name: {**each, "arithmetic": budgets.in_words(each)} for name, each in power["budget"].items()}
-    return {**{field: power[field] for field in fields}, "budget": words}
+    words = {
+        name: {**each, "arithmetic": budgets.in_words(each)} for name, each in budgets.by_name(power).items()
+    }
+    fields = ("monitor", "mode", "upses", "timing", "conditions", "guard")
+    return {**{field: value for field, value in power.items() if field in fields}, "budget": words}
 
 
-def _of_facts(power: dict[str, Any] | None, words: list[Attestation]) -> Iterator[Requirement]:
+def _of_facts(power: PowerFacts | None, words: list[Attestation]) -> Iterator[Requirement]:
     if power is None or not power["conditions"]:
-        observed = (power or {}).get("evidence", {}).get("observation", {})
+        observed = power["evidence"].get("observation", NOTHING) if power else NOTHING
         why = observed.get("reason") or "nobody asked for the UPS"
         kind = findings.POWER_NOT_ASKED if power is None else findings.POWER_UNKNOWN
         yield Requirement.failed(kind, HOST, "no power facts", name="power_known", cause=why)
@@ -101,7 +108,7 @@ def _of_facts(power: dict[str, Any] | None, words: list[Attestation]) -> Iterato
             yield Requirement.failed(kind, HOST, "not told", name=name, cause=cause, cure=cure)
 
 
-def _condition(condition: dict[str, Any], words: list[Attestation]) -> Requirement:
+def _condition(condition: ConditionFacts, words: list[Attestation]) -> Requirement:
     name, target, state = condition["name"], condition["target"], condition["state"]
     if state == "met":
         return Requirement(name, target, "met", condition["evidence"], "", "")
@@ -118,7 +125,7 @@ def _condition(condition: dict[str, Any], words: list[Attestation]) -> Requireme
     return Requirement.failed(findings.CONDITIONS[name], target, seen, cure=cure)
 
 
-def _guarded(need: Requirement, power: dict[str, Any]) -> Requirement:
+def _guarded(need: Requirement, power: PowerFacts) -> Requirement:
     """Return the need of a power that is away, as `guarded` where the guard has put the barriers back for it.
 
     That is what it is for: its lease stays, and the host has not drifted. Any other trouble of the UPS is one

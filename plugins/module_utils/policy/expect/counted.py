@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ... import catalog
 from ...attestations import expect_fields, expect_filled, expect_soon
+from ...facts.engines import EnginesFacts, InstanceFacts
 from ...host.observation import UNKNOWN
 from ...profiles import BadInput, gathered, near
 
@@ -35,7 +36,7 @@ class Ignored(NamedTuple):
         """Return what it is about, as people know it."""
         return f"{self.engine} {self.instance}".rstrip()
 
-    def fits(self, instance: dict[str, Any]) -> bool:
+    def fits(self, instance: InstanceFacts) -> bool:
         """Tell whether it is about the engine of an instance of `durable_engines`, and about its name or any."""
         names = (instance["engine"], catalog.kind(instance))
         return self.engine in names and (not self.instance or _is_alike(instance["name"], self.instance))
@@ -55,7 +56,7 @@ _BORROWED = re.compile(r"(?:\S+:\S+ )?process \d+(?: |$)|chroot ")
 _IN_A_CONTAINER = re.compile(r"[a-z-]+:\S+ ")
 
 
-def inherits(instance: dict[str, Any]) -> str:
+def inherits(instance: InstanceFacts) -> str:
     """Return why another instance can come to have the name of this one, '' if none can."""
     name, namespace = instance["name"], instance["namespace"]
     if namespace == UNKNOWN:
@@ -67,7 +68,7 @@ def inherits(instance: dict[str, Any]) -> str:
     return ""
 
 
-def matches(entry: Ignored, instances: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def matches(entry: Ignored, instances: Iterable[InstanceFacts]) -> list[InstanceFacts]:
     """Return the instances that an entry ignores: all of its engine, or the one that it names, or none.
 
     A name that several have now, or that another can come to have, names none: the entry would move to a server that
@@ -83,7 +84,7 @@ def matches(entry: Ignored, instances: Iterable[dict[str, Any]]) -> list[dict[st
 class Standing(NamedTuple):
     """How an instance stands: `judged` is yes, or why it is only listed: stopped, or ignored; `reason` in plain words."""
 
-    instance: dict[str, Any]
+    instance: InstanceFacts
     judged: str
     reason: str
 
@@ -118,7 +119,7 @@ def read(value: Any, databases: Any, today: str) -> Ignoring:
 
 
 def standings(
-    engines: dict[str, Any] | None, databases: Any, ignored: Iterable[Ignored] = ()
+    engines: EnginesFacts | None, databases: Any, ignored: Iterable[Ignored] = ()
 ) -> list[Standing]:
     """Return how each instance of `durable_engines` stands.
 
@@ -126,7 +127,7 @@ def standings(
     would start. One of those whose engine `durable_databases` names is judged.
     """
     named = {catalog.NAMES.get(name, name) for name in engines_in(databases)}
-    instances = (engines or {}).get("engines", ())
+    instances = engines["engines"] if engines else []
     matched = [(entry, matches(entry, instances)) for entry in ignored]
     return [
         _standing(each, named, [entry for entry, found in matched if any(each is one for one in found)])
@@ -134,7 +135,7 @@ def standings(
     ]
 
 
-def judged(found: Iterable[Standing]) -> list[dict[str, Any]]:
+def judged(found: Iterable[Standing]) -> list[InstanceFacts]:
     """Return the instances that are judged."""
     return [each.instance for each in found if each.judged == "yes"]
 
@@ -150,7 +151,7 @@ def notes(found: Iterable[Standing], ignoring: Ignoring) -> Iterator[str]:
             yield _unmatched(each, [one.instance for one in here])
 
 
-def _unmatched(entry: Ignored, instances: list[dict[str, Any]]) -> str:
+def _unmatched(entry: Ignored, instances: list[InstanceFacts]) -> str:
     """Return why an entry ignores nothing, and the names that it can have."""
     alike = [each for each in instances if entry.fits(each)]
     if len(alike) > 1:
@@ -171,7 +172,7 @@ def engines_in(databases: Any) -> list[str]:
     return [str(entry["engine"]) for entry in entries if isinstance(entry, dict) and "engine" in entry]
 
 
-def _standing(instance: dict[str, Any], named: set[str], ignored: Iterable[Ignored]) -> Standing:
+def _standing(instance: InstanceFacts, named: set[str], ignored: Iterable[Ignored]) -> Standing:
     """Return how an instance stands; `ignored`: the entries that match it."""
     entry = max(ignored, key=lambda each: each.expires, default=None)
     if entry:
@@ -183,7 +184,7 @@ def _standing(instance: dict[str, Any], named: set[str], ignored: Iterable[Ignor
     return Standing(instance, "yes", "")
 
 
-def _is_idle(instance: dict[str, Any]) -> bool:
+def _is_idle(instance: InstanceFacts) -> bool:
     seen = (instance["state"], instance["starts_at_boot"], instance["managed_by"])
     return seen == ("stopped", "no", "systemd")
 

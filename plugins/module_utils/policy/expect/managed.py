@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ...catalog import NAMES
@@ -16,6 +16,8 @@ from ...engines.placement import (
     holder,
     place,
 )
+from ...facts.engines import InstanceFacts
+from ...facts.storage import MountFacts, StorageFacts
 from ...host.mountinfo import why_absent
 from ...host.paths import normal
 from ...host.printable import name as quoted
@@ -25,14 +27,20 @@ from ...storage import findings, mount_settings
 from . import promises
 
 
+class ManagedMount(MountFacts):
+    """A mount that counts; `listed`: whether the inventory names it."""
+
+    listed: bool
+
+
 def mounts_of(
     mounts: Any,
     databases: Any,
-    storage: dict[str, Any],
-    judged: Iterable[dict[str, Any]],
+    storage: StorageFacts,
+    judged: Iterable[InstanceFacts],
     named: Iterable[str] = (),
     lost: list[Reason] | None = None,
-) -> list[dict[str, Any]]:
+) -> list[MountFacts]:
     """Return the facts of the managed mounts, each with `listed`: whether it is named itself. What is mounted in one that
     is named is managed too, but below mounts that hold the system.
 
@@ -41,7 +49,7 @@ def mounts_of(
     each path that is on no mount: a disk may have failed. Raises BadInput, without `lost` for such a path as well.
     """
     by_target = {target: mount for mount in storage["mounts"] for target in mount["targets"]}
-    chosen: dict[str, dict[str, Any]] = {}
+    chosen: dict[str, ManagedMount] = {}
     wanted = paths_in("durable_mounts", [] if mounts is None else mounts)
     for where, target in (
         *(("durable_mounts", target) for target in wanted),
@@ -84,31 +92,31 @@ def mounts_of(
     return [*chosen.values(), *_holders(chosen, storage)]
 
 
-def is_on(where: Placement, entry: dict[str, Any], storage: dict[str, Any]) -> bool:
+def is_on(where: Placement, entry: dict[str, Any], storage: StorageFacts) -> bool:
     """Tell whether an instance has anything on the file systems of an entry of `durable_databases`, or may have."""
     paths = [path for path in map(normal, entry["paths"]) if not _why_unresolved(path, storage)]
     devices = {mount["device"] for path in paths for mount in _below(path, storage)}
     return bool(where.unknown) or any(mount["device"] in devices for mount in where.mounts)
 
 
-def _below(path: str, storage: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _below(path: str, storage: StorageFacts) -> Iterator[MountFacts]:
     """Yield the file systems that hold a database's path, that are mounted in it, and to which links in it lead."""
     for inner in (_real(path, storage), *storage["links"].get(path, ())):
         yield from (mount for _path, mount in at_and_below(inner, storage) if not isinstance(mount, str))
 
 
-def _holders(chosen: dict[str, dict[str, Any]], storage: dict[str, Any]) -> list[dict[str, Any]]:
+def _holders(chosen: Mapping[str, MountFacts], storage: StorageFacts) -> list[MountFacts]:
     """Return the file systems that hold the files of loop devices below the chosen ones: their barriers count too."""
     numbers = {layer["held_on"] for mount in chosen.values() for layer in mount["stack"]}
     return [
-        {**mount, "listed": False}
+        ManagedMount(**mount, listed=False)
         for mount in storage["mounts"]
         if mount["device"] in numbers and mount["target"] not in chosen
     ]
 
 
 def temporary(
-    placed: Iterable[tuple[dict[str, Any], Placement]], managed: Iterable[dict[str, Any]]
+    placed: Iterable[tuple[InstanceFacts, Placement]], managed: Iterable[MountFacts]
 ) -> dict[str, list[str]]:
     """Return {mount point: the engines whose temporary files it holds}, of mounts that hold nothing else of a database and
     that are not managed for another reason. `placed`: the engines that are judged."""
@@ -123,10 +131,10 @@ def temporary(
     return found
 
 
-def everything(storage: dict[str, Any]) -> list[dict[str, Any]]:
+def everything(storage: StorageFacts) -> list[MountFacts]:
     """Return the mounts that an audit looks at when nothing is listed: all that can be written."""
     return [
-        {**mount, "listed": False}
+        ManagedMount(**mount, listed=False)
         for mount in storage["mounts"]
         if ("rw" in mount["options_running"] or mount_settings.waits(mount)) and mount["fstype"] != "vfat"
     ]
@@ -180,7 +188,7 @@ def _unmounted(variable: str, path: str, why: str, fix: str) -> Reason:
     return findings.PATH_NOT_MOUNTED.found(path, variable=variable, path=path, cause=why, cure=fix)
 
 
-def _mount_under(path: str, storage: dict[str, Any], by_target: dict[str, Any]) -> dict[str, Any] | Reason:
+def _mount_under(path: str, storage: StorageFacts, by_target: dict[str, MountFacts]) -> MountFacts | Reason:
     """Return the mount that holds a path of a database, or why it is on none."""
     why = _why_unresolved(path, storage)
     if why:
@@ -188,14 +196,13 @@ def _mount_under(path: str, storage: dict[str, Any], by_target: dict[str, Any]) 
     elsewhere = storage["other_mounts"]
     target = holder(_real(path, storage), (*by_target, *elsewhere)) or "nothing"
     if target in by_target:
-        found: dict[str, Any] = by_target[target]
-        return found
+        return by_target[target]
     kind = elsewhere.get(target, "no file system")
     cause = f"it is on {kind} at {target}, which holds nothing over a power cut"
     return _unmounted("durable_databases", path, cause, "move the data, or correct the path")
 
 
-def _why_unresolved(path: str, storage: dict[str, Any]) -> Reason | None:
+def _why_unresolved(path: str, storage: StorageFacts) -> Reason | None:
     if path in storage["unresolved"]:
         why = f"it cannot be looked at: {storage['unresolved'][path]}"
         return _unmounted("durable_databases", path, why, "mount its disk, or correct the path")
@@ -206,5 +213,5 @@ def _why_unresolved(path: str, storage: dict[str, Any]) -> Reason | None:
     return None
 
 
-def _real(path: str, storage: dict[str, Any]) -> str:
+def _real(path: str, storage: StorageFacts) -> str:
     return str(storage["resolved"].get(path, path))

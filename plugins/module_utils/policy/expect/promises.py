@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ...engines.placement import Placement
+from ...facts.engines import InstanceFacts
+from ...facts.storage import DiskFacts, MountFacts
 from ...host.paths import normal
 from ...profiles import (
     BadInput,
@@ -48,7 +50,7 @@ class Entry(NamedTuple):
 class Mount(NamedTuple):
     """The facts of a managed mount, the profile that applies to it, and that profile without overrides."""
 
-    facts: dict[str, Any]
+    facts: MountFacts
     profile: Profile
     pinned: Profile
 
@@ -68,14 +70,14 @@ class Mount(NamedTuple):
 class Disk(NamedTuple):
     """The facts of a disk below managed mounts, and the strictest profile of what shares its cache."""
 
-    facts: dict[str, Any]
+    facts: DiskFacts
     profile: Profile
 
 
 class Server(NamedTuple):
     """The facts of an instance of an engine, where it stores its files, and the strictest profile of these places."""
 
-    facts: dict[str, Any]
+    facts: InstanceFacts
     where: Placement
     profile: Profile
 
@@ -90,8 +92,8 @@ class Scope(NamedTuple):
 
     profile: Profile
     pinned: Profile
-    mounts: list[dict[str, Any]]
-    disks: list[dict[str, Any]]
+    mounts: list[MountFacts]
+    disks: list[DiskFacts]
 
 
 def read(value: Any, shipped: Any, own: Any) -> dict[str, Entry]:
@@ -128,7 +130,7 @@ def without_overrides(entries: Mapping[str, Entry]) -> dict[str, Entry]:
 
 
 def of_mounts(
-    mounts: Iterable[dict[str, Any]], entries: Mapping[str, Entry], profile: Profile, pinned: Profile
+    mounts: Iterable[MountFacts], entries: Mapping[str, Entry], profile: Profile, pinned: Profile
 ) -> list[Mount]:
     """Return the managed mounts, each with its profile. Raises BadInput.
 
@@ -148,7 +150,7 @@ def of_mounts(
     return found
 
 
-def of_disks(disks: Iterable[dict[str, Any]], mounts: list[Mount]) -> list[Disk]:
+def of_disks(disks: Iterable[DiskFacts], mounts: list[Mount]) -> list[Disk]:
     """Return the disks below managed mounts, each with its profile. Raises BadInput."""
     above: dict[str, list[Mount]] = {}
     for mount in mounts:
@@ -179,7 +181,7 @@ def shared(disks: Iterable[Disk], mounts: list[Mount]) -> Iterator[Reason]:
 
 def scopes(mounts: list[Mount], disks: Iterable[Disk], profile: Profile, pinned: Profile) -> list[Scope]:
     """Return each profile of a host with its mounts and disks; the host's alone where nothing is managed."""
-    groups: dict[tuple[Profile, Profile], list[dict[str, Any]]] = {}
+    groups: dict[tuple[Profile, Profile], list[MountFacts]] = {}
     for mount in mounts:
         groups.setdefault((mount.profile, mount.pinned), []).append(mount.facts)
     every = [disk.facts for disk in disks]
@@ -188,14 +190,14 @@ def scopes(mounts: list[Mount], disks: Iterable[Disk], profile: Profile, pinned:
     return [Scope(*which, group, below(group, every)) for which, group in groups.items()]
 
 
-def below(mounts: Iterable[dict[str, Any]], disks: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def below(mounts: Iterable[MountFacts], disks: Iterable[DiskFacts]) -> list[DiskFacts]:
     """Return the disks that lie below any of these mounts."""
     names = {name for mount in mounts for name in mount["disks_seen"]}
     return [disk for disk in disks if disk["name"] in names]
 
 
 def of_engines(
-    placed: Iterable[tuple[dict[str, Any], Placement]], mounts: Iterable[Mount], profile: Profile
+    placed: Iterable[tuple[InstanceFacts, Placement]], mounts: Iterable[Mount], profile: Profile
 ) -> list[Server]:
     """Return the instances, each with its profile; `profile`: the host's, for mounts that are not managed.
 
@@ -211,7 +213,7 @@ def of_engines(
     return servers
 
 
-def _expect_no_guard(disk: dict[str, Any], mounts: list[Mount], profile: Profile) -> None:
+def _expect_no_guard(disk: DiskFacts, mounts: list[Mount], profile: Profile) -> None:
     """Raise BadInput where a guard would take barriers away over a cache that is to be off: a reset turns it on again."""
     for mount in mounts:
         if mount.profile.rests_on == "ups":

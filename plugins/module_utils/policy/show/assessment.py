@@ -14,6 +14,9 @@ import itertools
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
+from ...facts.engines import EnginesFacts
+from ...facts.storage import MountFacts, StorageFacts
+from ...facts.ups import PowerFacts
 from ...host.observation import UNKNOWN
 from ...host.printable import message
 from ...profiles import (
@@ -54,10 +57,10 @@ SCHEMA = 2
 
 def assess(
     inputs: Inputs,
-    storage: dict[str, Any],
+    storage: StorageFacts,
     now: str,
-    engines: dict[str, Any] | None = None,
-    power: dict[str, Any] | None = None,
+    engines: EnginesFacts | None = None,
+    power: PowerFacts | None = None,
 ) -> dict[str, Any]:
     """Return the assessment of one host: the report's fields, and `plan`.
 
@@ -81,9 +84,9 @@ def assess(
 
 def _known_anyway(
     inputs: Inputs,
-    storage: dict[str, Any],
-    found_engines: dict[str, Any],
-    power: dict[str, Any] | None,
+    storage: StorageFacts,
+    found_engines: EnginesFacts,
+    power: PowerFacts | None,
     today: str,
 ) -> list[Reason]:
     """Return how commits can be lost now on a host whose inputs are refused, and which of its paths are on no mount.
@@ -115,9 +118,9 @@ def unobserved(inputs: Inputs, why: Reason) -> dict[str, Any]:
 
 def _assess(
     inputs: Inputs,
-    storage: dict[str, Any],
-    found_engines: dict[str, Any],
-    power: dict[str, Any] | None,
+    storage: StorageFacts,
+    found_engines: EnginesFacts,
+    power: PowerFacts | None,
     today: str,
 ) -> dict[str, Any]:
     _check, case, chosen = gathered(
@@ -176,9 +179,9 @@ def _assess(
 
 def _case(
     inputs: Inputs,
-    storage: dict[str, Any],
-    found_engines: dict[str, Any],
-    power: dict[str, Any] | None,
+    storage: StorageFacts,
+    found_engines: EnginesFacts,
+    power: PowerFacts | None,
     today: str,
 ) -> Case:
     """Return the host as it is assessed. Raises BadInput."""
@@ -204,7 +207,7 @@ def _recommended(case: Case, ratings: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _withdrawn(
-    nothing: dict[str, Any], storage: dict[str, Any], power: dict[str, Any] | None, layers: frozenset[str]
+    nothing: dict[str, Any], storage: StorageFacts, power: PowerFacts | None, layers: frozenset[str]
 ) -> dict[str, Any]:
     """Return an assessment without rows, and where there is a guard, the one that takes its lease back."""
     row = guard.lease(None, power, storage["leased"])
@@ -224,7 +227,7 @@ def _withdrawn(
 
 
 def _mounts(
-    mounts: Iterable[dict[str, Any]], held: Iterable[Mount], temporary: Iterable[tuple[str, str]]
+    mounts: Iterable[MountFacts], held: Iterable[Mount], temporary: Iterable[tuple[str, str]]
 ) -> list[dict[str, Any]]:
     """Return the mounts as the report has them: those without a profile, those with one, and those that need not last."""
     rows = [

@@ -11,6 +11,7 @@ from typing import Any
 
 from ...attestations import HEAD, HOST
 from ...catalog import LAYERS, is_engine
+from ...facts.ups import UpsFacts
 from ...host.printable import Lines, lines
 from ...rows import VERDICTS
 from ..assess import plan
@@ -184,10 +185,12 @@ def power_lines(power: dict[str, Any]) -> list[str]:
     return found + [f"{mount['target']}: barrier {mount['barrier']}" for mount in guard["mounts"]]
 
 
-def _ups(ups: dict[str, Any]) -> str:
+def _ups(ups: UpsFacts) -> str:
     status = " ".join(ups["status"]) or "no status"
     measures = (("charge", "charge {:g} %"), ("runtime", "{:g} s left"), ("runtime_low", "{:g} s when low"))
-    known = [text.format(ups[name]) for name, text in measures if isinstance(ups[name], (int, float))]
+    known = [
+        text.format(value) for name, text in measures if isinstance(value := ups.get(name), (int, float))
+    ]
     return ", ".join([f"{ups['system']} ({ups['driver'] or 'driver not known'}): {status}", *known])
 
 

@@ -12,6 +12,9 @@ import textwrap
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ...facts.engines import EnginesFacts
+from ...facts.storage import StorageFacts
+from ...facts.ups import PowerFacts
 from ...host.printable import line
 from ...profiles import BadInput, choose
 from ...rows import HANGS, MEND, Reason
@@ -184,7 +187,7 @@ def _failure_of(answer: dict[str, Any], name: str) -> dict[str, Any]:
     return {"msg": said[name]} if isinstance(said, dict) and said.get(name) else {}
 
 
-def facts_of(answer: dict[str, Any], name: str) -> dict[str, Any] | None:
+def facts_of(answer: dict[str, Any], name: str) -> Any:
     """Return facts of an answer, None where there are none of that form: whoever is root there wrote it."""
     told = answer.get("ansible_facts")
     found = told.get(name) if isinstance(told, dict) else None
@@ -381,8 +384,11 @@ def failure(report: dict[str, Any]) -> str | None:
 
 
 def _or_nothing(
-    answer: dict[str, Any], name: str, nothing: Callable[[str, str], dict[str, Any]], storage: dict[str, Any]
-) -> dict[str, Any]:
+    answer: dict[str, Any],
+    name: str,
+    nothing: Callable[[str, str], EnginesFacts | PowerFacts],
+    storage: StorageFacts,
+) -> Any:
     """Return facts of an answer; where they are not there, that nothing is known, as of the storage facts' moment."""
     moment = {field: storage.get(field) for field in ("boot_id", "time")}
     why = why_missing(answer, name) or f"no {name} was collected"

@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+from ...facts.storage import MountFacts, StorageFacts
 
 #: Fields as the facts have them, which policy/assess/shape.py holds to their form; of the others any text.
 _MOUNT, _MOUNT_TEXTS = ("target", "fstype", "barrier", "data_mode", "disks"), ("source",)
@@ -14,7 +17,7 @@ _DISK, _DISK_TEXTS = ("name", "id", "kind"), ("transport", "model")
 _CACHE = ("device", "kernel", "volatile")
 
 
-def of(mounts: list[dict[str, Any]], storage: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+def of(mounts: list[MountFacts], storage: StorageFacts) -> dict[str, list[dict[str, Any]]]:
     """Return these mounts with the layers below each, top first, and the disks below all of them."""
     seen = {name for mount in mounts for name in mount["disks_seen"]}
     disks = [disk for disk in storage["disks"] if disk["name"] in seen]
@@ -27,11 +30,11 @@ def of(mounts: list[dict[str, Any]], storage: dict[str, Any]) -> dict[str, list[
     }
 
 
-def _layers(mount: dict[str, Any]) -> list[dict[str, Any]]:
+def _layers(mount: MountFacts) -> list[dict[str, Any]]:
     return [_told(layer, _LAYER, _LAYER_TEXTS) for layer in mount["stack"] if layer["type"] != "disk"]
 
 
-def _told(found: dict[str, Any], fields: tuple[str, ...], texts: tuple[str, ...] = ()) -> dict[str, Any]:
+def _told(found: Mapping[str, Any], fields: tuple[str, ...], texts: tuple[str, ...] = ()) -> dict[str, Any]:
     return {
         **{name: found[name] for name in fields},
         **{name: str(found[name]) if found.get(name) else None for name in texts},

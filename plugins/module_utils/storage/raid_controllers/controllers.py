@@ -10,6 +10,7 @@ from collections.abc import Collection
 from types import ModuleType
 from typing import NamedTuple
 
+from ...facts.storage import RaidFacts
 from ...host import trusted_path
 from ...host.observation import UNKNOWN, Observation, unknown
 from ...host.seam import Host, Unobservable
@@ -101,12 +102,13 @@ class Controllers:
             return Unobservable(f"{program}: {error}")
 
 
-def facts(found: Found) -> dict[str, str | None]:
+def facts(found: Found) -> RaidFacts:
     """Return the facts `raid` of one volume, each `unknown` where it was not found."""
     if found.volume is None:
         return {"volume": None, "write_policy": UNKNOWN, "backup": UNKNOWN, "drive_caches": UNKNOWN}
-    words = found.volume._asdict()
     return {
         "volume": found.volume.name,
-        **{key: words[key] for key in ("write_policy", "backup", "drive_caches")},
+        "write_policy": found.volume.write_policy,
+        "backup": found.volume.backup,
+        "drive_caches": found.volume.drive_caches,
     }

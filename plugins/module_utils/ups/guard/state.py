@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+from ...facts.ups import GuardedMount, GuardFacts, LeaseFacts
 from ...host import json_text
 from ...host.mountinfo import Mount, parse_mountinfo, visible
 from ...host.observation import UNKNOWN
@@ -71,7 +72,7 @@ class Said(NamedTuple):
         return json.dumps({"schema": SCHEMA, **self._asdict(), "kept": kept}) + "\n"
 
 
-def read(host: Host) -> dict[str, Any]:
+def read(host: Host) -> GuardFacts:
     """Return the facts of the guard. Nothing here raises: what cannot be told is `unknown`.
 
     {state, reason, since, quiet, lease, mounts: [{target, barrier}]}; `lease` is None where there is
@@ -159,7 +160,7 @@ def _kept(found: Any) -> dict[str, Below]:
     return kept
 
 
-def barriers(host: Host, targets: tuple[str, ...]) -> list[dict[str, str]]:
+def barriers(host: Host, targets: tuple[str, ...]) -> list[GuardedMount]:
     """Return the kernel's own word on each mount point: on, off or unknown."""
     try:
         mounted = {
@@ -219,7 +220,7 @@ def _trusted(host: Host, said: Said, allowed: Lease | None) -> tuple[str, str]:
     return said.state, said.reason
 
 
-def _facts(host: Host, state: str, reason: str, said: Said | None, allowed: Lease | None) -> dict[str, Any]:
+def _facts(host: Host, state: str, reason: str, said: Said | None, allowed: Lease | None) -> GuardFacts:
     named = [mount.target for mount in allowed.mounts] if allowed else []
     targets = tuple(dict.fromkeys((*named, *(said.kept if said else ()))))
     return {
@@ -227,6 +228,19 @@ def _facts(host: Host, state: str, reason: str, said: Said | None, allowed: Leas
         "reason": reason,
         "since": said.since if said else None,
         "quiet": said.quiet if said and state == WAITING else None,
-        "lease": {**allowed.as_dict(), "mounts": named} if allowed else None,
+        "lease": _lease(allowed) if allowed else None,
         "mounts": barriers(host, targets),
+    }
+
+
+def _lease(allowed: Lease) -> LeaseFacts:
+    return {
+        "schema": lease.SCHEMA,
+        "mounts": [mount.target for mount in allowed.mounts],
+        "issued": allowed.issued,
+        "expires": allowed.expires,
+        "quiet": allowed.quiet,
+        "needed": dict(allowed.needed),
+        "test_ups": allowed.test_ups,
+        "units": list(allowed.units),
     }

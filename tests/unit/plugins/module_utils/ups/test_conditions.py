@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import HOOK
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import apcupsd, conditions
-from ansible_collections.durable.dbhost.plugins.module_utils.ups.collect import look
+from ansible_collections.durable.dbhost.plugins.module_utils.ups.collect import collect, look
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.power_host import (
     SECRET,
     UPSMON,
@@ -968,7 +968,7 @@ def test_no_password_is_told() -> None:
     for arrange in (lambda host: None, lambda host: host.edit(UPSMON, "MINSUPPLIES 1", bad)):
         for host in (nut_27(), nut_28()):
             arrange(host)
-            assert SECRET not in json.dumps(look(host).as_dict())
+            assert SECRET not in json.dumps(collect(host, "now"))
     host = nut_28()
     answers(f'BEGIN LIST VAR rack\nVAR rack driver.parameter.password "{SECRET}\nEND LIST VAR rack\n')(host)
-    assert SECRET not in json.dumps(look(host).as_dict())
+    assert SECRET not in json.dumps(collect(host, "now"))
