@@ -6,7 +6,7 @@
     python3 -m durable.kill_harness enforce PROFILE NOW [KILL_BEFORE]
     python3 -m durable.kill_harness learn NOW PROFILE...
     python3 -m durable.kill_harness points START GOAL NOW
-    python3 -m durable.kill_harness anew START GOAL NOW
+    python3 -m durable.kill_harness again START GOAL NOW
     python3 -m durable.kill_harness undone START GOAL NOW [FIRST]
     python3 -m durable.kill_harness restore PROFILE
 
@@ -15,16 +15,16 @@ call that would change the machine never happens: the process kills itself, as a
 OOM killer or a lost connection would. What is printed is one JSON object a line.
 
 `enforce` is one such run. `learn` brings the machine to each profile in turn, as it is after a boot, and
-keeps what it is then; `restore` goes back to that. `anew` goes back to START for each n, lets a run to GOAL die
+keeps what it is then; `restore` goes back to that. `again` goes back to START for each n, lets a run to GOAL die
 there, and tells the truth of the machine; the last run comes to its end. `points` tells the same without making n - 1
-changes anew: a run from START dies before each change, and a copy of its process, forked the moment before, waits
+changes again: a run from START dies before each change, and a copy of its process, forked the moment before, waits
 until the machine was looked at, makes that change, and dies before the next. Between two changes a run holds nothing
 that the kernel takes back at its death, so what is looked at is what it leaves. One more run goes through without a stop.
-`undone` is `anew` with runs that arm the dead man's switch first; the switch puts the machine back after each. Who
+`undone` is `again` with runs that arm the dead man's switch first; the switch puts the machine back after each. Who
 judges all that is elsewhere.
 
 A profile's inputs are in PROFILE.json: `inputs`, as the inventory says, and `power`: the facts of a UPS. These are a
-stand-in (there is no UPS here), but for those of the guard: they are the machine's own.
+stand-in (there is no UPS here), except those of the guard: they are the machine's own.
 """
 
 from __future__ import annotations
@@ -99,6 +99,9 @@ class MortalHost(Host):
 
     def remove_file(self, path: str, owner: int = 0) -> None:
         self._mortal(f"remove {path}", lambda: super(MortalHost, self).remove_file(path, owner))
+
+    def give_file(self, path: str, *more: Any, **given: Any) -> None:
+        self._mortal(f"chown {path}", lambda: super(MortalHost, self).give_file(path, *more, **given))
 
     def set_mount_options(self, mount: Mount, options: Sequence[str], *more: Any, **given: Any) -> None:
         set_options = partial(super().set_mount_options, mount, options, *more, **given)
@@ -184,7 +187,7 @@ def _apply(host: Host, layer: Any, rows: list[Any], lease: dict[str, Any] | None
 
 
 def learn(now: str, profiles: list[str]) -> Iterator[Told]:
-    """Bring the machine to each profile, boot its mounts anew, and keep what it is then."""
+    """Bring the machine to each profile, boot its mounts again, and keep what it is then."""
     kept: dict[str, Any] = {}
     for profile in profiles:
         first = _in_child(partial(enforce, profile, now, MortalHost(0)))
@@ -226,7 +229,7 @@ def undone(start: str, goal: str, now: str, first: str = "1") -> Iterator[Told]:
     """Yield the truth after each death on the way, and after the run that ended, once the switch has put the machine back.
 
     `first`: before which change the first of them dies.
-    `code`: the exit code of its program; `differs`: the files that are not as they were, but for its own and those of a trial,
+    `code`: the exit code of its program; `differs`: the files that are not as they were, except its own and those of a trial,
     which no boot reads; `state`, `said`: the switch's.
     """
     wanted = _kept()[start]["start"]
@@ -370,7 +373,7 @@ def main(command: str, *words: str) -> None:
     if command == "restore":
         state.restore(_kept()[words[0]]["start"])
         return
-    ways = {"points": points, "anew": anew, "undone": undone}
+    ways = {"points": points, "again": anew, "undone": undone}
     told = learn(words[0], list(words[1:])) if command == "learn" else ways[command](*words)
     for line in told:
         _tell(line)

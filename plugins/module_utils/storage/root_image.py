@@ -39,7 +39,11 @@ def read(host: Host) -> tuple[str, str]:
         raise Unobservable(f"/proc/self/mountinfo: {error}") from error
     root, usr = carrier("/", mounts), carrier("/usr", mounts)
     kind = NONE
-    if _DEPLOYMENT.search(host.read("/proc/cmdline")):
+    try:
+        is_deployment = bool(_DEPLOYMENT.search(host.read("/proc/cmdline")))
+    except Unobservable:
+        return (READ_ONLY if usr and "ro" in usr.options else NONE), UNKNOWN
+    if is_deployment:
         kind = OSTREE
     elif root and "ro" in root.options and host.exists(_UPDATE):
         kind = TRANSACTIONAL

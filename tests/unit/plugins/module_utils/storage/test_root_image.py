@@ -209,3 +209,9 @@ def test_the_report_of_an_image_has_its_own_fixes(kind: str) -> None:
     assert [cause for cause, why in whys.items() if FOREIGN.search(why)] == []
     plain = [assess(inputs(mounts=PG), faulty(cause), NOW)["why"] for cause in boot_causes.FAULT_OF]
     assert any(FOREIGN.search(" ".join(why)) for why in plain)
+
+
+def test_an_unreadable_command_line_leaves_the_next_root_unknown() -> None:
+    found = host(PLAIN)
+    del found.files["/proc/cmdline"]
+    assert read(found) == ("none", "unknown")

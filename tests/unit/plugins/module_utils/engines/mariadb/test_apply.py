@@ -214,7 +214,7 @@ def test_what_our_file_says_already_stays() -> None:
             (f"--{LOG}=0",),
             "seen 0 from its command line.*remove --innodb_flush_log_at_trx_commit from the unit",
         ),
-        (LAST, f"[mysqld]\n{LOG}=x\n", (), "seen nothing that counts.*wanted a number"),
+        (LAST, f"[mysqld]\n{LOG}=x\n", (), "observed nothing that counts.*expected a number"),
     ],
 )
 def test_what_would_go_on_beating_our_file_is_named_before_anything_changes(
@@ -288,7 +288,7 @@ def test_servers_that_share_their_files_cannot_be_set_apart() -> None:
     host.units["two.service"] = {"TimeoutStopUSec": "infinity", "MainPID": "81"}
     host.files["/proc/81/status"] = host.files[f"/proc/{PID}/status"]
     one, two = targets(**{LOG: "1"})[0], targets("/srv/two", **{LOG: "3"})[0]
-    with pytest.raises(ChangeFailed, match=f"mariadb: {LOG}: seen 3 from {DROP_IN} line 3; wanted 1"):
+    with pytest.raises(ChangeFailed, match=f"mariadb: {LOG}: observed 3 from {DROP_IN} line 3; expected 1"):
         layer.plan(host, [one, two])
     with pytest.raises(ChangeFailed, match="seen twice among the targets"):
         layer.plan(host, [one, one])
@@ -355,13 +355,15 @@ def test_a_container_s_server_is_not_ours() -> None:
     host.files[f"/proc/{PID}/cgroup"] = f"0::/system.slice/docker-{'a' * 64}.scope\n"
     host.magic[f"/proc/{PID}/ns/mnt"] = "mnt:[4026539999]"
     with pytest.raises(ChangeFailed, match="managed by container"):
-        layer.plan(host, targets(f"docker:{'a' * 12} mariadb"))
+        layer.plan(host, targets("docker:/var/lib/mysql mariadb"))
 
 
 def test_a_server_that_forgets_is_found_out() -> None:
     host = exposed()
     host.deaf = (LOG,)
-    with pytest.raises(ChangeFailed, match=f"{LOG} .running.: seen 2, wanted 1: the machine did not follow"):
+    with pytest.raises(
+        ChangeFailed, match=f"{LOG} .running.: observed 2, expected 1: the machine did not follow"
+    ):
         layer.apply(host, layer.plan(host, targets()), targets())
 
 
@@ -529,7 +531,7 @@ def test_a_restart_is_over_when_the_server_says_what_it_runs_with() -> None:
     assert (host.silent, host.variables[DOUBLEWRITE]) == (0, "ON")
     host = exposed()
     host.silent = 1000
-    with pytest.raises(ChangeFailed, match=f"{DOUBLEWRITE} .running.: seen unknown, wanted ON"):
+    with pytest.raises(ChangeFailed, match=f"{DOUBLEWRITE} .running.: observed unknown, expected ON"):
         bring(host, targets(), True)
 
 

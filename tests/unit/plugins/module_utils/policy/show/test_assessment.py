@@ -266,7 +266,7 @@ def test_an_attestation_that_is_about_nothing_here_is_mentioned(target: str) -> 
         f"an attestation of host_honours_flush by A. Person is about {target}, and no disk"
     )
     assert note.endswith(
-        "wanted host, serial:QEMU_HARDDISK_SATA0001, serial:VIRT0001, wwn:0x5000c500a1b2c3d4"
+        "expected host, serial:QEMU_HARDDISK_SATA0001, serial:VIRT0001, wwn:0x5000c500a1b2c3d4"
     ) or ("wanted host, " in note)
     # Also of a host without a profile, and of one without a mount to manage: there nothing rests on any, yet.
     for other in ({"profile": None}, {"mounts": []}):
@@ -340,46 +340,46 @@ def test_the_worst_thing_that_is_true_is_the_verdict(level: int) -> None:
 @pytest.mark.parametrize(
     ("given_inputs", "message"),
     [
-        ({"profile": "strikt"}, "durable_profile: seen 'strikt'; wanted one of"),
-        ({"own": {"strict": {}}}, "durable_profiles: seen strict, which this collection ships"),
+        ({"profile": "strikt"}, "durable_profile: observed 'strikt'; expected one of"),
+        ({"own": {"strict": {}}}, "durable_profiles: observed strict, which this collection ships"),
         ({"own": ["x"]}, "durable_profiles: seen"),
-        ({"overrides": {"barrier": False}}, "durable_overrides: barrier: seen the boolean False"),
+        ({"overrides": {"barrier": False}}, "durable_overrides: barrier: observed the boolean False"),
         ({"overrides": {"barrier": "off"}}, "contradict each other"),
-        ({"attestations": "me"}, "durable_attestations: seen 'me'; wanted a list"),
+        ({"attestations": "me"}, "durable_attestations: observed 'me'; expected a list"),
         ({"attestations": [{**attested(), "expires": datetime.date(2026, 6, 1)}]}, "an unquoted date"),
-        ({"attestations": [{**attested(), "expires": "2036-01-30"}]}, "at the most"),
+        ({"attestations": [{**attested(), "expires": "2036-01-30"}]}, "at most"),
         ({"attestations": [attested("trust_me")]}, "wanted one of power_loss_protection"),
         (
             {"mounts": ["srv/pgdata"]},
-            r"durable_mounts: seen \['srv/pgdata'\]; wanted a list of absolute paths",
+            r"durable_mounts: observed \['srv/pgdata'\]; expected a list of absolute paths",
         ),
-        ({"mounts": "/srv/pgdata"}, "durable_mounts: seen '/srv/pgdata'; wanted a list"),
+        ({"mounts": "/srv/pgdata"}, "durable_mounts: observed '/srv/pgdata'; expected a list"),
         ({"mounts": [7]}, "durable_mounts: seen"),
         ({"mounts": {"/srv/pgdata": 1}}, "durable_mounts: seen"),
-        ({"databases": "pg"}, "durable_databases: seen 'pg'; wanted a list"),
-        ({"databases": ["pg"]}, r"durable_databases\[0\]: seen 'pg'; wanted engine"),
+        ({"databases": "pg"}, "durable_databases: observed 'pg'; expected a list"),
+        ({"databases": ["pg"]}, r"durable_databases\[0\]: observed 'pg'; expected engine"),
         (
             {"databases": [{"engine": "oracle", "paths": ["/"]}]},
-            r"durable_databases\[0\]: seen .* wanted engine: one of mssql",
+            r"durable_databases\[0\]: observed .* wanted engine: one of mssql",
         ),
         ({"databases": [{"engine": "mssql"}]}, r"durable_databases\[0\]: no paths"),
         ({"databases": [{"engine": "mssql", "paths": ["data"]}]}, r"durable_databases\[0\].paths: seen"),
         (
             {"allow": "reboot"},
-            "durable_allow: seen 'reboot'; wanted a list of restart_engines, reboot",
+            "durable_allow: observed 'reboot'; expected a list of restart_engines, reboot",
         ),
         ({"allow": ["rebot"]}, "durable_allow: seen"),
         ({"allow": [{"reboot": True}]}, "durable_allow: seen"),
-        ({"allow": None}, "durable_allow: seen None"),
-        ({"accept_data_loss": "false"}, "durable_accept_data_loss: seen 'false'; wanted true or false"),
-        ({"accept_data_loss": "yes"}, "durable_accept_data_loss: seen 'yes'"),
-        ({"accept_data_loss": 1}, "durable_accept_data_loss: seen 1"),
-        ({"accept_data_loss": None}, "durable_accept_data_loss: seen None"),
+        ({"allow": None}, "durable_allow: observed None"),
+        ({"accept_data_loss": "false"}, "durable_accept_data_loss: observed 'false'; expected true or false"),
+        ({"accept_data_loss": "yes"}, "durable_accept_data_loss: observed 'yes'"),
+        ({"accept_data_loss": 1}, "durable_accept_data_loss: observed 1"),
+        ({"accept_data_loss": None}, "durable_accept_data_loss: observed None"),
         (
             {"time_limit": 9},
-            "durable_time_limit: seen 9; wanted whole seconds from 10 to 86400, or 0 for no limit",
+            "durable_time_limit: observed 9; expected whole seconds from 10 to 86400, or 0 for no limit",
         ),
-        ({"time_limit": True}, "durable_time_limit: seen True"),
+        ({"time_limit": True}, "durable_time_limit: observed True"),
     ],
 )
 @pytest.mark.parametrize("rate", [False, True])
@@ -496,7 +496,7 @@ def test_a_malformed_fstab_blocks_by_line() -> None:
     host.files["/etc/fstab"] = "UUID=x /srv/pgdata\n"
     found = look(host)
     assert (found["verdict"], found["plan"]) == ("blocked", NO_PLAN)
-    assert "/etc/fstab line 1: seen 2 fields; wanted" in found["why"][0]
+    assert "/etc/fstab line 1: observed 2 fields; expected" in found["why"][0]
 
 
 @pytest.mark.parametrize(
@@ -629,18 +629,18 @@ def test_a_file_system_over_no_disk_at_all_is_unknown(field: str) -> None:
 
 def test_all_errors_of_the_input_are_reported_at_once_each_with_what_is_accepted() -> None:
     wrong = {
-        "profile": ("strcit", "durable_profile: seen 'strcit'", "Did you mean strict?"),
-        "allow": (["rebot"], "durable_allow: seen ['rebot']", "Did you mean reboot?"),
+        "profile": ("strcit", "durable_profile: observed 'strcit'", "Did you mean strict?"),
+        "allow": (["rebot"], "durable_allow: observed ['rebot']", "Did you mean reboot?"),
         "overrides": (
             {"barier": "on", "atime": "never"},
-            "durable_overrides: seen 'barier'",
+            "durable_overrides: observed 'barier'",
             "Did you mean barrier?",
         ),
-        "layers": (["disks"], "durable_layers: seen ['disks']", "storage"),
-        "undo_after": (7, "durable_undo_after: seen 7", "60 to 86400"),
+        "layers": (["disks"], "durable_layers: observed ['disks']", "storage"),
+        "undo_after": (7, "durable_undo_after: observed 7", "60 to 86400"),
         "databases": ([{"engine": "postgres"}], "durable_databases[0]: seen", "Did you mean postgresql?"),
-        "ignore": ([{}], "durable_ignore[0]: seen {}", "engine, by, reason, expires"),
-        "accept": (["x"], "durable_accept[0]: seen 'x'", "finding, target, by"),
+        "ignore": ([{}], "durable_ignore[0]: observed {}", "engine, by, reason, expires"),
+        "accept": (["x"], "durable_accept[0]: observed 'x'", "finding, target, by"),
         "ups": ({"quite": 7}, "durable_ups: ", "quiet"),
         "attestations": (
             [{}, attested("host_honours_fulsh")],
@@ -662,7 +662,7 @@ def test_all_errors_of_the_input_are_reported_at_once_each_with_what_is_accepted
             _value, says, accepted = wrong[name]
             (row,) = [each for each in said if says in each]
             assert accepted in row
-        assert "durable_overrides: atime: seen 'never'" in " ".join(said) or "overrides" not in names
+        assert "durable_overrides: atime: observed 'never'" in " ".join(said) or "overrides" not in names
         assert (found["verdict"], found["changes"]) == ("blocked", [])
 
 
@@ -879,6 +879,7 @@ def test_every_row_says_what_the_report_promises() -> None:
         "why",
         "remedy",
         "profile",
+        "finding",
     }
     found = look(SmallHost())
     assert {frozenset(row) for row in found["settings"]} == {frozenset(fields)}
