@@ -117,7 +117,7 @@ class Fleet:
         sshd = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")
         if not sshd or os.geteuid() != 0:
             raise LabError(
-                "seen no sshd, or no root; wanted both: apt-get install openssh-server, and run as root"
+                "observed no sshd, or no root; expected both: apt-get install openssh-server, and run as root"
             )
         for name in ("host_key", "user_key"):
             words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self._scratch / name)]

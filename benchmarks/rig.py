@@ -125,7 +125,7 @@ class Rig:
             f"mkfs.ext4 -q -F /dev/mapper/bench{number}\n"
             f"mkdir -p /srv/bench{number}\n"
             f"echo /dev/mapper/bench{number} /srv/bench{number} ext4 defaults 0 0 >> /etc/fstab\n"
-            # Mounted anew, because the journal holds what it wrote in memory.
+            # Mounted again, because the journal holds what it wrote in memory.
             f"mount /srv/bench{number}; mkdir /srv/bench{number}/data; umount /srv/bench{number}\n"
             f"mount /srv/bench{number}"
             for number in range(count)

@@ -14,7 +14,7 @@ from typing import Any
 from fuzz.parsers import SOURCES
 from fuzz.target import Target
 
-#: Bytes of one input, and how many a target keeps, at the most; and how many are looked at for that.
+#: Bytes of one input, and how many a target keeps, at most; and how many are looked at for that.
 LONGEST = 2048
 MOST, LOOKED_AT = 24, 300
 

@@ -44,9 +44,9 @@ def within(parse: Callable[[bytes], object], data: bytes) -> None:
     finally:
         took, grown = time.process_time() - began, _peak() - before
         if took > SECONDS:
-            raise Hang(f"{took:.1f} s for {len(data)} bytes; wanted at most {SECONDS:g} s")
+            raise Hang(f"{took:.1f} s for {len(data)} bytes; expected at most {SECONDS:g} s")
         if grown > BYTES:
-            raise Growth(f"{grown // 2**20} MiB for {len(data)} bytes; wanted at most {BYTES // 2**20} MiB")
+            raise Growth(f"{grown // 2**20} MiB for {len(data)} bytes; expected at most {BYTES // 2**20} MiB")
 
 
 @contextmanager

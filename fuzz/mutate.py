@@ -37,7 +37,7 @@ TOKENS = [
 
 
 def mutate(data: bytes, chance: random.Random, others: Sequence[bytes], most: int) -> bytes:
-    """Return the data with one to four changes, `most` bytes at the most."""
+    """Return the data with one to four changes, `most` bytes at most."""
     for _change in range(chance.randint(1, 4)):
         start, end = sorted(chance.randrange(len(data) + 1) for _side in "ab")
         kind = chance.randrange(6)

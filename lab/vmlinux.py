@@ -28,7 +28,7 @@ _LENGTH = 4
 
 
 def unpack(image: bytes) -> bytes:
-    """Return the ELF file in a bzImage. LabError: it is none, or packed by what is not known here."""
+    """Return the ELF file in a bzImage. LabError: it is none, or packed by what is unknown here."""
     place, signature = _SIGNATURE
     if image[place : place + len(signature)] != signature:
         raise LabError("this is no Linux kernel for x86: HdrS is missing")

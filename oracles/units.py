@@ -143,7 +143,7 @@ class Seen(NamedTuple):
 
 
 class Tree(Host):
-    """The machine, but for the unit paths: these lie below a directory."""
+    """The machine, except the unit paths: these lie below a directory."""
 
     def __init__(self, top: Path) -> None:
         """Name the directory."""

@@ -78,7 +78,7 @@ def linked(text: str, page: str, known: set[str]) -> str:
 
 
 def assemble(target: Path) -> None:
-    """Write the sources of the site, but for the pages of modules and plugins."""
+    """Write the sources of the site, except the pages of modules and plugins."""
     known = set(pages())
     for page in known:
         written = target / f"{page}.md"

@@ -58,7 +58,7 @@ def read(path: Path = LIST) -> list[Mutant]:
     names = [mutant.name for mutant in found]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise Wrong(f"{path.name}: seen twice: {', '.join(twice)}")
+        raise Wrong(f"{path.name}: observed twice: {', '.join(twice)}")
     return found
 
 
@@ -78,7 +78,7 @@ def mutated(mutant: Mutant, text: str) -> str:
     count = text.count(mutant.old)
     if count != 1 or mutant.old == mutant.new:
         raise Wrong(
-            f"{mutant.name}: its old text is {count} times in {mutant.file}; wanted once, and another new one"
+            f"{mutant.name}: its old text is {count} times in {mutant.file}; expected once, and another new one"
         )
     return text.replace(mutant.old, mutant.new)
 
@@ -160,7 +160,7 @@ def judge(mutants: list[Mutant], alive: list[Mutant]) -> list[str]:
         if mutant.survives and mutant not in alive
     ]
     if len(alive) > MOST_SURVIVE * len(mutants):
-        wrong.append(f"{len(alive)} of {len(mutants)} survive; wanted at most {MOST_SURVIVE:.0%}")
+        wrong.append(f"{len(alive)} of {len(mutants)} survive; expected at most {MOST_SURVIVE:.0%}")
     return wrong
 
 

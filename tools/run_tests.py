@@ -223,7 +223,7 @@ def run(board: Board, stage: Stage, venv: Path) -> float:
         raise BrokenOff
     lines = COLOUR.sub("", log.read_text(errors="replace")).splitlines()
     why = [line for line in lines if WHY.search(line)]
-    # What was shown live is long gone by now, but for what says why.
+    # What was shown live is long gone by now, except what says why.
     shown = why if stage.live else lines
     say(
         "\n".join(

@@ -79,7 +79,7 @@ def upsmon_conf_file(text: str) -> None:
     upsmon_conf.flagged(lines)
     upsmon_conf.monitors(lines)
     if len(text) > _LONG:
-        return  # Each edit reads it anew.
+        return  # Each edit reads it again.
     after = upsmon_conf.set_value(text, "FINALDELAY", "7", NOTE)
     found = upsmon_conf.value(upsmon_conf.parse(after), "FINALDELAY")
     assert found and found.value == "7"

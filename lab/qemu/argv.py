@@ -59,7 +59,7 @@ def argv(
 
 
 def _kernel(hardware: Hardware) -> Path:
-    """Return the kernel to start: unpacked, but for a machine that sleeps.
+    """Return the kernel to start: unpacked, except a machine that sleeps.
 
     Its entry is that for PVH, and a machine that was started by it is reset when it wakes (QEMU 7.2).
     """

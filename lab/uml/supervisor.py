@@ -28,7 +28,7 @@ from typing import Any
 
 HOST, GUEST, SSH = "10.0.2.2/24", "10.0.2.15", 22
 TAP = "tap0"
-#: The kernel's last words before it would start anew (kernel/reboot.c).
+#: The kernel's last words before it would start again (kernel/reboot.c).
 RESTART = b"reboot: Restarting system"
 SERVER_LIMIT = 30.0
 CONNECT_LIMIT = 3.0
@@ -45,7 +45,7 @@ def main(config_path: str, listener: str, lock: str) -> int:
     _serve_disks(Path(config["disks"]), int(lock))
     threading.Thread(target=_relay, args=(socket.socket(fileno=int(listener)),), daemon=True).start()
     while RESTART in _run(config, int(lock)):
-        # The process ends and begins anew: its own way to do so would leave the tap device taken.
+        # The process ends and begins again: its own way to do so would leave the tap device taken.
         continue
     return 0
 

@@ -63,9 +63,11 @@ def disk_config(words: Any) -> DiskConfig:
     _known(words, "a disk", _DISK, ("serial", "bus", "store"))
     serial, bus = words["serial"], words["bus"]
     if not serial.isascii() or not serial.isprintable() or not 0 < len(serial) <= SERIAL_LENGTH:
-        raise LabError(f"a disk has the serial {serial!r}: wanted are 1 to {SERIAL_LENGTH} ASCII characters")
+        raise LabError(
+            f"a disk has the serial {serial!r}: expected are 1 to {SERIAL_LENGTH} ASCII characters"
+        )
     if bus not in BUSES:
-        raise LabError(f"disk {serial} has the bus {bus!r}: wanted is one of {', '.join(BUSES)}")
+        raise LabError(f"disk {serial} has the bus {bus!r}: expected is one of {', '.join(BUSES)}")
     strange = ({"target", "fua", "wwn"} if bus == "virtio" else {"socket", "unnamed"}) & words.keys()
     if strange:
         raise LabError(
@@ -75,7 +77,7 @@ def disk_config(words: Any) -> DiskConfig:
         raise LabError(f"disk {serial} of the bus virtio lacks its socket")
     target = words.get("target")
     if target is not None and not 0 <= target < TARGETS:
-        raise LabError(f"disk {serial} has the target {target}: wanted is 0 to {TARGETS - 1}")
+        raise LabError(f"disk {serial} has the target {target}: expected is 0 to {TARGETS - 1}")
     return DiskConfig(
         serial,
         bus,
@@ -93,7 +95,7 @@ def make_store(words: Any) -> Store:
     """Open or make what a disk's `store` names. OSError and LabError: why not."""
     kind = words.get("type") if isinstance(words, dict) else None
     if kind not in _STORES:
-        raise LabError(f"a store has the type {kind!r}: wanted is one of {', '.join(_STORES)}")
+        raise LabError(f"a store has the type {kind!r}: expected is one of {', '.join(_STORES)}")
     return _STORES[kind](words)
 
 
@@ -113,7 +115,7 @@ def _config(words: Any) -> Config:
 def _known(words: Any, what: str, kinds: Mapping[str, type], needed: tuple[str, ...]) -> None:
     """Refuse what is no object, has unknown keys, lacks some, or has values of another type."""
     if not isinstance(words, dict):
-        raise LabError(f"{what} is {words!r}: wanted is a JSON object")
+        raise LabError(f"{what} is {words!r}: expected is a JSON object")
     unknown = sorted(words.keys() - kinds.keys())
     if unknown:
         raise LabError(f"{what} has the unknown key {unknown[0]!r}; known are {', '.join(kinds)}")
@@ -122,7 +124,7 @@ def _known(words: Any, what: str, kinds: Mapping[str, type], needed: tuple[str, 
         raise LabError(f"{what} lacks {lacking[0]!r}")
     for key, value in words.items():
         if type(value) is not kinds[key]:
-            raise LabError(f"{key!r} of {what} is {value!r}: wanted is a {kinds[key].__name__}")
+            raise LabError(f"{key!r} of {what} is {value!r}: expected is a {kinds[key].__name__}")
 
 
 def _wwn(text: str | None, serial: str) -> int | None:
@@ -131,9 +133,9 @@ def _wwn(text: str | None, serial: str) -> int | None:
     try:
         wwn = int(text, 16)
     except ValueError as error:
-        raise LabError(f"disk {serial} has the wwn {text!r}: wanted is a hexadecimal number") from error
+        raise LabError(f"disk {serial} has the wwn {text!r}: expected is a hexadecimal number") from error
     if not 0 < wwn < 1 << 64:
-        raise LabError(f"disk {serial} has the wwn {text}: wanted are 64 bits")
+        raise LabError(f"disk {serial} has the wwn {text}: expected are 64 bits")
     return wwn
 
 

@@ -71,13 +71,15 @@ class Control:
     def _carry_out(self, words: Any) -> Any:
         if not isinstance(words, dict) or words.get("command") not in self._commands:
             known = ", ".join(self._commands)
-            raise LabError(f'seen is {json.dumps(words)}, wanted is {{"command": ...}} with one of {known}')
+            raise LabError(
+                f'observed is {json.dumps(words)}, expected is {{"command": ...}} with one of {known}'
+            )
         name = words.pop("command")
         act, kinds = self._commands[name]
         for key, kind in kinds.items():
             if type(words.get(key)) is not kind:
-                raise LabError(f"{name}: {key!r} is {words.get(key)!r}, wanted is a {kind.__name__}")
+                raise LabError(f"{name}: {key!r} is {words.get(key)!r}, expected is a {kind.__name__}")
         unknown = sorted(words.keys() - kinds.keys())
         if unknown:
-            raise LabError(f"{name}: unknown {unknown[0]!r}; wanted is {', '.join(kinds) or 'nothing'}")
+            raise LabError(f"{name}: unknown {unknown[0]!r}; expected is {', '.join(kinds) or 'nothing'}")
         return act(**words)

@@ -127,7 +127,7 @@ class Disk:
         return self._effects.get(OPERATIONS.get(kind, ""))
 
     def power_on(self) -> None:
-        """Begin anew: a machine that ended has no requests, and settings are those of the start."""
+        """Begin again: a machine that ended has no requests, and settings are those of the start."""
         self.abandon()
         self.cache = self._cache_at_start
 

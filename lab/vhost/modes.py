@@ -35,7 +35,7 @@ def sense(cdb: bytes, cache: bool, fua: bool, blocks: int) -> bytes:
 def select(cdb: bytes, data: bytes, cache: bool) -> bool:
     """Return the state of the cache that MODE SELECT, 6 or 10, asks for; nothing else can be changed, or saved."""
     if cdb[1] & 0x11 != 0x10:
-        raise Refused(INVALID_FIELD)  # PF has to be 1 and SP, which would save, 0
+        raise Refused(INVALID_FIELD)  # PF must be 1 and SP, which would save, 0
     if not data:
         return cache
     header = 4 if cdb[0] == 0x15 else 8

@@ -177,7 +177,7 @@ class Server:
             wanted = (
                 f"one of {', '.join(dict.fromkeys(OPERATIONS.values()))}, and one of {', '.join(effects)}"
             )
-            raise LabError(f"seen is the fault {operation!r} {effect!r}; wanted is {wanted}")
+            raise LabError(f"observed is the fault {operation!r} {effect!r}; expected is {wanted}")
         # The write to a virtio disk's switch has no answer that could fail or come late.
         if serial not in self._targets and operation == "mode_select" and effect not in ("lie", "none"):
             raise LabError(f"disk {serial} is a virtio disk: its mode select can only lie, not {effect}")

@@ -32,7 +32,7 @@ class Kind(enum.Enum):
 class Store(Protocol):
     """The bytes of one disk. Offsets and lengths are checked before, and whole sectors.
 
-    `fua`: what is written has to be durable before the method returns. OSError: the request failed.
+    `fua`: what is written must be durable before the method returns. OSError: the request failed.
     """
 
     size: int

@@ -219,7 +219,7 @@ FILES: dict[str, Defect] = {
         whole(FSTAB, lambda text: text.replace("\n", "\r\n")), FILE, "seen a carriage return", BOOTS
     ),
     "a byte order mark before a comment": Defect(
-        whole(FSTAB, lambda text: f"\ufeff{text}"), FILE, "line 1: seen a byte order mark"
+        whole(FSTAB, lambda text: f"\ufeff{text}"), FILE, "line 1: observed a byte order mark"
     ),
     "a byte order mark before a line": Defect(
         whole(FSTAB, lambda text: "\ufeff" + text[text.index("\nUUID") + 1 :]),

@@ -265,7 +265,9 @@ def faults_of(result: Result, fault: Fault) -> list[str]:
     if result.during and verdict in GOOD:
         found.append(f"{verdict}, with {sorted(result.during)}")
     if (result.run.code, verdict in fault.verdicts) != (fault.code, True):
-        found.append(f"exit code {result.run.code}, {verdict}: wanted {fault.code}, one of {fault.verdicts}")
+        found.append(
+            f"exit code {result.run.code}, {verdict}: expected {fault.code}, one of {fault.verdicts}"
+        )
     if result.second:
         said = next(iter(result.second.reports.values()), {}).get("verdict")
         if (result.second.code, said in fault.verdicts) != (fault.code, True):

@@ -34,7 +34,7 @@ def names(page: Path = PAGE) -> list[str]:
 
 def _parts(page: Path) -> tuple[str, str, str]:
     text = page.read_text(encoding="utf-8")
-    assert (text.count(BEGIN), text.count(END)) == (1, 1), f"{page}: wanted {BEGIN} and {END}, once each"
+    assert (text.count(BEGIN), text.count(END)) == (1, 1), f"{page}: expected {BEGIN} and {END}, once each"
     before, _begin, rest = text.partition(BEGIN)
     between, _end, after = rest.partition(END)
     return f"{before}{BEGIN}\n\n", between.strip("\n") + "\n" if between.strip() else "", f"\n{END}{after}"

@@ -120,9 +120,9 @@ FAULTS = (
         says=f"{_FULL}|No usable temporary directory",
         is_short=True,
     ),
-    Fault("root file system full but for /tmp", **_FULL_BUT_TMP, **_UNSAVED, says=_SWITCH),
+    Fault("root file system full except /tmp", **_FULL_BUT_TMP, **_UNSAVED, says=_SWITCH),
     Fault(
-        "root file system full but for /tmp, no dead man's switch",
+        "root file system full except /tmp, no dead man's switch",
         **_FULL_BUT_TMP,
         variables=_NO_SWITCH,
         code=2,

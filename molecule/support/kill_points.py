@@ -56,7 +56,7 @@ class Way:
 
     `points` are the harness's: number, killed_before, made, truth, owed, seconds; `end`, which has `ended`, is that of a run
     without a stop.
-    `booted` is the truth once the mounts were made anew from fstab, `differs` in what the machine was then
+    `booted` is the truth once the mounts were made again from fstab, `differs` in what the machine was then
     another than one that has had the goal's profile all along.
     """
 
@@ -107,7 +107,7 @@ class Deaths:
 
     def anew(self, start: str, goal: str) -> list[dict[str, Any]]:
         """Die before each change from one profile to another, each time in a run from the start; the last comes to its end."""
-        return self._told("anew", start, goal, _now())
+        return self._told("again", start, goal, _now())
 
     def undone(self, start: str, goal: str, first: int) -> list[dict[str, Any]]:
         """Die before each change from one profile to another, from the first one on, and let the dead man's switch put the

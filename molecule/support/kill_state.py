@@ -135,7 +135,7 @@ def stop(unit: str) -> None:
 
 
 def mount_as_at_boot() -> None:
-    """Mount anew, from fstab, what lies below /srv: as the next boot does."""
+    """Mount again, from fstab, what lies below /srv: as the next boot does."""
     for target in truth_script.look()["mounts"]:
         _run("umount", target)
         _run("mount", target)
@@ -256,7 +256,7 @@ def _restore_cache(serial: str, disk: dict[str, Any]) -> None:
 
 
 def _restore_mount(target: str, mount: dict[str, Any], is_mounted: bool) -> None:
-    """Mount it anew: the journal's mode cannot be changed otherwise."""
+    """Mount it again: the journal's mode cannot be changed otherwise."""
     words = [word for word in mount["options"] if word in _SPELLED]
     if is_mounted:
         _run("umount", target)

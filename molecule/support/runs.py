@@ -121,7 +121,7 @@ def _server(
 
 
 def bare_environment() -> dict[str, str]:
-    """Return the environment without what Molecule sets for its own playbooks, and pytest anew for each test."""
+    """Return the environment without what Molecule sets for its own playbooks, and pytest again for each test."""
     others = ("ANSIBLE_", "MOLECULE_", "PYTEST_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(others)}
     return {**kept, "ANSIBLE_NOCOLOR": "1"}

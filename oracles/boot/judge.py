@@ -316,7 +316,7 @@ def _was_safe(key: tuple[str, str, str], value: str) -> bool:
 def _is_safe(key: tuple[str, str, str], value: str, truth: Mapping[str, Any], said: str = "") -> bool:
     layer, target, setting = key
     if setting == "kernel_cache_mode" and value == "write through":
-        # Without a cache nothing has to be flushed, unless it was said that the kernel flushes.
+        # Without a cache nothing must be flushed, unless it was said that the kernel flushes.
         cache = _actual((layer, target, "write_cache"), truth)
         return cache == "disabled" and said != "write back"
     safe = _SAFE.get((layer, setting))

@@ -84,7 +84,7 @@ class ActionModule(Bounded):
         every = [[step["phase"], step["layer"]] for step in arguments["steps"]]
         result.update(
             changed=bool(answer.get("changed")) or lost,
-            # Of a host that is lost it is not known how far it came.
+            # Of a host that is lost it is unknown how far it came.
             begun=every if lost else [step["step"] for step in taken],
             error=printable("; ".join(errors)) or None,
             switch=_switch(answer, lost),
@@ -103,7 +103,7 @@ class ActionModule(Bounded):
         what = set(given) - {"release", "by"}
         if what != (set() if is_release else {"steps", "looked_at"}):
             raise refused(
-                f"apply: seen {', '.join(sorted(given)) or 'nothing'}; wanted steps with looked_at, or release: true alone"
+                f"apply: observed {', '.join(sorted(given)) or 'nothing'}; expected steps with looked_at, or release: true alone"
             )
         steps, secrets = [], {}
         for step in release() if is_release else given["steps"]:
@@ -129,7 +129,7 @@ class ActionModule(Bounded):
         """Return after how many seconds the host goes back by itself, 0 for never. Raises Unreadable."""
         seconds = inventory.undo_after()
         if not undo_is_valid(seconds):
-            raise Unreadable(f"durable_undo_after: seen {seconds!r}; wanted whole seconds")
+            raise Unreadable(f"durable_undo_after: observed {seconds!r}; expected whole seconds")
         return 0 if str(self._connection.transport).rpartition(".")[2] in _LOCAL else int(seconds)
 
 
@@ -157,7 +157,7 @@ def _taken(answer: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
             for step in answer.get("taken", ())
         ], []
     except (TypeError, KeyError) as error:
-        return [], [f"its answer is none of the module's: {error!r}"]
+        return [], [f"its answer is not one of the module's: {error!r}"]
 
 
 def _diff(step: dict[str, Any]) -> dict[str, str]:

@@ -41,7 +41,7 @@ class ActionModule(Bounded):
         if directory is None:
             directory = inventory.report_dir()
             if not directory:
-                raise refused("durable_report_dir: seen '', wanted a directory: a capture is a file")
+                raise refused("durable_report_dir: observed '', expected a directory: a capture is a file")
         result.update(execute(self, "durable.dbhost.capture", given, task_vars or {}, inventory.time_limit()))
         if result.get("failed") or result.get("unreachable") or not directory:
             return result

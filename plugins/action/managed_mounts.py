@@ -65,7 +65,7 @@ class ActionModule(Bounded):
         targets = [mount["target"] for mount in found]
         if not targets:
             raise refused(
-                "no managed mount: seen no database engine with files on one, and none listed; wanted durable_mounts,"
+                "no managed mount: observed no database engine with files on one, and none listed; expected durable_mounts,"
                 " or durable_databases with paths on a file system. Nothing was written."
             )
         lasting = [target for target, profile in profiles.items() if profile.promises_durability]

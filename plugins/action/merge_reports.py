@@ -42,7 +42,7 @@ class ActionModule(ActionBase):
             raise refused(f"durable_reports: {error.filename}: {error.strerror}") from error
         if not fleet.reports:
             raise refused(
-                f"durable_reports: seen no report in {', '.join(directories)}; wanted directories with HOST.json files"
+                f"durable_reports: observed no report in {', '.join(directories)}; expected directories with HOST.json files"
             )
         page = publish(
             Variables(self._templar, task_vars or {}), fleet.reports, (), fleet.notes, of_hosts=False
@@ -64,7 +64,9 @@ def _directories(found: Any) -> list[str]:
     """Return the directories to read. Raises AnsibleActionFail."""
     directories = [found] if isinstance(found, str) else found
     if not isinstance(directories, list) or not directories or not all(map(str, directories)):
-        raise refused(f"durable_reports: seen {found!r}; wanted a directory with reports, or a list of such")
+        raise refused(
+            f"durable_reports: observed {found!r}; expected a directory with reports, or a list of such"
+        )
     return [str(each) for each in directories]
 
 
@@ -77,6 +79,6 @@ def _hours(found: Any) -> float:
     # A number that is none is in no order.
     if not 0 < hours <= 24 * 366:
         raise refused(
-            f"durable_reports_max_hours: seen {found!r}; wanted hours, above 0 and no more than a year's"
+            f"durable_reports_max_hours: observed {found!r}; expected hours, above 0 and no more than a year's"
         )
     return hours

@@ -36,7 +36,7 @@ class ActionModule(ActionBase):
             hosts = [host for host in play_hosts if name in hostvars[host]]
             if hosts:
                 raise refused(
-                    f"{name}: seen in the inventory (for {', '.join(hosts[:3])}), where a play cannot read it;"
+                    f"{name}: observed in the inventory (for {', '.join(hosts[:3])}), where a play cannot read it;"
                     f" wanted -e {name}=... on the command line, or vars of import_playbook."
                     " Nothing was changed."
                 )
@@ -56,7 +56,7 @@ def _check_pinned(variables: dict[str, Any], hosts: list[str]) -> None:
     ):
         return
     raise refused(
-        "No host of this run has a durable_profile; wanted one pinned in the inventory's group_vars, for example"
+        "No host of this run has a durable_profile; expected one pinned in the inventory's group_vars, for example"
         " durable_profile: strict in group_vars/databases.yml in the same directory as the inventory file"
         " (group_vars beside a playbook that imports this one are not read). Nothing was changed."
     )

@@ -56,7 +56,7 @@ class CallbackModule(Default):
             self._handle_warnings(found)
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
-        """Show what failed, but for a verdict."""
+        """Show what failed, except a verdict."""
         if self._display.verbosity or not result.task_name.endswith(_VERDICT):
             super().v2_runner_on_failed(result, ignore_errors)
 

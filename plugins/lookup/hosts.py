@@ -70,12 +70,12 @@ class LookupModule(LookupBase):
         found = self._matching(pattern, known["groups"], None)
         if not found:
             raise AnsibleLookupError(
-                f"durable_hosts: seen {pattern!r}, which matches no host; wanted hosts or groups of the inventory: look"
+                f"durable_hosts: observed {pattern!r}, which matches no host; expected hosts or groups of the inventory: look"
                 " for a slip in it, and whether -i names the inventory that was meant"
             )
         if limit and not self._matching(pattern, known["groups"], limit):
             raise AnsibleLookupError(
-                f"--limit: seen {limit!r}, which leaves none of the hosts of {pattern!r}; wanted one of"
+                f"--limit: observed {limit!r}, which leaves none of the hosts of {pattern!r}; expected one of"
                 f" {', '.join(found[:5])}{', ...' if len(found) > 5 else ''}"
             )
         return [pattern]
@@ -103,7 +103,7 @@ def _check_tags() -> None:
     seen += [f"--skip-tags {','.join(without)}"] if without else []
     if seen:
         raise AnsibleLookupError(
-            f"seen {' '.join(seen)}; wanted neither: the steps of this playbook are one order, and with a part of them"
+            f"observed {' '.join(seen)}; expected neither: the steps of this playbook are one order, and with a part of them"
             " it would end well and have done nothing. --limit and durable_hosts choose hosts. Nothing was changed."
         )
 
@@ -113,8 +113,8 @@ def _check_serial(given: Any) -> None:
     for each in given if isinstance(given, list) and given else [given]:
         if not _is_batch(each):
             raise AnsibleLookupError(
-                f"durable_serial: seen {each!r}; wanted how many hosts are worked on at a time: a number from 1 on, a share from"
-                " 1% to 100%, or a list of these. Nothing was changed."
+                f"durable_serial: observed {each!r}; expected the number of hosts in a batch: a number from 1 on, a share"
+                " from 1% to 100%, or a list of these. Nothing was changed."
             )
 
 

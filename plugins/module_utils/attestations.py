@@ -66,7 +66,7 @@ def read(variables: dict[str, Any], today: str) -> Read:
     until somebody has looked, and the host is made safer all the same.
     """
     if not isinstance(variables, dict):
-        raise BadInput(f"attestations: seen {variables!r}; wanted {{variable: its list}}")
+        raise BadInput(f"attestations: observed {variables!r}; expected {{variable: its list}}")
     lists = gathered(functools.partial(_entries, *each) for each in variables.items())
     written = {where: entry for each in lists for where, entry in each.items()}
     read_in = gathered(functools.partial(_read, where, entry, today) for where, entry in written.items())
@@ -108,14 +108,14 @@ def expect_plain(names: Iterable[str]) -> None:
     for name in names:
         if not is_plain(name):
             raise BadInput(
-                f"{line(name)}: seen control characters, or what Ansible evaluates, in a name; wanted a plain one:"
+                f"{line(name)}: observed control characters, or what Ansible evaluates, in a name; expected a plain one:"
                 " an attestation of it is written for people to copy; rename it, then run again"
             )
 
 
 def _entries(name: str, entries: Any) -> dict[str, Any]:
     if entries is not None and not isinstance(entries, (list, tuple)):
-        raise BadInput(f"{name}: seen {entries!r}; wanted a list")
+        raise BadInput(f"{name}: observed {entries!r}; expected a list")
     return {f"{name}[{index}]": entry for index, entry in enumerate(entries or ())}
 
 
@@ -136,10 +136,10 @@ def _read(where: str, entry: Any, today: str) -> Attestation:
 def _expect_claim(where: str, found: Attestation) -> None:
     if found.claim not in CLAIMS:
         raise BadInput(
-            f"{where}: claim: seen {found.claim!r}; wanted one of {', '.join(CLAIMS)}.{near(found.claim, CLAIMS)}"
+            f"{where}: claim: observed {found.claim!r}; expected one of {', '.join(CLAIMS)}.{near(found.claim, CLAIMS)}"
         )
     if found.claim in _OF_ONE and found.target == HOST:
-        raise BadInput(f"{where}: {found.claim}: seen target {HOST!r}; wanted {_OF_ONE[found.claim]}")
+        raise BadInput(f"{where}: {found.claim}: observed target {HOST!r}; expected {_OF_ONE[found.claim]}")
 
 
 #: What people fill in, once they have checked.
@@ -154,10 +154,10 @@ def expect_fields(where: str, entry: Any, fields: Collection[str], optional: Col
     needed, allowed = set(fields), {*fields, *optional}
     if not isinstance(entry, dict) or not needed <= set(entry) <= allowed:
         more = f", and if you like {', '.join(optional)}" if optional else ""
-        raise BadInput(f"{where}: seen {entry!r}; wanted exactly {', '.join(fields)}{more}")
+        raise BadInput(f"{where}: observed {entry!r}; expected exactly {', '.join(fields)}{more}")
     if isinstance(entry["expires"], datetime.date):
         raise BadInput(
-            f"{where}: expires: seen an unquoted date ({entry['expires']});"
+            f"{where}: expires: observed an unquoted date ({entry['expires']});"
             f' wanted text; write expires: "{entry["expires"]}", in quotes'
         )
 
@@ -168,7 +168,7 @@ def expect_filled(where: str, entry: dict[str, Any]) -> None:
     if wrong:
         raise BadInput(
             *(
-                f"{where}: {field}: seen {entry[field]!r}; wanted {_WANTED.get(field, 'text')}"
+                f"{where}: {field}: observed {entry[field]!r}; expected {_WANTED.get(field, 'text')}"
                 for field in wrong
             )
         )
@@ -182,9 +182,9 @@ def expect_soon(where: str, what: str, expires: str, days: int, today: str) -> N
         end = None
     # In that one spelling dates compare as their texts do.
     if end is None or end.isoformat() != expires:
-        raise BadInput(f'{where}: expires: seen {expires!r}; wanted "YYYY-MM-DD"')
+        raise BadInput(f'{where}: expires: observed {expires!r}; expected "YYYY-MM-DD"')
     latest = datetime.date.fromisoformat(today) + datetime.timedelta(days=days)
     if end > latest:
         raise BadInput(
-            f"{where}: {what} may last {days} days at the most: seen {expires}; wanted {latest} or sooner"
+            f"{where}: {what} may last {days} days at most: observed {expires}; expected {latest} or sooner"
         )

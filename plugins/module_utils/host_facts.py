@@ -77,7 +77,7 @@ def _add(found: HostFacts, name: str, look: Callable[[], Mapping[str, Any]]) -> 
 def refusal(host: Host, margin: int) -> str | None:
     """Return why nothing can be collected at all, None where it can."""
     if margin < 0:
-        return f"margin: seen {margin}, wanted seconds, 0 or more"
+        return f"margin: observed {margin}, expected seconds, 0 or more"
     try:
         expect_root(host)
     except Unobservable as error:

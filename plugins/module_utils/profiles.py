@@ -14,7 +14,7 @@ from .host import printable
 
 
 class BadInput(ValueError):
-    """Something the user wrote cannot be used. Each of `errors`: seen, wanted, what to do."""
+    """Something the user wrote cannot be used. Each of `errors`: seen, expected, what to do."""
 
     def __init__(self, *errors: str) -> None:
         self.errors = tuple(dict.fromkeys(errors))
@@ -130,7 +130,7 @@ def choose(
     profiles = known(shipped, own)
     if not isinstance(name, str) or name not in profiles:
         raise BadInput(
-            f"{where}: seen {name!r}; wanted one of {', '.join(sorted(profiles))};"
+            f"{where}: observed {name!r}; expected one of {', '.join(sorted(profiles))};"
             f" pin one of these, or add yours to durable_profiles.{near(name, profiles)}"
         )
     fields = _mapping(f"profile {name}", profiles[name])
@@ -147,11 +147,11 @@ def _own(shipped: Any, own: Any) -> dict[str, Any]:
     found = _mapping("durable_profiles", own)
     for name in found:
         if not isinstance(name, str):
-            raise BadInput(f"durable_profiles: seen the name {name!r}; wanted text, in quotes")
+            raise BadInput(f"durable_profiles: observed the name {name!r}; expected text, in quotes")
     taken = sorted(set(found) & set(shipped))
     if taken:
         raise BadInput(
-            f"durable_profiles: seen {', '.join(taken)}, which this collection ships;"
+            f"durable_profiles: observed {', '.join(taken)}, which this collection ships;"
             " wanted a name of your own, so that a shipped name always means the same"
         )
     return found
@@ -164,7 +164,7 @@ def _read(name: str, fields: dict[str, Any]) -> Profile:
     if missing or extra:
         raise BadInput(
             f"{where}: missing {', '.join(missing) or 'nothing'}, not known"
-            f" {', '.join(extra) or 'nothing'}; wanted {', '.join(sorted(wanted))},"
+            f" {', '.join(extra) or 'nothing'}; expected {', '.join(sorted(wanted))},"
             f" and if you like {', '.join(_OPTIONAL)}"
         )
     checks = [functools.partial(_check, where, each, fields[each]) for each in _SETTINGS if each in fields]
@@ -173,7 +173,7 @@ def _read(name: str, fields: dict[str, Any]) -> Profile:
     _consistent(where, profile)
     if profile.rests_on == "device" and profile.write_cache == "enabled":
         raise BadInput(
-            f"{where}: rests_on 'device' says that no volatile cache is in use; wanted write_cache"
+            f"{where}: rests_on 'device' says that no volatile cache is in use; expected write_cache"
             " 'disabled', or rests_on 'flush'"
         )
     return profile
@@ -191,7 +191,7 @@ def overridden(where: str, profile: Profile, overrides: Any) -> Profile:
 def _override(where: str, setting: Any, value: Any) -> None:
     if setting not in _SETTINGS:
         raise BadInput(
-            f"{where}: seen {setting!r}; wanted one of {', '.join(_SETTINGS)}.{near(setting, _SETTINGS)}"
+            f"{where}: observed {setting!r}; expected one of {', '.join(_SETTINGS)}.{near(setting, _SETTINGS)}"
         )
     _check(where, setting, value)
 
@@ -218,28 +218,30 @@ def _check(where: str, setting: str, value: Any) -> None:
     if setting == "readahead":
         if value != KEEP and not _is_of(_READAHEADS, value):
             raise BadInput(
-                f"{where}: readahead: seen {value!r}; wanted {KEEP!r}, or KiB as a number: a multiple of 4"
+                f"{where}: readahead: observed {value!r}; expected {KEEP!r}, or KiB as a number: a multiple of 4"
             )
         return
     if setting == "commit_delay":
         if value not in (KEEP, SHORT) and not _is_of(_COMMIT_DELAYS, value):
             raise BadInput(
-                f"{where}: commit_delay: seen {value!r}; wanted {KEEP!r}, {SHORT!r}, or ms as a number, -1 to"
+                f"{where}: commit_delay: observed {value!r}; expected {KEEP!r}, {SHORT!r}, or ms as a number, -1 to"
                 f" {_COMMIT_DELAYS[-1]}"
             )
         return
     if isinstance(value, bool):
         raise BadInput(
-            f"{where}: {setting}: seen the boolean {value} (YAML reads an unquoted on or off as one);"
+            f"{where}: {setting}: observed the boolean {value} (YAML reads an unquoted on or off as one);"
             f" wanted one of {', '.join(VALUES[setting])}, in quotes"
         )
     if value not in VALUES[setting]:
-        raise BadInput(f"{where}: {setting}: seen {value!r}; wanted one of {', '.join(VALUES[setting])}")
+        raise BadInput(
+            f"{where}: {setting}: observed {value!r}; expected one of {', '.join(VALUES[setting])}"
+        )
 
 
 def _check_promise(where: str, value: Any) -> None:
     if value not in RESTS_ON:
-        raise BadInput(f"{where}: rests_on: seen {value!r}; wanted one of {', '.join(RESTS_ON)}")
+        raise BadInput(f"{where}: rests_on: observed {value!r}; expected one of {', '.join(RESTS_ON)}")
 
 
 def _is_of(numbers: range, value: Any) -> bool:
@@ -290,5 +292,5 @@ def _mapping(where: str, value: Any) -> dict[str, Any]:
     if value is None:
         return {}  # a variable without a value
     if not isinstance(value, dict):
-        raise BadInput(f"{where}: seen {value!r}; wanted a mapping")
+        raise BadInput(f"{where}: observed {value!r}; expected a mapping")
     return value

@@ -31,7 +31,7 @@ options:
     type: dict
   disarm:
     description:
-      - Whether to take the dead man's switch away, once the facts are collected over a connection that is made anew.
+      - Whether to take the dead man's switch away, once the facts are collected over a connection that is made again.
       - Not where O(applied) says that there is none. With O(before), where the inventory allows a reboot, it is left for the
         look after that.
     type: bool

@@ -61,7 +61,7 @@ options:
     elements: int
     default: [1, 4, 16]
   schedulers:
-    description: I/O schedulers to try besides the one in force; all have to be loaded.
+    description: I/O schedulers to try besides the one in force; all must be loaded.
     type: list
     elements: str
     choices: [none, mq-deadline, kyber, bfq]
@@ -90,12 +90,12 @@ options:
     default: 15
   size:
     description:
-      - MiB of scratch file for each client, of V(group_osync) for all of a mount, 1 to 64. Four times all of them has to be
+      - MiB of scratch file for each client, of V(group_osync) for all of a mount, 1 to 64. Four times all of them must be
         free, and 5 per cent of the file system afterwards.
     type: int
     default: 8
   rate:
-    description: Commits in a second by all clients of a mount, at the most; 64 to 1000000.
+    description: Commits in a second by all clients of a mount, at most; 64 to 1000000.
     type: int
     default: 50000
   busy:

@@ -32,7 +32,7 @@ requirements:
   - Of PostgreSQL, psql, setpriv and getent, and that a server lets its own operating system user in through its unix socket.
   - Of MariaDB and MySQL, their client (mariadb or mysql), and that a server lets root in through its unix socket; else
     what runs is unknown. Their server program is queried with C(--help --verbose), by setpriv and env, as the server's user.
-  - Of Firebird, setpriv, and gstat for databases of a structure that is not known here.
+  - Of Firebird, setpriv, and gstat for databases of a structure that is unknown here.
 author:
   - durable.dbhost contributors (@durable-db)
 """

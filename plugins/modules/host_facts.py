@@ -26,7 +26,7 @@ options:
     type: raw
   power:
     description:
-      - When the power is looked at. V(guarded) is only where a guard may have barriers off, or that is not known.
+      - When the power is looked at. V(guarded) is only where a guard may have barriers off, or that is unknown.
       - A daemon of a UPS that does not answer costs its time limit of three seconds.
     type: str
     choices: [always, guarded, never]

@@ -53,7 +53,7 @@ options:
     default: false
   state:
     description:
-      - V(released) takes the option files away; the servers keep their settings until they start anew.
+      - V(released) takes the option files away; the servers keep their settings until they start again.
     type: str
     choices: [present, released]
     default: present

@@ -21,13 +21,13 @@ extends_documentation_fragment:
 options:
   directories:
     description:
-      - Where reports lie. Each file below that ends with C(.json) has to be one; what M(durable.dbhost.keep_report) has
+      - Where reports lie. Each file below that ends with C(.json) must be one; what M(durable.dbhost.keep_report) has
         written there of a measurement is passed over.
     type: list
     elements: path
     required: true
   hosts:
-    description: Hosts of which there has to be a report; C(localhost) is none of them.
+    description: Hosts of which there must be a report; C(localhost) is not one of them.
     type: list
     elements: str
   max_hours:

@@ -16,7 +16,7 @@ description:
   - C(mssql-conf) runs as the user who owns C(/var/opt/mssql), by C(setpriv), for that user may put a link there at any
     moment. As root it runs only where nobody but root may change that directory; otherwise nothing is changed.
   - SQL Server takes them at its start. Without O(restart) they wait for the next one.
-  - C(mssql-conf) writes its file anew, without the comments in it.
+  - C(mssql-conf) writes its file again, without the comments in it.
   - It does not choose between the two safe ways; the policy of the collection does, by the storage below.
 extends_documentation_fragment:
   - durable.dbhost.attributes.layer

@@ -101,7 +101,7 @@ def started(given: dict[str, Any], check: bool) -> dict[str, Any]:
     job = plug_job.loads(given["job"])
     port = number("port", given["port"], 1, 65535)
     if plug_host.boot_id(Host()) == job.boot_id:
-        raise Refused("the witness is the host itself: wanted another machine, whose power stays on")
+        raise Refused("the witness is the host itself: expected another machine, whose power stays on")
     place = plug_keeper.paths(given["directory"], given["name"])
     if not check:
         plug_keeper.start(place, job, given["key"], given["address"], port)

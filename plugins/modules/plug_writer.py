@@ -47,12 +47,12 @@ options:
     default: 12
   size:
     description:
-      - MiB of each client's file, 1 to 64. Four times all of them has to be free, and 5 per cent of the file system
+      - MiB of each client's file, 1 to 64. Four times all of them must be free, and 5 per cent of the file system
         afterwards. For V(planned).
     type: int
     default: 4
   rate:
-    description: Commits in a second by all clients, at the most; 10 to 5000. For V(planned).
+    description: Commits in a second by all clients, at most; 10 to 5000. For V(planned).
     type: int
     default: 500
   seconds:
@@ -191,7 +191,7 @@ def verified(host: Host, given: dict[str, Any], check: bool) -> dict[str, Any]:
     """Look for the commits, and say what that shows."""
     job = plug_job.loads(given["job"])
     if len(given["acknowledged"]) != job.clients:
-        raise Refused(f"acknowledged: seen {len(given['acknowledged'])} numbers, wanted {job.clients}")
+        raise Refused(f"acknowledged: observed {len(given['acknowledged'])} numbers, expected {job.clients}")
     # A run that ended by itself has taken its files away: nothing is lost, and nothing shown.
     told = dict(enumerate(given["acknowledged"]))
     losses = plug_job.NOT_CHECKED if given["ended"] else plug_host.verify(host, job, told)

@@ -16,7 +16,7 @@ description:
   - The file goes into the last C(include_dir) of C(postgresql.conf), else beside it. Where it would not be read last, a
     marked line at the end of C(postgresql.conf) includes it.
   - What ALTER SYSTEM has set beats that file. With O(alter_system) the server is told to take it back (ALTER SYSTEM RESET), what
-    it was is kept, and V(released) sets it again, unless somebody has set it anew since.
+    it was is kept, and V(released) sets it again, unless somebody has set it again since.
   - Fails, with the cluster as it was, where something beats that file all the same (ALTER SYSTEM without O(alter_system), or
     the command line), where the server cannot be asked, and where somebody else owns the settings (Patroni, a container).
     Other clusters are set all the same.

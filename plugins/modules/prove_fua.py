@@ -16,7 +16,7 @@ description:
   - The scratch file is taken away at the end, after a failure or a signal too. One that a killed run left is taken away
     by the next run. Nothing else is changed.
   - In check mode nothing is written. Mounts and limits are checked all the same.
-  - Without C(blktrace) FUA writes are not known, and only a flush, or disks to which the kernel sends no FUA, can be told.
+  - Without C(blktrace) FUA writes are unknown, and only a flush, or disks to which the kernel sends no FUA, can be told.
 extends_documentation_fragment:
   - durable.dbhost.attributes
 options:
@@ -36,7 +36,7 @@ options:
     type: int
     default: 100
   rate:
-    description: Commits in a second, at the most; 10 to 2000.
+    description: Commits in a second, at most; 10 to 2000.
     type: int
     default: 200
   seconds:
@@ -45,7 +45,7 @@ options:
     default: 10
   size:
     description:
-      - MiB of the scratch file, 1 to 64. Four times as much has to be free, and 5 per cent of the file system afterwards.
+      - MiB of the scratch file, 1 to 64. Four times as much must be free, and 5 per cent of the file system afterwards.
     type: int
     default: 4
 author:

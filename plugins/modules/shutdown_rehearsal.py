@@ -88,7 +88,7 @@ monitor:
   type: str
 verdict:
   description:
-    - V(kept) where all was as it has to be, V(not_kept), or V(unknown) where nothing tells how an engine stopped.
+    - V(kept) where all was as it must be, V(not_kept), or V(unknown) where nothing tells how an engine stopped.
   returned: for V(read)
   type: str
 why:
@@ -135,7 +135,7 @@ def planned(host: Host, given: dict[str, Any]) -> dict[str, Any]:
     names = ", ".join(sorted({str(row.get("name")) for row in given["unattributed"]}))
     if names:
         raise rehearsal_host.Refused(
-            f"engines: seen processes that belong to none that was found ({names}), wanted to know what this host runs; name"
+            f"engines: observed processes that belong to none that was found ({names}), expected only known servers; name"
             " them in durable_databases"
         )
     job = rehearsal_host.plan(host, given["engines"], given["begun_by"])

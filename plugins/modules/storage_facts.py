@@ -87,7 +87,7 @@ ansible_facts:
         root_image:
           description:
             - What the root is made of. V(ostree) is a deployment of ostree, also in image mode. V(transactional) is a snapshot
-              of transactional-update. V(read_only) is any other host with a read-only C(/usr). V(none) is none of these.
+              of transactional-update. V(read_only) is any other host with a read-only C(/usr). V(none) is not one of these.
           type: str
           returned: always
         next_root:

@@ -16,7 +16,7 @@ description:
   - The report is C(/var/lib/durable-dbhost/watch.json). One line goes to the journal, and the service fails where the verdict is
     one of C(durable_fail_on).
   - What the inventory says of the host is read by this module's action, and kept on the host in a file for root alone. No
-    password is among it. When the inventory changes, the module has to be run again.
+    password is among it. When the inventory changes, the module must be run again.
 extends_documentation_fragment:
   - durable.dbhost.attributes
   - durable.dbhost.attributes.action

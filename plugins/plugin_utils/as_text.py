@@ -22,5 +22,5 @@ def unpacked(text: str) -> dict[str, Any]:
     """Return what was packed. Raises ValueError."""
     found = json.loads(text)
     if not isinstance(found, dict):
-        raise ValueError(f"seen {type(found).__name__}; wanted what this collection has packed")
+        raise ValueError(f"observed {type(found).__name__}; expected what this collection has packed")
     return found

@@ -31,7 +31,7 @@ _APART = ("$schema", "$defs", "title", "description")
 def misfits(schema: Schema, value: Any) -> Iterator[str]:
     """Yield what is wrong with a value, each in one line: where, what was seen, what was wanted.
 
-    Raises KeyError for a schema with a keyword that is not known here.
+    Raises KeyError for a schema with a keyword that is unknown here.
     """
     yield from _misfits(schema, schema.get("$defs", {}), "", value)
 
@@ -46,7 +46,7 @@ def _misfits(schema: Schema, defs: Schema, where: str, value: Any) -> Iterator[s
         elif keyword not in _APART:
             fits, words = _RULES[keyword]
             if not fits(wanted, value):
-                yield f"{where.lstrip('.') or 'all of it'}: seen {_shown(value)}, wanted {words(wanted, value)}"
+                yield f"{where.lstrip('.') or 'all of it'}: observed {_shown(value)}, expected {words(wanted, value)}"
 
 
 def _is_type(wanted: Any, value: Any) -> bool:

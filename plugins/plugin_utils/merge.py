@@ -52,7 +52,7 @@ class _Told(NamedTuple):
 def merge(files: Iterable[Found], expected: Sequence[str], now: datetime, max_hours: float) -> Fleet:
     """Return one report of each host.
 
-    `files`: what lies where reports were collected; `expected`: hosts of which there has to be one; `now`: UTC, without a
+    `files`: what lies where reports were collected; `expected`: hosts of which there must be one; `now`: UTC, without a
     zone; `max_hours`: the age of a report that still counts. Each file that is no report is a host of its own, named as
     the file, whose verdict is `unknown`.
     """
@@ -97,7 +97,7 @@ def _read(file: Found) -> _Told | str | None:
     try:
         time = datetime.strptime(found["time"], TIME)
     except ValueError:
-        return f"no report: time: seen {found['time']}, wanted a date and time; take the file away"
+        return f"no report: time: observed {found['time']}, expected a date and time; take the file away"
     return _Told(file.path, found, time)
 
 

@@ -116,7 +116,9 @@ class Variables:
         except Unreadable as error:
             raise refused(error) from error
         if not isinstance(found, str):
-            raise refused(f"durable_report_dir: seen {found!r}; wanted a path as text, or '' for no files")
+            raise refused(
+                f"durable_report_dir: observed {found!r}; expected a path as text, or '' for no files"
+            )
         return found
 
     def report_formats(self) -> list[str]:
@@ -126,7 +128,9 @@ class Variables:
         except Unreadable as error:
             raise refused(error) from error
         if not isinstance(found, (list, tuple)) or any(word not in FORMATS for word in found):
-            raise refused(f"durable_report_formats: seen {found!r}; wanted a list of {', '.join(FORMATS)}")
+            raise refused(
+                f"durable_report_formats: observed {found!r}; expected a list of {', '.join(FORMATS)}"
+            )
         return list(found)
 
     def _ups(self) -> Any:

@@ -66,7 +66,7 @@ class Settings:
 
 
 class ErrorLog:
-    """Its log, which begins anew at each start; the former one becomes errorlog.1."""
+    """Its log, which begins again at each start; the former one becomes errorlog.1."""
 
     def __init__(self, path: str) -> None:
         os.makedirs(os.path.dirname(path), exist_ok=True)

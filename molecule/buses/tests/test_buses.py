@@ -42,8 +42,8 @@ udevadm settle
 hdparm -q -W1 "$sata"
 nvme set-feature /dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_NVME0002 --namespace-id=0xffffffff --feature-id=6 --value=1
 """
-#: A cache that is on, and a kernel that was told not to flush it. It looks at the disk anew when hdparm has switched it,
-#: and takes its own view then: that has to be over.
+#: A cache that is on, and a kernel that was told not to flush it. It looks at the disk again when hdparm has switched it,
+#: and takes its own view then: that must be over.
 NOT_FLUSHED = """
 disk=$(basename "$(readlink -f /dev/disk/by-id/ata-QEMU_HARDDISK_SATA0001)")
 hdparm -q -W1 /dev/$disk

@@ -114,7 +114,7 @@ def test_tightening_a_bare_mount_counts_a_flush_on_its_disk(mended: Mended) -> N
 def migrated(machine: Machine, mended: Mended) -> None:
     """The machine with a virtio disk whose cache came on behind its back, as after a live migration.
 
-    QEMU starts anew as it was configured, with the cache on, and does not carry over that the guest had turned it off.
+    QEMU starts again as it was configured, with the cache on, and does not carry over that the guest had turned it off.
     """
     machine.turn_cache_on("VIRT0001")
 

@@ -66,7 +66,7 @@ def test_play_inputs_in_the_inventory_are_refused(
     executions = Executions(machine)
     run = playbooks.run("harden-db")
     assert run.code == 2
-    assert f"{name}: seen in the inventory" in run.output
+    assert f"{name}: observed in the inventory" in run.output
     assert executions.count() == 0
 
 

@@ -162,7 +162,7 @@ def assert_arrived(deaths: Deaths, way: Way, states: dict[str, set[str]], goal: 
 def mixed(seen: set[str], start: set[str], goal: set[str]) -> list[str]:
     """Return weaknesses of either end alone that are there at once: something loosened before all was tightened.
 
-    A journal's mode lasts until the file system is mounted anew, so it has no part in the order.
+    A journal's mode lasts until the file system is mounted again, so it has no part in the order.
     """
     lasting = {weakness for weakness in start if weakness.endswith(" writeback")}
     left, come = seen & (start - goal - lasting), seen & (goal - start)
@@ -197,7 +197,7 @@ def test_a_run_of_its_own_for_each_death_leaves_the_same(
 
 
 def left_by(point: dict[str, Any]) -> dict[str, Any]:
-    """Return what was told of a death, or of an end, but for what counts: process, seconds, flushes."""
+    """Return what was told of a death, or of an end, except what counts: process, seconds, flushes."""
     disks = {
         serial: {key: value for key, value in disk.items() if key != "flushes"}
         for serial, disk in point["truth"]["disks"].items()

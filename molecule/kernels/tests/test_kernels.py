@@ -62,7 +62,7 @@ QUIET = {"ext4": "commit=600", "xfs": "defaults"}
 
 
 class Scratch:
-    """One spare disk of the machine: made, mounted and written anew by each test that wants a file system."""
+    """One spare disk of the machine: made, mounted and written again by each test that wants a file system."""
 
     def __init__(self, machine: Machine, serial: str) -> None:
         self.machine = machine

@@ -209,7 +209,7 @@ def test_transactions_of_a_scratch_server_leave_nothing(
 
 
 def state(machine: Machine) -> dict[str, Any]:
-    """Return what is true of the disk, but for how often it was flushed."""
+    """Return what is true of the disk, except how often it was flushed."""
     return {name: seen for name, seen in truth.read(machine)["disks"][SERIAL].items() if name != "flushes"}
 
 

@@ -14,7 +14,7 @@ from lab.machine import Machine
 MACHINE = "measure"
 #: A disk of a maker that answers each flush without doing anything.
 LIAR = BootDisk("sata", "SATA0001", model="ST1000NM0033-9ZM173", ignores_flush=True)
-#: Stands in for a machine that is none of a hypervisor: on those alone a disk means it when it says that it rotates.
+#: Stands in for a machine that is not one of a hypervisor: on those alone a disk means it when it says that it rotates.
 #: And the disk says that its cache is off.
 BARE_METAL = """
 printf '#!/bin/sh\necho none; exit 1\n' > /root/none

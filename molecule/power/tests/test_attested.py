@@ -85,7 +85,7 @@ def test_as_long_as_it_is_tight_the_host_has_not_drifted(
     if what == "on battery":
         loose.ups("OB DISCHRG")
     else:
-        # Any word from the monitor tightens, and the quiet time begins anew.
+        # Any word from the monitor tightens, and the quiet time begins again.
         words = "while :; do echo ONLINE 1<>/run/durable-dbhost/guard/notify; sleep 2; done"
         loose.machine.run(["systemd-run", "--quiet", "--collect", "--unit=lab-words", "sh", "-c", words])
     try:

@@ -106,7 +106,7 @@ def test_barriers_are_back_and_a_power_cut_takes_nothing(loose: Site, what: str)
     with loose.committing() as job:
         loose.sh(f"{loose.mark('event')}; {act}")
         loose.await_guard(cursor, FLUSHED, limit)
-        # The kernel's own word, and the disk's, in one go: a guard that was started anew may loosen again soon.
+        # The kernel's own word, and the disk's, in one go: a guard that was started again may loosen again soon.
         seen = loose.barrier(f"{loose.mark('told')}; sleep 1; {loose.mark('end')}")
     assert seen == "on"
     event, told, end = loose.at("event"), loose.at("told"), loose.at("end")

@@ -225,7 +225,7 @@ class ReplayHost(_LooksOnly):
                 raise Unobservable(answer["error"])
             return answer
         if not self._lenient:
-            raise NotRecorded(f"{call} {key}: the recording does not hold it; capture this host anew")
+            raise NotRecorded(f"{call} {key}: the recording does not hold it; capture this host again")
         if default is None:
             raise Unobservable(f"{key}: not in the recording")
         return default

@@ -141,7 +141,7 @@ _FIELDS = (_spec, _target, _fstypes, _options, _digits, _digits, _beyond)
 
 
 def options(text: str, names: Identities, by_kernel: bool = False) -> str:
-    """Return mount options, without all values, and in fstab all flags, that are not known."""
+    """Return mount options, without all values, and in fstab all flags, that are unknown."""
     return ",".join(option(word, names, by_kernel) for word in text.split(","))
 
 

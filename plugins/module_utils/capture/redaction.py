@@ -222,7 +222,7 @@ class Redactor:
         self._learn()
 
     def redact(self) -> Recording:
-        """Return the recording with everything dropped or replaced that is not known to be harmless."""
+        """Return the recording with everything dropped or replaced that is unknown to be harmless."""
         recording = self._recording
         calls = recording["calls"]
         return {

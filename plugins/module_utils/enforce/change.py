@@ -61,7 +61,7 @@ def expect_some(changes: Sequence[Change], failures: Mapping[str, str]) -> None:
 def verify(left: Iterable[Change]) -> None:
     """Raise ChangeFailed when a plan made after the change still finds something to do."""
     missed = [
-        f"{change.target}: {change.setting} ({change.when}): seen {change.before}, wanted"
+        f"{change.target}: {change.setting} ({change.when}): observed {change.before}, expected"
         f" {change.after}: the machine did not follow"
         for change in left
     ]
@@ -88,7 +88,7 @@ def _named(change: Change) -> str:
 
 
 def _seen(change: Change) -> str:
-    return f"{_named(change)}: seen {change.before}, wanted {change.after}"
+    return f"{_named(change)}: observed {change.before}, expected {change.after}"
 
 
 def _some(texts: Iterable[str]) -> str:

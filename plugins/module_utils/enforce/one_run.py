@@ -36,7 +36,7 @@ class Run(NamedTuple):
 
     number: int = 0
     by: str = "somebody"
-    since: str = "a time that is not known"
+    since: str = "a time that is unknown"
     reach: tuple[str, ...] = ()
 
     @property

@@ -61,7 +61,7 @@ def expect_roots(host: Host, path: str) -> None:
         raise ChangeFailed(f"{path}: {error}; run again when that can be told") from error
     if why:
         raise ChangeFailed(
-            f"{path}: seen that others than root may change it ({why}), wanted root alone: what lies there runs as"
+            f"{path}: observed that others than root may change it ({why}), expected root alone: what lies there runs as"
             " root; chown and chmod it, then run again"
         )
 
@@ -133,7 +133,7 @@ def _expect_file(path: str, status: trusted_path.Status, owner: int, uid: int) -
 
 def _refused(path: str, seen: str, remedy: str) -> Refused:
     return Refused(
-        f"{path}: seen {seen}; wanted a file that only root, or the user of the server, may change, where the"
+        f"{path}: observed {seen}; expected a file that only root, or the user of the server, may change, where the"
         " server keeps its own",
         f"{remedy}, then run again",
     )

@@ -198,7 +198,7 @@ class Engines:
         return [found for found in running if found.processes[0].pid in kept]
 
     def _within(self, who: str, found: Instance, facts: InstanceFacts) -> InstanceFacts:
-        """Return the facts of an instance, or of one that would fill the answer that nothing is known of it.
+        """Return the facts of an instance, or of one that would fill the answer that nothing is known about it.
 
         `who` answers for it, '' for one of the system's: those have half of the answer to themselves.
         """

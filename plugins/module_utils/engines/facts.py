@@ -77,7 +77,7 @@ class Facts:
     ) -> InstanceFacts:
         """Return the facts of one instance. Nothing here raises.
 
-        `place` is None for a stopped one, or why it is not known; `name` is that of its unit; `shown`
+        `place` is None for a stopped one, or why it is unknown; `name` is that of its unit; `shown`
         is what systemd says of units, and `why` the reason where it says nothing.
         """
         unit = shown.get(name or "")
@@ -256,7 +256,7 @@ class Facts:
         try:
             return unit_of(cgroup_of(self.host.read(f"/proc/{process.pid}/cgroup")))
         except Unobservable:
-            return None  # It ended meanwhile, or nothing is known of it either way.
+            return None  # It ended meanwhile, or nothing is known about it either way.
 
     def _observe(self, found: Instance, place: Place | str | None) -> Observed | None:
         """Return what the engine itself says, None where nobody can look where it lives."""
@@ -315,7 +315,7 @@ class Facts:
 
 
 def _of_cluster(manager: Observation, cluster: Observation | None) -> Observation:
-    """Return the manager, but the cluster for a node that systemd must not restart: the other nodes have to be up."""
+    """Return the manager, but the cluster for a node that systemd must not restart: the other nodes must be up."""
     return cluster if cluster and manager.value in ("systemd", "none") else manager
 
 

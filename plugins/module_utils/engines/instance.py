@@ -29,9 +29,9 @@ class Instance(NamedTuple):
     `name` stays the same over restarts. `processes`: the main one first, () when it is stopped.
     `config` and `directories` are paths as the instance itself sees them; None and () are for what
     was not found. `unit` is the systemd service of a stopped one; of a running one its control group
-    tells; `begins` is how that starts a stopped one, None where it is not known.
+    tells; `begins` is how that starts a stopped one, None where it is unknown.
     `flavour` is for MariaDB and MySQL: mariadb, mysql or unknown. `evidence` says by field why
-    something is not known. `opened`: the files that it has open for writing, as far as they can be told.
+    something is unknown. `opened`: the files that it has open for writing, as far as they can be told.
     `named_by`: the user of its main process, who names all these paths; None for root.
     """
 
@@ -221,6 +221,6 @@ def _expect_short(found: Instance) -> Instance:
     long = next((text for text in texts if len(text) > bounds.PATH), None)
     if long is not None:
         raise Unobservable(
-            f"{bounds.short(long, 100)}: seen {len(long)} letters, wanted a path of at most {bounds.PATH}"
+            f"{bounds.short(long, 100)}: observed {len(long)} letters, expected a path of at most {bounds.PATH}"
         )
     return found

@@ -47,7 +47,7 @@ class Wrapper(NamedTuple):
 
 
 def of_unit(host: Host, engine: Any, unit: Unit) -> NextStart:
-    """Return what a unit's next start gives to a server of an engine. Raises Unobservable where that is not known."""
+    """Return what a unit's next start gives to a server of an engine. Raises Unobservable where that is unknown."""
     variables = units.variables(host, unit, set(engine.VARIABLES))
     given = NextStart(tuple(units.next_words(host, unit)), dict(variables))
     if not unit.program or _program(unit) in engine.PROGRAMS:
@@ -97,7 +97,7 @@ def expect_script(host: Host, unit: Unit, path: str, parts: Iterable[str], own: 
 def differs(
     host: Host, engine: Any, unit: Unit, argv: list[str], environment: Mapping[str, str]
 ) -> str | None:
-    """Return why the next start of a server by its unit is not known to be as this one, None where it is. Raises Undocumented.
+    """Return why the next start of a server by its unit is unknown to be as this one, None where it is. Raises Undocumented.
 
     `argv` are this one's arguments, `environment` those of the engine's variables that it was started with. Options that
     match the engine's UNRELATED may differ.

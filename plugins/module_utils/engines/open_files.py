@@ -208,7 +208,7 @@ def is_writable(flags: int) -> bool:
 def opened(flags: int, machine: str) -> str:
     """Return how a file was opened, as sorted words: buffered or direct, and dsync or sync.
 
-    `unknown` on an architecture whose bits are not known here.
+    `unknown` on an architecture whose bits are unknown here.
     """
     if machine not in _DIRECT:
         return UNKNOWN
@@ -232,7 +232,7 @@ def write_through(files: Iterable[Opened], what: str) -> Observation:
     if not found:
         return unknown(SOURCE, f"none of its {what} is seen open")
     if any(file.opened == UNKNOWN for file in found):
-        return unknown(SOURCE, f"the flags with which {found[0].path} is open are not known on this machine")
+        return unknown(SOURCE, f"the flags with which {found[0].path} is open are unknown on this machine")
     return Observation("yes", SOURCE)
 
 

@@ -61,8 +61,8 @@ def expect_there(found: dict[str, InstanceFacts], engine: str, name: str) -> Non
     if name not in found:
         there = ", ".join(sorted(found)) or "none"
         raise ChangeFailed(
-            f"{engine} {name}: no such instance; wanted one of those that are here: {there};"
-            " run again to collect the facts anew"
+            f"{engine} {name}: no such instance; expected one of those that are here: {there};"
+            " run again to collect the facts again"
         )
 
 
@@ -70,7 +70,7 @@ def expect_ours(facts: InstanceFacts) -> None:
     """Raise ChangeFailed where the files of an instance are not ours to change."""
     if facts["managed_by"] in ("container", UNKNOWN) or facts["root"] or facts["namespace"] == UNKNOWN:
         raise ChangeFailed(
-            f"{facts['engine']} {facts['name']}: managed by {facts['managed_by']}, namespace {facts['namespace']}; wanted a"
+            f"{facts['engine']} {facts['name']}: managed by {facts['managed_by']}, namespace {facts['namespace']}; expected a"
             " server of this host whose manager is known; set it where it is managed"
         )
 
@@ -86,7 +86,7 @@ def changes(facts: InstanceFacts, wanted: dict[str, str], restart: bool) -> list
         row = facts["settings"].get(name, {"persisted": UNKNOWN, "reason": "there is no such setting"})
         if row["persisted"] == UNKNOWN:
             raise ChangeFailed(
-                f"{facts['engine']} {facts['name']}: {name}: seen nothing that counts ({row['reason']}), wanted"
+                f"{facts['engine']} {facts['name']}: {name}: observed nothing that counts ({row['reason']}), expected"
                 f" {word}; mend that, then run again"
             )
         if row["persisted"] != word:
@@ -138,7 +138,7 @@ def settle(host: Host, engine: Any, names: Collection[str], left: Callable[[], I
     _mains(host, engine, names)
     verify(left())
     raise ChangeFailed(
-        f"{', '.join(names)}: seen to start and end again and again after a restart, wanted it up; its log says why"
+        f"{', '.join(names)}: observed to start and end again and again after a restart, expected it up; its log says why"
     )
 
 

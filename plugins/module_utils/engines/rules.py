@@ -48,7 +48,7 @@ Honoured = Callable[[DiskFacts], bool]
 
 
 class Rule(NamedTuple):
-    """What one setting has to be.
+    """What one setting must be.
 
     `accepts`: the words that will do, () for all. `value`: what a run sets.
     `means`: what any other word means, in plain words; `meanings`: of single ones, (word, what it means).
@@ -126,7 +126,7 @@ class Subject(NamedTuple):
             yield each._replace(reason=each.reason.replace(self.label, self.title), observed=observed)
 
     def reason(self, field: str) -> str:
-        """Return why a fact of it is not known."""
+        """Return why a fact of it is unknown."""
         return self.instance["evidence"].get(field, NOTHING).get("reason") or "it was not told"
 
     def running(self, name: str) -> str:
@@ -148,7 +148,7 @@ def _nothing(_subject: Subject) -> tuple[()]:
 
 
 class Judge(NamedTuple):
-    """What an engine gives to be judged by; but for `full`, only where it has something of its own.
+    """What an engine gives to be judged by; except `full`, only where it has something of its own.
 
     `full`, `relaxed`: {engine, or flavour of it: rules}, where commits have to survive, and where losing the last ones
     is accepted (as `full` where left out). `rules` makes of these the rules of one instance. `rows`: in place of a row for each
@@ -188,7 +188,7 @@ class Build(NamedTuple):
     """What an engine's builds do only from one on, and how to see what one does.
 
     `first`: that build; `before`: what holds of earlier ones; `see`: how its version becomes known. `opened`: what rests on
-    the flags with which files are open, and which; `look`: what to do where those are not known.
+    the flags with which files are open, and which; `look`: what to do where those are unknown.
     """
 
     first: str

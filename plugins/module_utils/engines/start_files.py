@@ -92,7 +92,7 @@ def settings(persisted: dict[str, Word], seen: Running | None) -> dict[str, Sett
         runs = "stopped" if seen is None else seen.words.get(name, UNKNOWN)
         reasons = [word.reason] if word.reason else []
         if seen and runs == UNKNOWN and not reasons:
-            reasons.append(seen.reason or f"{name} is not known")
+            reasons.append(seen.reason or f"{name} is unknown")
         source = seen.source if seen else "configuration"
         found[name] = setting(runs, word.value, source, "; ".join(reasons) or None, word.origin, word.held)
     return found

@@ -81,14 +81,16 @@ def plan(host: Host, targets: list[Target]) -> Work:
         _expect_usable(target)
     shown, why = units.show(host, [target.unit for target in targets])
     if why:
-        raise ChangeFailed(f"systemd could not be asked: {why}; wanted its units; run again when it answers")
+        raise ChangeFailed(
+            f"systemd could not be asked: {why}; expected its units; run again when it answers"
+        )
     changes: list[Change] = []
     drop_ins = {}
     for target in targets:
         unit = shown.get(target.unit)
         if unit is None or unit.load != "loaded":
             seen = unit.load if unit else "nothing"
-            raise ChangeFailed(f"{target.unit}: seen {seen}, wanted a unit that systemd has loaded")
+            raise ChangeFailed(f"{target.unit}: observed {seen}, expected a unit that systemd has loaded")
         text, wanted = render(target.mounts), ", ".join(target.mounts)
         before = _read(host, drop_in(target.unit))
         if before != text:
@@ -136,11 +138,13 @@ def apply_release(host: Host, work: Release) -> None:
 
 def _expect_usable(target: Target) -> None:
     if not _UNIT.fullmatch(target.unit):
-        raise ChangeFailed(f"{target.unit}: seen no name of a service; wanted one that ends in .service")
+        raise ChangeFailed(
+            f"{target.unit}: observed no name of a service; expected one that ends in .service"
+        )
     wrong = [path for path in target.mounts if not _PATH.fullmatch(path)]
     if wrong or not target.mounts:
         raise ChangeFailed(
-            f"{target.unit}: seen mount points {wrong!r}; wanted one or more absolute paths that a line of a unit can name"
+            f"{target.unit}: observed mount points {wrong!r}; expected one or more absolute paths that a line of a unit can name"
         )
 
 
@@ -153,5 +157,7 @@ def _read(host: Host, path: str) -> str:
     except Unobservable as error:
         raise ChangeFailed(str(error)) from error
     if not text.startswith(_HEADER):
-        raise ChangeFailed(f"{path}: seen a file that is not ours; wanted none of that name; move it away")
+        raise ChangeFailed(
+            f"{path}: observed a file that is not ours; expected none of that name; move it away"
+        )
     return text

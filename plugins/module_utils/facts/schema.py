@@ -50,7 +50,7 @@ class Leaf:
     def misfits(self, where: str, value: Any) -> Iterator[str]:
         """Yield what is wrong with a value at that place, in one line."""
         if not self.fits(value):
-            yield f"{where}: seen {shown(value)}; wanted {self.wanted}"
+            yield f"{where}: observed {shown(value)}; expected {self.wanted}"
 
 
 class Rows:
@@ -66,7 +66,7 @@ class Rows:
     def misfits(self, where: str, value: Any) -> Iterator[str]:
         """Yield what is wrong with it, each fault in one line."""
         if not isinstance(value, list):
-            yield f"{where}: seen {shown(value)}; wanted a list"
+            yield f"{where}: observed {shown(value)}; expected a list"
             return
         for number, item in enumerate(value):
             if not self._shape.fits(item):
@@ -92,11 +92,11 @@ class Fields:
     def misfits(self, where: str, value: Any) -> Iterator[str]:
         """Yield what is wrong with it, each fault in one line."""
         if not isinstance(value, dict):
-            yield f"{where}: seen {shown(value)}; wanted a mapping"
+            yield f"{where}: observed {shown(value)}; expected a mapping"
             return
         for name, shape in self._shapes.items():
             if name not in value:
-                yield f"{where}.{name}: seen nothing; wanted it"
+                yield f"{where}.{name}: observed nothing; expected it"
             elif not shape.fits(value[name]):
                 yield from shape.misfits(f"{where}.{name}", value[name])
 

@@ -574,7 +574,7 @@ class StorageFacts(TypedDict):
         str,
         one_of(*ROOT_IMAGES),
         "What the root is made of. V(ostree) is a deployment of ostree, also in image mode. V(transactional) is a snapshot of "
-        "transactional-update. V(read_only) is any other host with a read-only C(/usr). V(none) is none of these.",
+        "transactional-update. V(read_only) is any other host with a read-only C(/usr). V(none) is not one of these.",
     ]
     next_root: Annotated[
         str,

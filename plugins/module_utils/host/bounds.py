@@ -123,22 +123,22 @@ def too_large(facts: dict[str, Any]) -> str | None:
     if why is None:
         return None
     largest = max(facts, key=lambda name: size(facts[name]))
-    return f"its answer would be too large ({why}, most of it {largest}); wanted {ANSWER // MIB} MiB and {VALUES} values"
+    return f"its answer would be too large ({why}, most of it {largest}); expected {ANSWER // MIB} MiB and {VALUES} values"
 
 
 def too_much(*said: str) -> str | None:
     """Return why what a host said is no answer, before it is understood, or None where it may be one."""
     letters = sum(map(len, said))
     if letters > ANSWER:
-        return f"seen {letters} bytes"
+        return f"observed {letters} bytes"
     values = sum(text.count(sign) for text in said for sign in ",[{")
-    return f"seen {values} values" if values > VALUES else None
+    return f"observed {values} values" if values > VALUES else None
 
 
 def refused(why: str) -> str:
     """Return what a host is told by whose answer was refused."""
     return (
-        f"its answer was refused: {why}; wanted at most {ANSWER // MIB} MiB and {VALUES} values, more than modules give:"
+        f"its answer was refused: {why}; expected at most {ANSWER // MIB} MiB and {VALUES} values, more than modules give:"
         " see what runs as root there, or in the name of the user who logs in"
     )
 

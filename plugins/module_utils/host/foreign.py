@@ -318,7 +318,7 @@ def _users_of(process: int) -> list[tuple[int, int, int]]:
     rows = (line.split() for line in _said(process, "uid_map"))
     found = [(int(inside), int(there), int(count)) for inside, there, count in rows]
     if not found:
-        raise Refused("which users its container has is not known")
+        raise Refused("which users its container has is unknown")
     return found
 
 

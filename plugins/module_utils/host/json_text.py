@@ -26,12 +26,12 @@ def loads(text: str) -> Any:
 
 def _whole(word: str) -> int:
     if len(word) > bounds.DIGITS:
-        raise ValueError(f"seen {word[:40]}; wanted a number of at most {bounds.DIGITS} digits")
+        raise ValueError(f"observed {word[:40]}; expected a number of at most {bounds.DIGITS} digits")
     return int(word)
 
 
 def _finite(word: str) -> float:
     number = float(word)
     if not math.isfinite(number):
-        raise ValueError(f"seen {word[:40]}; wanted a number")
+        raise ValueError(f"observed {word[:40]}; expected a number")
     return number

@@ -205,7 +205,7 @@ def whose(host: Host, process: Process) -> str:
         user = user_of(host, process.pid)
         cgroup = cgroup_of(host.read(f"/proc/{process.pid}/cgroup"))
     except Unobservable:
-        return "a user who is not known"
+        return "a user who is unknown"
     container = container_of(cgroup) if int(user) < FIRST_PERSON else ""
     return f"user {user}" + (f" in {container}" if container else "")
 

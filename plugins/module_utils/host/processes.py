@@ -36,7 +36,7 @@ def booted(host: Host) -> float:
     """Return when the kernel began, in seconds since the epoch, good to a second. Raises Unobservable."""
     found = _BOOT_TIME.search(host.read("/proc/stat"))
     if not found:
-        raise Unobservable("/proc/stat: seen no btime")
+        raise Unobservable("/proc/stat: observed no btime")
     return float(found[1])
 
 
@@ -44,7 +44,7 @@ class Process(NamedTuple):
     """One process.
 
     `name` is what it calls itself, at most 15 bytes: a hint, no proof. `exe` is the file that
-    runs, None where `reason` says why that is not known. `state` is a letter of proc_pid_stat(5).
+    runs, None where `reason` says why that is unknown. `state` is a letter of proc_pid_stat(5).
     `started` is in seconds since the epoch, good to a second, or None. `ticks` is the start as proc_pid_stat(5) has it.
     """
 
@@ -59,7 +59,7 @@ class Process(NamedTuple):
 
     @property
     def program(self) -> str:
-        """The file name of what runs, '' where that is not known."""
+        """The file name of what runs, '' where that is unknown."""
         return posixpath.basename(self.exe or "")
 
 
@@ -134,7 +134,7 @@ class Processes:
     def program(self, process: Process) -> str:
         """Return the path of what runs, as the process itself sees it. Raises Unobservable."""
         if process.exe is None:
-            raise Unobservable(process.reason or f"/proc/{process.pid}/exe is not known")
+            raise Unobservable(process.reason or f"/proc/{process.pid}/exe is unknown")
         return self.inside(process, process.exe)
 
     def inside(self, process: Process, path: str) -> str:
@@ -150,7 +150,7 @@ class Processes:
         return user_of(self.host, process.pid)
 
     def is_of_a_person(self, process: Process) -> bool:
-        """Tell whether a process acts as a user who is none of the system's, or nobody knows as whom."""
+        """Tell whether a process acts as a user who is not one of the system's, or nobody knows as whom."""
         try:
             return int(self.user(process)) >= FIRST_PERSON
         except Unobservable:
@@ -217,12 +217,14 @@ def _expect_countable(host: Host, pids: list[int]) -> None:
     for pid in pids[:: len(pids) // 1000]:
         with contextlib.suppress(Unobservable):
             users[user_of(host, pid)] += 1
-    most = f"most of them of user {users.most_common(1)[0][0]}" if users else "of users who are not known"
-    raise Unobservable(f"/proc: seen {len(pids)} processes, {most}; wanted at most {bounds.ALL_PROCESSES}")
+    most = f"most of them of user {users.most_common(1)[0][0]}" if users else "of users who are unknown"
+    raise Unobservable(
+        f"/proc: observed {len(pids)} processes, {most}; expected at most {bounds.ALL_PROCESSES}"
+    )
 
 
 def _shared(found: Iterable[Process]) -> Iterator[Process]:
-    """Yield processes, those of one program with one text for it; long ones are not known where there are too many."""
+    """Yield processes, those of one program with one text for it; long ones are unknown where there are too many."""
     seen: dict[str, str] = {}
     left = bounds.LONG_PROGRAMS
     for process in found:

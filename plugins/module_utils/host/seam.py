@@ -72,11 +72,11 @@ class TooLong(Unobservable):
 
 
 class ChangeFailed(Exception):
-    """A change was refused, or did not take effect. The message: target, seen, wanted, remedy."""
+    """A change was refused, or did not take effect. The message: target, seen, expected, remedy."""
 
 
 class Refused(ChangeFailed):
-    """A change that is not made as things are. `reason`: target, seen, wanted; `fix`: what to do about it."""
+    """A change that is not made as things are. `reason`: target, seen, expected; `fix`: what to do about it."""
 
     def __init__(self, reason: str, fix: str) -> None:
         super().__init__(f"{reason}; {fix}")
@@ -152,7 +152,7 @@ class Part(NamedTuple):
 def expect_root(host: Host) -> None:
     """Raise Unobservable unless this process acts as root: to others much looks as if it were not there."""
     if host.user() != 0:
-        raise Unobservable(f"seen user {host.user()}, wanted root (become)")
+        raise Unobservable(f"observed user {host.user()}, expected root (become)")
 
 
 class Host:

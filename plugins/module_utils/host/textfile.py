@@ -83,11 +83,11 @@ def split(text: str, file: str) -> list[str]:
     size = len(text.encode("utf-8", "surrogateescape"))
     if size > LIMIT:
         raise Malformed(
-            f"{file}: seen {size} bytes; wanted at most {LIMIT} bytes; see whether this is the file that was meant"
+            f"{file}: observed {size} bytes; expected at most {LIMIT} bytes; see whether this is the file that was meant"
         )
     if text.count("\n") > bounds.LINES:
         raise Malformed(
-            f"{file}: seen more than {bounds.LINES} lines; wanted fewer; see whether this is the file that was meant"
+            f"{file}: observed more than {bounds.LINES} lines; expected fewer; see whether this is the file that was meant"
         )
     if text.startswith("\ufeff"):
         raise refusal(file, 1, text[:20], "no byte order mark", "save the file without it")
@@ -103,7 +103,7 @@ def refusal(file: str, number: int, seen: str, wanted: str, remedy: str = "mend 
     shown = seen.rstrip("\r\n")
     if len(shown) > 80:
         shown = f"{shown[:80]}..."
-    return Malformed(f"{file} line {number}: seen {shown!r}; wanted {wanted}; {remedy}, then run again")
+    return Malformed(f"{file} line {number}: observed {shown!r}; expected {wanted}; {remedy}, then run again")
 
 
 def without_content(error: Exception) -> str:
@@ -112,8 +112,8 @@ def without_content(error: Exception) -> str:
     It may hold a password, and whoever runs a server can name a file that only root reads.
     """
     place, seen, rest = str(error).partition(": seen ")
-    wanted = rest.rpartition("; wanted ")[2]
-    return f"{place}: wanted {wanted}" if seen and isinstance(error, Malformed) else str(error)
+    wanted = rest.rpartition("; expected ")[2]
+    return f"{place}: expected {wanted}" if seen and isinstance(error, Malformed) else str(error)
 
 
 def render(lines: Iterable[Line]) -> str:
@@ -150,13 +150,17 @@ def conflict(file: str, name: str, found: Sequence[Line]) -> Malformed:
     """Return the error for a name that is set to different values where it cannot be told which one counts."""
     places = ", ".join(f"line {line.number}: {(line.value or '')[:40]!r}" for line in found[:3])
     more = ", ..." if len(found) > 3 else ""
-    return Malformed(f"{file}: seen {name} set to different values ({places}{more}); wanted one of them")
+    return Malformed(
+        f"{file}: observed {name} set to different values ({places}{more}); expected one of them"
+    )
 
 
 def plain(words: str, what: str) -> str:
     """Return words that are to be written into a file. Raises ValueError for control characters."""
     if _CONTROL.search(words):
-        raise ValueError(f"{what}: seen {words[:80]!r}; wanted text on one line without control characters")
+        raise ValueError(
+            f"{what}: observed {words[:80]!r}; expected text on one line without control characters"
+        )
     return words
 
 

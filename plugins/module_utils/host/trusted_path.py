@@ -73,7 +73,7 @@ def expect_program(host: Host, path: str) -> None:
     leave the server's own confinement.
     """
     if not path.startswith("/"):
-        raise Unobservable(f"program {path!r}: wanted an absolute path")
+        raise Unobservable(f"program {path!r}: expected an absolute path")
     why = weakness(host, path) or _weak_library(host, path)
     if why:
         raise Unobservable(
@@ -125,7 +125,7 @@ def weak_future(host: Host, path: str, owners: Collection[int] = ROOT, sticky: b
     `sticky`: as in `weakness`. Raises Unobservable.
     """
     if not path.startswith("/"):
-        raise Unobservable(f"{path!r}: wanted an absolute path")
+        raise Unobservable(f"{path!r}: expected an absolute path")
     while path != "/" and not look(host, path):
         path = posixpath.dirname(path)
     return weakness(host, path, owners, sticky)

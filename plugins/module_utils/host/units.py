@@ -93,7 +93,7 @@ class Unit(NamedTuple):
     takes for the service, 0 where it knows none. `stale`: its files may have changed since systemd read them. `environment` is
     as systemd prints it, and may hold passwords: for this module alone; `files` are more of it. `starters`: units that
     start it, as far as systemd has them loaded. `mounts`: mount units without which it does not start, and for which it
-    waits. `manager`: the environment of systemd itself, None where it was not asked or is not known."""
+    waits. `manager`: the environment of systemd itself, None where it was not asked or is unknown."""
 
     name: str
     names: tuple[str, ...]
@@ -314,7 +314,7 @@ def differs(
     environment: Mapping[str, str] | None = None,
     related: Callable[[Iterable[str]], list[str]] = list,
 ) -> str | None:
-    """Return why the next start of a server by its unit is not known to be as this one, None where it is.
+    """Return why the next start of a server by its unit is unknown to be as this one, None where it is.
 
     `argv` are this one's arguments, and `environment` those of the variables `names` that it was started with. `related`
     returns the arguments that count.
@@ -344,7 +344,7 @@ def variables(host: Host, unit: Unit, names: set[str]) -> dict[str, str]:
             found.update(_of_file(read, unit, file, names))
     if names - found.keys():
         if unit.manager is None:
-            raise Unobservable(f"{unit.name}: what it gets of systemd's own environment is not known")
+            raise Unobservable(f"{unit.name}: what it gets of systemd's own environment is unknown")
         found = {**_of_manager(host, unit, names - found.keys()), **found}
     return {name: value for name, value in found.items() if name in names}
 

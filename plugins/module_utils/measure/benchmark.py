@@ -38,7 +38,7 @@ def expect_quiet(host: Host, names: Iterable[str]) -> None:
         share = (_busy(host, name) - was) / (WATCH * 1000)
         if share > BUSY:
             raise Refused(
-                f"{name}: seen busy {share:.0%} of the time, wanted at most {BUSY:.0%}: others use this disk;"
+                f"{name}: observed busy {share:.0%} of the time, expected at most {BUSY:.0%}: others use this disk;"
                 " measure when it is quiet, or allow a busy disk"
             )
 

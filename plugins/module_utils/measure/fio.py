@@ -77,7 +77,7 @@ def parse(text: str, groups: int, clients: int) -> list[Figures]:
         # Warnings may stand before it.
         jobs = json_text.loads(text[text.index("{") :])["jobs"]
         if len(jobs) != groups:
-            raise ValueError(f"seen {len(jobs)} groups, wanted {groups}")
+            raise ValueError(f"observed {len(jobs)} groups, expected {groups}")
         return [_group(job, clients) for job in jobs]
     except (AttributeError, KeyError, TypeError, ValueError) as wrong:
         raise Unobservable(f"fio: not its JSON: {wrong}: {text[:200]!r}") from wrong
@@ -106,5 +106,5 @@ def _group(job: Any, clients: int) -> Figures:
 def _number(value: Any) -> float:
     """Return a figure of fio's. Raises ValueError for what no disk can have done."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < _MOST:
-        raise ValueError(f"seen {str(value)[:40]}; wanted a number")
+        raise ValueError(f"observed {str(value)[:40]}; expected a number")
     return float(value)

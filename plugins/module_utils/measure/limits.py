@@ -22,7 +22,7 @@ class Refused(ValueError):
 def number(name: str, value: Any, least: int, most: int) -> int:
     """Return a whole number within its limits. Raises Refused."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise Refused(f"{name}: seen {value!r}; wanted a whole number from {least} to {most}")
+        raise Refused(f"{name}: observed {value!r}; expected a whole number from {least} to {most}")
     return value
 
 
@@ -31,7 +31,7 @@ def chosen(name: str, values: Any, known: Any) -> list[str]:
     words = list(values) if isinstance(values, (list, tuple)) else []
     wrong = [word for word in words if word not in known]
     if not words or wrong:
-        raise Refused(f"{name}: seen {values!r}; wanted some of {', '.join(known)}")
+        raise Refused(f"{name}: observed {values!r}; expected some of {', '.join(known)}")
     return list(dict.fromkeys(words))
 
 
@@ -43,11 +43,11 @@ def is_enough_left(status: os.statvfs_result) -> bool:
 def expect_space(target: str, status: os.statvfs_result, size: int) -> None:
     """Raise Refused unless a file system is writable and `size` bytes are small beside what is free."""
     if status.f_flag & os.ST_RDONLY:
-        raise Refused(f"{target}: mounted read-only; wanted one that can be written, as an engine would")
+        raise Refused(f"{target}: mounted read-only; expected one that can be written, as an engine would")
     free, whole = status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize
     wanted = max(size * _PART_OF_FREE, size + whole * _LEFT // 100)
     if free < wanted:
         raise Refused(
-            f"{target}: seen {free // MIB} MiB free, wanted {-(-wanted // MIB)} MiB for a scratch file of"
+            f"{target}: observed {free // MIB} MiB free, expected {-(-wanted // MIB)} MiB for a scratch file of"
             f" {-(-size // MIB)} MiB: make room, or choose a smaller size"
         )

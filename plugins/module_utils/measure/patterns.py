@@ -51,7 +51,7 @@ class Log:
     def commit(self, data: bytes, slot: int) -> None:
         """Write a block, and return once it is durable as far as the kernel says. Raises OSError.
 
-        A file that grows begins anew with slot 0.
+        A file that grows begins again with slot 0.
         """
         self._memory[:] = data
         if self._pattern.appends:

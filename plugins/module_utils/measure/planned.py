@@ -87,7 +87,7 @@ def plan(host: Host, row: dict[str, Any]) -> Plan:
     places = _places(host, row["mounts"])
     clients = [number("clients", count, 1, CLIENTS) for count in row["clients"]]
     if not clients:
-        raise Refused("clients: seen none; wanted at least one number")
+        raise Refused("clients: observed none; expected at least one number")
     made = Plan(
         places=places,
         ways=ways,
@@ -108,7 +108,7 @@ def plan(host: Host, row: dict[str, Any]) -> Plan:
     most = number("minutes", row["minutes"], 1, 60) * 60
     if made.runs * made.seconds > most:
         raise Refused(
-            f"{made.runs} runs of {made.seconds} s: seen {made.runs * made.seconds} s, wanted at most {most}:"
+            f"{made.runs} runs of {made.seconds} s: observed {made.runs * made.seconds} s, expected at most {most}:"
             " measure less, or allow more minutes"
         )
     return made
@@ -121,7 +121,7 @@ def _ways(host: Host, row: dict[str, Any]) -> list[Way]:
     version = _fio_version(host) if by_fio else None
     if by_fio and not version:
         raise Refused(
-            "fio: not found; wanted fio 3 on this host: install it, measure another host, or ask for the pattern"
+            "fio: not found; expected fio 3 on this host: install it, measure another host, or ask for the pattern"
             f" {grouped.PATTERN} alone"
         )
     _expect_words(host, version or "", by_fio)
@@ -129,7 +129,7 @@ def _ways(host: Host, row: dict[str, Any]) -> list[Way]:
         number("commit_delays", delay, grouped.NO_DELAY, grouped.LONGEST) for delay in row["commit_delays"]
     ]
     if grouped.PATTERN in patterns and not delays:
-        raise Refused("commit_delays: seen none; wanted at least one number")
+        raise Refused("commit_delays: observed none; expected at least one number")
     return [
         Way(pattern, delay)
         for pattern in patterns
@@ -140,14 +140,14 @@ def _ways(host: Host, row: dict[str, Any]) -> list[Way]:
 def _places(host: Host, mounts: Sequence[str]) -> list[dict[str, Any]]:
     """Return the facts of the mounts. Raises Refused, also for two mount points of one file system."""
     if not mounts:
-        raise Refused("mounts: seen none; wanted at least one mount point")
+        raise Refused("mounts: observed none; expected at least one mount point")
     places = find(host, mounts)
     by_device: dict[str, str] = {}
     for place in places:
         other = by_device.setdefault(place["device"], place["target"])
         if other != place["target"]:
             raise Refused(
-                f"mounts: seen {other} and {place['target']} of one file system; wanted one of the two"
+                f"mounts: observed {other} and {place['target']} of one file system; expected one of the two"
             )
     return places
 
@@ -169,6 +169,6 @@ def _expect_words(host: Host, version: str, patterns: Sequence[str]) -> None:
     wanting = [pattern for pattern in patterns if fio.DSYNC in fio.WORDS[pattern]]
     if wanting and "dsync" not in host.run(["fio", "--cmdhelp=sync"]).stdout.split():
         raise Refused(
-            f"patterns: seen {version}, which knows no O_DSYNC; wanted a newer one, such as 3.33: install that,"
+            f"patterns: observed {version}, which knows no O_DSYNC; expected a newer one, such as 3.33: install that,"
             f" or measure without {', '.join(wanting)}"
         )

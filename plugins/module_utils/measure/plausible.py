@@ -19,7 +19,7 @@ def doubt(disk: dict[str, Any], rate: float, clients: int) -> str | None:
     """Return why a disk's rate of commits is not plausible, None where it may be true.
 
     Each commit of a client waits for the one before. On a rotating disk the next sector of a log has then
-    passed the head, so a client has one commit in a rotation at the most; several share a rotation.
+    passed the head, so a client has one commit in a rotation at most; several share a rotation.
     A disk that says it has no cache turns no faster. A virtual disk says of itself that it rotates without meaning it.
     """
     cache = disk["write_cache"]
@@ -30,14 +30,14 @@ def doubt(disk: dict[str, Any], rate: float, clients: int) -> str | None:
         most = ROTATIONS * MARGIN * clients
         if rate > most:
             return (
-                f"{disk['name']}: seen {rate:g} commits/s from {clients} client(s), wanted at most {most:g} of a disk"
+                f"{disk['name']}: observed {rate:g} commits/s from {clients} client(s), expected at most {most:g} of a disk"
                 " that rotates: its cache answers instead of the medium. Unless that cache is known to survive a"
                 " power cut, commits on it are not safe: pull the plug, or ask its maker"
             )
         return None
     if has_cache and clients == 1 and rate > FLASH:
         return (
-            f"{disk['name']}: seen {rate:g} commits/s from one client, wanted at most {FLASH} of flash without"
+            f"{disk['name']}: observed {rate:g} commits/s from one client, expected at most {FLASH} of flash without"
             " protected memory: something answers before the medium does. Attest power-loss protection if it"
             " is there; in a virtual machine ask how the host caches this disk"
         )

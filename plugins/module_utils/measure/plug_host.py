@@ -89,7 +89,7 @@ def _clients(
             raise Refused(f"the witness: {error}") from error
         except OSError as error:
             raise Refused(
-                f"the witness at {address[0]} port {address[1]}: {error}; wanted one that this host reaches:"
+                f"the witness at {address[0]} port {address[1]}: {error}; expected one that this host reaches:"
                 " look at its address and at the firewalls between"
             ) from error
     return clients
@@ -119,7 +119,7 @@ def verify(host: Host, job: Job, acknowledged: Mapping[int, int]) -> Losses:
     """Look for each commit that was acknowledged. Raises Refused, OSError or Unobservable."""
     if boot_id(host) == job.boot_id:
         raise Refused(
-            "the host was not restarted since the commits were begun: seen the same boot, wanted the one after"
+            "the host was not restarted since the commits were begun: observed the same boot, expected the one after"
             " the power was cut"
         )
     with _files(host, job) as files:
@@ -172,7 +172,7 @@ def _expect_none(target: str, place: int) -> None:
     names = [name for name in os.listdir(place) if name.startswith(PREFIX)]
     if names:
         raise Refused(
-            f"{target}: seen {len(names)} file(s) of another run ({names[0]}); verify that one, or clean it away, first"
+            f"{target}: observed {len(names)} file(s) of another run ({names[0]}); verify that one, or clean it away, first"
         )
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a host writes while its plug is pulled, and which of it must be there afterwards. Pure, but for the reading."""
+"""What a host writes while its plug is pulled, and which of it must be there afterwards. Pure, except the reading."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Job(NamedTuple):
         return self.size * MIB // BLOCK
 
     def slot_of(self, client: int, commit: int) -> int:
-        """Return where a commit lies: a file is written around and around; one that grows begins anew."""
+        """Return where a commit lies: a file is written around and around; one that grows begins again."""
         return commit % self.slots
 
     def oldest(self, client: int, count: int) -> int:
@@ -89,12 +89,12 @@ NOT_CHECKED = Losses(0, 0, 0, ())
 def make(run: str, boot_id: str, places: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> Job:
     """Return the job that the module's options ask for. Raises Refused."""
     if not places:
-        raise Refused("mounts: seen none; wanted at least one mount point")
+        raise Refused("mounts: observed none; expected at least one mount point")
     patterns = chosen("patterns", row["patterns"], PATTERNS)
     clients = number("clients", row["clients"], 1, 64)
     if clients < len(places) * len(patterns):
         raise Refused(
-            f"clients: seen {clients}, wanted at least {len(places) * len(patterns)}: one for each of"
+            f"clients: observed {clients}, expected at least {len(places) * len(patterns)}: one for each of"
             f" {len(places)} mount(s) and {len(patterns)} pattern(s)"
         )
     return Job(
@@ -113,7 +113,7 @@ def make(run: str, boot_id: str, places: Sequence[Mapping[str, Any]], row: Mappi
 def run_of(text: Any) -> str:
     """Return a run's name: it becomes part of file names. Raises Refused."""
     if not isinstance(text, str) or not _RUN.fullmatch(text):
-        raise Refused(f"run: seen {text!r}; wanted 16 hexadecimal digits")
+        raise Refused(f"run: observed {text!r}; expected 16 hexadecimal digits")
     return text
 
 
@@ -158,7 +158,7 @@ def number_in(job: Job, client: int, block: bytes) -> int | None:
 def check(job: Job, acknowledged: Mapping[int, int], files: Mapping[int, int]) -> Losses:
     """Hold the files (client -> descriptor) against the commits acknowledged (client -> how many).
 
-    Raises OSError: what cannot be read is not lost and not there, it is not known.
+    Raises OSError: what cannot be read is not lost and not there, it is unknown.
     """
     checked, lost = 0, 0
     named: list[str] = []

@@ -35,7 +35,7 @@ class Paths(NamedTuple):
 def paths(directory: str, host: str) -> Paths:
     """Return where a host's witness keeps what it hears. Raises Refused."""
     if not directory.startswith("/") or not host:
-        raise Refused(f"directory {directory!r}, host {host!r}: wanted an absolute path and a name")
+        raise Refused(f"directory {directory!r}, host {host!r}: expected an absolute path and a name")
     name = f"{directory}/witness-{quote(host, safe='')}"
     return Paths(f"{name}.log", f"{name}.stop")
 
@@ -43,7 +43,7 @@ def paths(directory: str, host: str) -> Paths:
 def start(place: Paths, job: Job, key: str, address: str, port: int) -> None:
     """Start a witness and return once it listens. Raises Refused, OSError or Unobservable."""
     if len(key) < 32:
-        raise Refused("key: seen a short one; wanted at least 32 letters")
+        raise Refused("key: observed a short one; expected at least 32 letters")
     _expect_own(os.path.dirname(place.log))
     before = os.umask(0o022)  # os.makedirs has no mode for those above.
     try:
@@ -85,7 +85,7 @@ def _listen(address: str, port: int) -> socket.socket:
         listener.listen(plug_witness.STRANGERS)
     except OSError as error:
         raise Refused(
-            f"{address} port {port}: {error.strerror}; wanted an address of the witness and a free port"
+            f"{address} port {port}: {error.strerror}; expected an address of the witness and a free port"
         ) from error
     return listener
 

@@ -41,7 +41,7 @@ def judge(job: Job, losses: Losses, ended: Mapping[int, str]) -> Verdict:
     if losses.acknowledged < ENOUGH:
         return Verdict(
             "too_few",
-            f"seen {losses.acknowledged} acknowledged commits, wanted at least {ENOUGH}: run it longer",
+            f"observed {losses.acknowledged} acknowledged commits, expected at least {ENOUGH}: run it longer",
         )
     return Verdict("kept", f"every one of the {losses.checked} commits that could be looked for is there")
 
@@ -49,11 +49,11 @@ def judge(job: Job, losses: Losses, ended: Mapping[int, str]) -> Verdict:
 def attestation(job: Job, losses: Losses, by: str, today: str, virtualization: str) -> Lines:
     """Return the YAML for the host's variables. `today` is an ISO 8601 date. Raises Refused or BadInput."""
     if not by.strip():
-        raise Refused("by: seen nothing; wanted who vouches that the plug was pulled")
+        raise Refused("by: observed nothing; expected who vouches that the plug was pulled")
     try:
         begin = datetime.date.fromisoformat(today)
     except ValueError:
-        raise Refused(f"today: seen {today!r}; wanted YYYY-MM-DD") from None
+        raise Refused(f"today: observed {today!r}; expected YYYY-MM-DD") from None
     reason = (
         f"plug pulled, verified on {today}, {losses.acknowledged} commits acknowledged by {job.clients} clients"
         f" ({', '.join(job.patterns)}) on {', '.join(job.mounts)}, {losses.checked} looked for, none lost; run {job.run}"

@@ -31,7 +31,7 @@ FUA, FLUSH, NEITHER, UNCLEAR = "FUA", "flush", "neither", "unclear"
 
 
 class Limits(NamedTuple):
-    """How much is written at the most: commits and seconds for each pattern, commits in a second, MiB."""
+    """How much is written at most: commits and seconds for each pattern, commits in a second, MiB."""
 
     commits: int = 100
     seconds: int = 10
@@ -152,7 +152,7 @@ def watch(host: Host, names: Sequence[str], seconds: int, act: Callable[[], int]
 def judge(seen: Seen, quiet: Seen, leaves: Sequence[dict[str, Any]], redundant: bool) -> Verdict:
     """Say what a commit carried to the disks, from the counts with and without our writes. Pure.
 
-    `redundant`: one write may go to several of the disks, so that each has to be sent what one is.
+    `redundant`: one write may go to several of the disks, so that each must be sent what one is.
     """
     if not seen.commits:
         return Verdict(UNKNOWN, UNKNOWN, "no commit was made within the time limit")
@@ -184,7 +184,7 @@ def judge(seen: Seen, quiet: Seen, leaves: Sequence[dict[str, Any]], redundant: 
 def _fua_shares(
     seen: Seen, quiet: Seen, leaves: Sequence[dict[str, Any]]
 ) -> list[tuple[float, float]] | None:
-    """Return the share of commits with FUA for each disk, None where that is not known."""
+    """Return the share of commits with FUA for each disk, None where that is unknown."""
     if all(_takes_no_fua(leaf) for leaf in leaves):
         return [(0.0, 0.0) for _leaf in leaves]
     if seen.fua is None or quiet.fua is None:
@@ -220,8 +220,8 @@ def _of_neither(leaves: Sequence[dict[str, Any]]) -> tuple[str, str]:
         return "at_risk", why
     unsure = [name for name, cache in told.items() if cache["device"] not in ("disabled", "none")]
     if unsure:
-        return UNKNOWN, f"whether {', '.join(unsure)} caches is not known"
-    return "ok", "no disk below caches, by its own word, so nothing has to be flushed"
+        return UNKNOWN, f"whether {', '.join(unsure)} caches is unknown"
+    return "ok", "no disk below caches, by its own word, so nothing must be flushed"
 
 
 def _write(log: Log, limits: Limits, slots: int) -> int:

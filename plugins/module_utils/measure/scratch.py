@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Files that a measurement writes in a database's mount, and that are gone when it ends.
 
-The directory may belong to a user who is not trusted: files are made anew under a name that nobody can
+The directory may belong to a user who is not trusted: files are made again under a name that nobody can
 foretell, never through a link, and reached by descriptor only. One that a killed run left behind is
 known by its name, and that nobody holds its lock; the next run takes it away.
 """

@@ -25,7 +25,7 @@ def find(host: Host, targets: Sequence[str]) -> list[dict[str, Any]]:
     the facts of its disks.
 
     Raises Refused, before anything is written, for a path where nothing is mounted and for a stack whose
-    disks are not known: what reaches them could not be counted.
+    disks are unknown: what reaches them could not be counted.
     """
     blocks = Blocks(host)
     reader, disks = Mounts(host, blocks), Disks(host, blocks)
@@ -37,13 +37,15 @@ def find(host: Host, targets: Sequence[str]) -> list[dict[str, Any]]:
     places = []
     for target in dict.fromkeys(targets):
         if target not in by_target:
-            raise Refused(f"{target}: {reader.absent(target)}; wanted one of {', '.join(sorted(by_target))}")
+            raise Refused(
+                f"{target}: {reader.absent(target)}; expected one of {', '.join(sorted(by_target))}"
+            )
         found, mount = by_target[target]
         facts = reader.collect(found)
         if facts["disks"] == UNKNOWN or not facts["disks"] or nfs.is_nfs(facts["fstype"]):
             why = facts["evidence"]["disks"]["reason"] or "no disk of this host lies below it"
             raise Refused(
-                f"{target}: its disks are not known ({why}); wanted layers that the facts understand"
+                f"{target}: its disks are unknown ({why}); expected layers that the facts understand"
             )
         leaves = [disks.with_power_on(leaf) for leaf in disks.collect_all(facts["disks"])]
         places.append({**facts, "target": target, "mount": mount, "leaves": leaves})

@@ -75,7 +75,7 @@ def _scheduler(leaves: Sequence[dict[str, Any]], name: str) -> Iterator[Variant]
         if seen["running"] not in seen["available"] or name not in seen["available"]:
             loaded = ", ".join(seen["available"]) or "none that could be set"
             raise Refused(
-                f"scheduler {name}: seen {loaded} on {leaf['name']}, wanted one that is loaded there"
+                f"scheduler {name}: observed {loaded} on {leaf['name']}, expected one that is loaded there"
             )
     if any(leaf["scheduler"]["running"] != name for leaf in leaves):
         yield Variant(f"scheduler {name}", "scheduler", name)
@@ -85,7 +85,7 @@ def _option(places: Sequence[dict[str, Any]], option: str) -> Iterator[Variant]:
     for place in places:
         if place["fstype"] not in ("ext4", "xfs"):
             raise Refused(
-                f"mount option {option}: {place['target']}: seen {place['fstype']}, wanted ext4 or xfs"
+                f"mount option {option}: {place['target']}: observed {place['fstype']}, expected ext4 or xfs"
             )
     if option == "sync" and any(place["sync"] != "yes" for place in places):
         yield Variant("mount option sync", "sync", "sync")
@@ -126,7 +126,7 @@ def _expect_on(leaves: Sequence[dict[str, Any]]) -> None:
         seen = leaf["write_cache"]["device"]
         if seen not in (ENABLED, NONE):
             raise Refused(
-                f"write_caches: {leaf['name']}: seen {seen}, wanted {ENABLED}: a benchmark makes no disk less safe than it"
+                f"write_caches: {leaf['name']}: observed {seen}, expected {ENABLED}: a benchmark makes no disk less safe than it"
                 " was; measure with the cache on before a profile switches it off"
             )
 
@@ -148,7 +148,7 @@ def _expect_back(host: Host, leaves: Sequence[dict[str, Any]]) -> None:
             why = "it has no name that stays"
         if why:
             raise Refused(
-                f"write_caches: {leaf['name']}: seen {why}; wanted a cache that can be put back as it was:"
+                f"write_caches: {leaf['name']}: observed {why}; expected a cache that can be put back as it was:"
                 " measure other disks, or without it"
             )
     try:
@@ -213,7 +213,7 @@ def _schedule(host: Host, path: str, value: str) -> None:
     except Unobservable as error:
         raise ChangeFailed(str(error)) from error
     if f"[{value}]" not in seen.split() and seen.split() != [value]:
-        raise ChangeFailed(f"{path}: seen {seen.strip()!r}, wanted {value}: the machine did not follow")
+        raise ChangeFailed(f"{path}: observed {seen.strip()!r}, expected {value}: the machine did not follow")
 
 
 @contextmanager
@@ -223,7 +223,7 @@ def _mounted(host: Host, place: dict[str, Any], variant: Variant) -> Iterator[No
         _set(host, mount, variant)
         seen = _mount_of(host, place)
         if variant.value != "strictatime" and variant.value not in (*seen.options, *seen.super_options):
-            raise ChangeFailed(f"{place['target']}: wanted {variant.value}: the machine did not follow")
+            raise ChangeFailed(f"{place['target']}: expected {variant.value}: the machine did not follow")
         yield
     finally:
         was = Variant("", variant.setting, "async" if variant.setting == "sync" else place["atime"])
@@ -253,7 +253,7 @@ def _mount_of(host: Host, place: dict[str, Any]) -> Mount:
             f"{place['target']}: the mount that was assessed is not there any more. Fix: run again"
         )
     if found[0].read_only_by_itself:
-        raise ChangeFailed(f"{place['target']}: mounted read-only; wanted one that can be written")
+        raise ChangeFailed(f"{place['target']}: mounted read-only; expected one that can be written")
     return found[0]
 
 

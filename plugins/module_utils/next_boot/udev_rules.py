@@ -470,7 +470,7 @@ def _is_masked(host: Host, path: str) -> bool:
     try:
         return not host.read(path)
     except Unobservable:
-        # A link to nothing is passed over as a mask is; a file that is there has to be readable.
+        # A link to nothing is passed over as a mask is; a file that is there must be readable.
         if host.exists(host.resolve(path)):
             raise
         return True

@@ -39,7 +39,7 @@ class Layer(NamedTuple):
     `cache_mode` is the kernel cache mode of the layer ('' for partitions and disks): a
     device-mapper device takes it from below when its table is loaded, and keeps it. A layer with
     "write through" drops flushes, whatever the cache mode of its disks is since.
-    `reason` says why what it promises is not known, '' where it is; `id` is the name that stays of a
+    `reason` says why what it promises is unknown, '' where it is; `id` is the name that stays of a
     device-mapper device (`dm:...` its uuid, `dm-name:...` of one without) whose table was read; `held_on` the device number of
     the file system that holds a loop device's file.
     """
@@ -70,7 +70,7 @@ class Stack(NamedTuple):
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """All that is not known of it: devices that are missing, and layers whose promises are not understood."""
+        """All that is unknown of it: devices that are missing, and layers whose promises are not understood."""
         return (*self.missing, *(layer.reason for layer in self.layers if layer.reason))
 
     def as_list(self) -> list[LayerFacts]:
@@ -201,7 +201,7 @@ class Blocks:
                 layer = found.layer._replace(cache_mode=cache_mode, label=label)
                 if not layer.below and not layer.reason:
                     # All paths gone, or failed: where its bytes lie cannot be told.
-                    reason = f"{name} ({layer.detail}) names no device below it: its disks are not known"
+                    reason = f"{name} ({layer.detail}) names no device below it: its disks are unknown"
                     layer = layer._replace(reason=reason)
                 found = found._replace(layer=layer)
             self._found[name] = found
@@ -235,7 +235,7 @@ class Blocks:
         mode = _CHOSEN.findall(self._text(f"{path}/bcache/cache_mode"))
         if state not in _BCACHE_STATES or len(mode) != 1 or mode[0] not in _BCACHE_MODES:
             seen = f"{state or 'no state'}, {' '.join(mode) or 'no mode'}"
-            return _not_understood(name, "bcache", below, f"seen {seen}, for which there is no rule")
+            return _not_understood(name, "bcache", below, f"observed {seen}, for which there is no rule")
         if len(below) < _BCACHE_STATES[state]:
             return _not_understood(
                 name, "bcache", below, f"it is {state}, and its cache is not named below it"
@@ -257,9 +257,7 @@ class Blocks:
             *(["a device without a name"] if len(below) < len(names) or not below else []),
         ]
         if missing:
-            why = (
-                f"the devices of the {holder.fstype} that holds its file are not known: {'; '.join(missing)}"
-            )
+            why = f"the devices of the {holder.fstype} that holds its file are unknown: {'; '.join(missing)}"
             return _not_understood(name, "loop", below, why)
         state = "direct" if self._text(f"{path}/loop/dio") == "1" else "buffered"
         return _Finding(Layer(name, "loop", holder.fstype, state, below, held_on=number))
@@ -288,14 +286,14 @@ class Blocks:
         uuid, mapped = self._text(f"{path}/dm/uuid"), self._text(f"{path}/dm/name")
         found = self._by_table(name, uuid, mapped, self._slaves(path))
         if self._segments(mapped) is None:
-            return found  # Nobody may vouch for what it is not known to be.
+            return found  # Nobody may vouch for what it is unknown to be.
         return found._replace(layer=found.layer._replace(id=f"dm:{uuid}" if uuid else f"dm-name:{mapped}"))
 
     def _by_table(self, name: str, uuid: str, mapped: str, below: tuple[str, ...]) -> _Finding:
         segments = self._segments(mapped)
         if segments is None:
             return _not_understood(
-                name, "device-mapper", below, f"its table is not known: {self._tables_error}"
+                name, "device-mapper", below, f"its table is unknown: {self._tables_error}"
             )
         kernel = kernel_version.version(self._text("/proc/sys/kernel/osrelease"))
         found = [understand(target, arguments, kernel) for target, arguments in segments]

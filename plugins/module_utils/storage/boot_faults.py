@@ -156,7 +156,7 @@ def of_fstab(
     mounted: Iterable[Mount],
     properties: Mapping[str, dict[str, str]],
 ) -> list[Fault]:
-    """Return what is wrong with the lines of fstab, but for those that a unit of systemd's replaces.
+    """Return what is wrong with the lines of fstab, except those that a unit of systemd's replaces.
 
     `mounted`: the mounts that are visible; `properties`: {kernel name: what udev knows of the block device}. Raises
     Unobservable where the kernel's release cannot be read.
@@ -492,7 +492,7 @@ def _loops(lines: list[Entry]) -> Iterator[Fault]:
 
 
 def _waits(lines: list[Entry]) -> dict[Entry, list[Entry]]:
-    """Return for each line those that have to be mounted before it, as systemd orders them."""
+    """Return for each line those that must be mounted before it, as systemd orders them."""
     at = {line.target: line for line in lines}
     by_unit = {mount_units.unit_name(target): line for target, line in at.items()}
     waits: dict[Entry, dict[Entry, None]] = {line: {} for line in lines}

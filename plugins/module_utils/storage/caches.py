@@ -218,7 +218,7 @@ class Virtio(Control):
         # Reading it asks the device's configuration space, not the kernel's memory.
         seen = host.read(self.source(name)).strip()
         if seen not in _OF_ATTRIBUTE:
-            raise ValueError(f"seen {seen!r}, wanted one of {', '.join(_OF_ATTRIBUTE)}")
+            raise ValueError(f"observed {seen!r}, expected one of {', '.join(_OF_ATTRIBUTE)}")
         return _OF_ATTRIBUTE[seen]
 
     def is_switchable(self, host: Host, name: str) -> bool:

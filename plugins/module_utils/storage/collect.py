@@ -97,7 +97,7 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> StorageFacts:
             *crypttab.faults(host, read, devices),
             *device_names.of_volumes(host, read, devices),
         ],
-        # Where it is there, the UPS has to be asked whatever the profile is now.
+        # Where it is there, the UPS must be asked whatever the profile is now.
         "leased": "yes" if host.exists(LEASE) else "no",
     }
 
@@ -134,7 +134,9 @@ def _links(host: Host, directory: str) -> tuple[str, ...]:
         return ()  # Nobody keeps a database in the links that a distribution has there.
     links = host.linked_directories(directory, bounds.LINKS + 1)
     if len(links) > bounds.LINKS:
-        raise Unobservable(f"{directory}: links to more than {bounds.LINKS} directories in it; wanted fewer")
+        raise Unobservable(
+            f"{directory}: links to more than {bounds.LINKS} directories in it; expected fewer"
+        )
     return tuple(links)
 
 

@@ -46,7 +46,7 @@ def parse(text: str) -> list[Entry]:
 def faults(host: Host, mounts: Iterable[MountFacts], devices: Devices) -> list[BootFaultFacts]:
     """Return what is encrypted below mounts of the next boot and that nothing opens then, as boot_faults has them.
 
-    `mounts` are facts. Never raises: where crypttab or the kernel's command line cannot be read it is not known.
+    `mounts` are facts. Never raises: where crypttab or the kernel's command line cannot be read it is unknown.
     """
     below = [
         (mount, layer)

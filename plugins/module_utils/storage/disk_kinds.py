@@ -349,7 +349,7 @@ CONTAINERS = "container-other docker lxc lxc-libvirt openvz podman pouch proot r
 def _by_machine(traits: Traits, transport: str) -> Kind | None:
     word = traits.virtualization
     if word in ("", UNKNOWN):
-        reason = "it is not known whether this is a virtual machine"
+        reason = "it is unknown whether this is a virtual machine"
         return Kind(transport, UNKNOWN, reason, None, "")
     if word in CONTAINERS:
         reason = f"inside a container ({word}) it is not told whether this is a virtual machine"

@@ -371,7 +371,7 @@ def _word(text: str, words: dict[str, str]) -> str:
         return words[text.strip()]
     except KeyError:
         wanted = ", ".join(words)
-        raise ValueError(f"seen {text.strip()!r}, wanted one of {wanted}") from None
+        raise ValueError(f"observed {text.strip()!r}, expected one of {wanted}") from None
 
 
 def _volatility(device: Observation, found: controllers.Found | None) -> Observation:

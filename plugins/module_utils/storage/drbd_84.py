@@ -112,7 +112,7 @@ def _tokens(text: str) -> Iterator[str]:
     while place < len(text):
         found = _TOKEN.match(text, place)
         if found is None:
-            raise ValueError(f"drbdsetup shows {text[place : place + 20]!r}; wanted words and sections")
+            raise ValueError(f"drbdsetup shows {text[place : place + 20]!r}; expected words and sections")
         place = found.end()
         if found[1]:
             yield found[1]

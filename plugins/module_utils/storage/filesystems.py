@@ -82,14 +82,14 @@ class FileSystems:
         self, mount: Mount, superblock: ext4.Superblock | None, why: str | None = None
     ) -> tuple[list[str], list[str], list[str]]:
         """Return the numbers of all devices that a file system writes to, the names of those beside
-        its main one (journal, log, real-time), and the reasons for what is not known of them.
+        its main one (journal, log, real-time), and the reasons for what is unknown of them.
 
         `why` says why there is no superblock, where one is wanted."""
         if mount.fstype == "btrfs":
             try:
                 return self._btrfs_members(mount), [], []
             except Unobservable as error:
-                return [], [], [f"the devices of {mount.source} are not known: {error}"]
+                return [], [], [f"the devices of {mount.source} are unknown: {error}"]
         if mount.fstype == "zfs":
             return self._zfs_leaves(mount)
         numbers, beside, reasons = [mount.device], [], []
@@ -165,7 +165,7 @@ class FileSystems:
         try:
             paths, logs = zfs.leaves(self.host, mount.source)
         except Unobservable as error:
-            return [], [], [f"the devices of {mount.source} are not known: {error}"]
+            return [], [], [f"the devices of {mount.source} are unknown: {error}"]
         numbers = {path: self.blocks.number_of(path) for path in paths}
         missing = [
             f"{mount.target} also writes to {path}, which is no block device here"

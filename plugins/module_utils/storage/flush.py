@@ -62,7 +62,7 @@ def flush_disk(host: Host, name: str) -> None:
         host.change(["sync", f"/dev/{name}"])
         if count() < 1:
             raise ChangeFailed(
-                f"{name}: seen no flush counted during a sync; wanted one;"
+                f"{name}: observed no flush counted during a sync; expected one;"
                 " the disk's cache may still hold commits: look at the kernel log for this disk"
             )
     _settle(host, name)
@@ -157,7 +157,9 @@ def flushes(host: Host, name: str) -> int:
 def _is_flushed(host: Host, name: str) -> bool:
     seen = _read(host, f"/sys/block/{name}/queue/write_cache").strip()
     if seen not in ("write back", "write through"):
-        raise ChangeFailed(f"{name}: queue/write_cache: seen {seen!r}, wanted write back or write through")
+        raise ChangeFailed(
+            f"{name}: queue/write_cache: observed {seen!r}, expected write back or write through"
+        )
     return seen == "write back"
 
 

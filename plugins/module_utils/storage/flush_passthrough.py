@@ -37,7 +37,7 @@ _TAKING = {"bcache", "loop", "thin", "thin-pool", "cache", "writecache", "integr
 
 
 def layers(mount: MountFacts) -> list[FlushLayer]:
-    """Return the layers below a file system that pass no flush on, or of which that is not known."""
+    """Return the layers below a file system that pass no flush on, or of which that is unknown."""
     return [layer for layer in with_cache_mode(mount) if layer.cache_mode != "write back"]
 
 

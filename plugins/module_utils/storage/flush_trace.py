@@ -32,7 +32,7 @@ _FLUSHED = re.compile(
 def traced(host: Host, names: Iterable[str], why: str) -> Iterator[Callable[[], int]]:
     """Trace some disks; what is given counts the flushes that these have answered since, without an error.
 
-    `why` it has to be a trace. Raises ChangeFailed.
+    `why` it must be a trace. Raises ChangeFailed.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -57,7 +57,7 @@ def _instances(host: Host) -> str:
     found = next((f"{place}/instances" for place in PLACES if host.exists(f"{place}/instances")), None)
     if found is None:
         raise ChangeFailed(
-            f"seen no tracefs at {' or '.join(PLACES)}; wanted one with instances; mount -t tracefs nodev {PLACES[0]},"
+            f"observed no tracefs at {' or '.join(PLACES)}; expected one with instances; mount -t tracefs nodev {PLACES[0]},"
             " then run again"
         )
     with contextlib.suppress(Unobservable, ChangeFailed):
@@ -71,7 +71,7 @@ def _number(host: Host, name: str) -> int:
     """Return the number of a device as the kernel keeps it."""
     major, _colon, minor = _read(host, f"/sys/block/{name}/dev").strip().partition(":")
     if not (major.isdigit() and minor.isdigit()):
-        raise ChangeFailed(f"/sys/block/{name}/dev: seen {major[:40]!r}, wanted the device's number")
+        raise ChangeFailed(f"/sys/block/{name}/dev: observed {major[:40]!r}, expected the device's number")
     return int(major) << 20 | int(minor)
 
 

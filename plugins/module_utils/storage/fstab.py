@@ -113,7 +113,7 @@ def parse(text: str) -> list[Entry]:
 def _refusal(row: int, seen: str, wanted: str) -> MalformedFstab:
     """Return the error. It never shows the line: a password with a blank in it makes one that is malformed."""
     return MalformedFstab(
-        f"/etc/fstab line {row + 1}: seen {seen}; wanted {wanted}; mend that line, then run again"
+        f"/etc/fstab line {row + 1}: observed {seen}; expected {wanted}; mend that line, then run again"
     )
 
 
@@ -164,9 +164,9 @@ def ambiguity(entry: Entry) -> str | None:
     # Not shown: a password may stand in them.
     said = readings(entry.options)
     if any(mount_settings.fold(each) != mount_settings.fold(entry.options) for each in said):
-        return "seen options that mount(8) and systemd read differently; wanted none with escapes or quotes"
+        return "observed options that mount(8) and systemd read differently; expected none with escapes or quotes"
     if _breaks_a_unit(",".join(entry.options)):
-        return "seen options with a newline or a backslash at the end, which systemd writes into a unit; wanted none"
+        return "observed options with a newline or a backslash at the end, which systemd writes into a unit; expected none"
     return None
 
 

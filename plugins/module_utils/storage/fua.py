@@ -60,7 +60,7 @@ def path(
     if mount["barrier"] == "off":
         return Observation("no", source, "without barriers nothing is sent")
     if UNKNOWN in (mount["data_mode"], mount["barrier"], mount["disks"]):
-        return unknown(source, "file system or disks are not known")
+        return unknown(source, "file system or disks are unknown")
     flush_blocked_by = [layer.name for layer in flush_passthrough.layers(mount)]
     if flush_blocked_by:
         return Observation("no", source, f"{', '.join(flush_blocked_by)} passes neither flush nor FUA on")
@@ -80,7 +80,7 @@ def _of_disks(disks: Iterable[DiskFacts | None], source: str) -> Observation:
         return unknown(source, "no disk is known below it")
     for disk in disks:
         if disk is None:
-            return unknown(source, "nothing is known of one of its disks")
+            return unknown(source, "nothing is known about one of its disks")
         if disk["fua_efficient"] != "yes":
             why = f"{disk['name']} takes FUA: {disk['fua']}; its cache: {disk['write_cache']['device']}"
             return Observation(disk["fua_efficient"], source, why)

@@ -62,8 +62,8 @@ def plan(host: Host, targets: list[Target]) -> Work:
         name = reader.find(target.device)
         if name is None:
             raise ChangeFailed(
-                f"{target.device}: no block device of that id is there; wanted one that udev knows by it;"
-                " look whether it was pulled, or run again to collect the facts anew"
+                f"{target.device}: no block device of that id is there; expected one that udev knows by it;"
+                " look whether it was pulled, or run again to collect the facts again"
             )
         names[target.device] = name
         rule = kept.setdefault(target.device, {})

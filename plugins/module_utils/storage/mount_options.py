@@ -108,7 +108,7 @@ def plan(host: Host, targets: list[Target]) -> Work:
         found = superblocks.get(line(target.target))
         if found is None:
             raise ChangeFailed(
-                f"{target.target}: {reader.absent(target.target)}; wanted a mounted file system"
+                f"{target.target}: {reader.absent(target.target)}; expected a mounted file system"
             )
         work = _plan_one(work, target, found, reader)
     return work
@@ -210,7 +210,7 @@ def _plan_one(work: Work, target: Target, superblock: Superblock, reader: Mounts
     asked = {s: v for s, v in target.wanted.items() if s in allowed or (s, v) == ("barrier", "on")}
     if set(target.wanted) - set(asked) or fstype not in mount_settings.SETTINGS_OF:
         raise ChangeFailed(
-            f"{name}: seen {fstype}, wanted {target.wanted}; this file system takes"
+            f"{name}: observed {fstype}, expected {target.wanted}; this file system takes"
             f" {', '.join(allowed) or 'none of these settings'}"
         )
     changes = [
@@ -293,7 +293,7 @@ def _images(reader: Mounts) -> dict[str, Image]:
 
 
 def _image(reader: Mounts, group: list[Mount], fstype: str) -> Image:
-    """Return what an image has to be like to stand for a mounted file system."""
+    """Return what an image must be like to stand for a mounted file system."""
     found, _why = reader.filesystems.superblock(group[0])
     is_root = "/" in (mount.target for mount in group)
     return Image(
@@ -343,7 +343,7 @@ def _writable(options: tuple[str, ...]) -> tuple[str, ...]:
     """Return the options. Raises ChangeFailed where they end in a backslash: it would take in the unit's next line."""
     if options[-1].endswith("\\"):
         raise ChangeFailed(
-            f"seen options that would be written as {as_written(options)}; wanted no backslash at the end: take it out"
+            f"observed options that would be written as {as_written(options)}; expected no backslash at the end: take it out"
         )
     return options
 

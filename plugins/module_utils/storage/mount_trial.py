@@ -27,7 +27,7 @@ _STAY = "fstab, mount units and superblock stay as they are"
 
 
 class Image(NamedTuple):
-    """What a throw-away image has to be like to stand for a file system.
+    """What a throw-away image must be like to stand for a file system.
 
     `defaults` are the mount options that an ext superblock sets; `rootflags` are the options with which
     the initramfs mounts the root, read-only, None for other file systems.

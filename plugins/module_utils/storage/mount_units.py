@@ -108,7 +108,7 @@ def find(host: Host, target: str, in_fstab: bool) -> MountUnit | None:
     elif in_fstab and set(sources) - {"Options"}:
         other = next(path for key, path in sources.items() if key != "Options")
         raise Unobservable(
-            f"{other}: seen another What=, Where= or Type= over fstab's; wanted Options= alone"
+            f"{other}: observed another What=, Where= or Type= over fstab's; expected Options= alone"
         )
     source = sources.get("Options", unit)
     if source is None:
@@ -130,7 +130,7 @@ def render(options: tuple[str, ...]) -> str:
     """
     text = ",".join(options)
     if "\n" in text or text.endswith("\\"):
-        raise ValueError(f"Options={text}: wanted one line without a backslash at its end")
+        raise ValueError(f"Options={text}: expected one line without a backslash at its end")
     return f"{_HEADER}[Mount]\nOptions={text.replace('%', '%%')}\n"
 
 
@@ -149,12 +149,12 @@ def parse(text: str) -> dict[str, str]:
     systemd can expand.
     """
     if _STRANGE.search(text):
-        raise ValueError("seen a NUL, a carriage return, a byte order mark or bytes that are no UTF-8")
+        raise ValueError("observed a NUL, a carriage return, a byte order mark or bytes that are no UTF-8")
     section, found = "", {}
     for _row, line in system_conf.logical_lines(text):
         if line.startswith("["):
             if not line.endswith("]"):
-                raise ValueError(f"seen {line[:80]!r}; wanted a section's name in brackets")
+                raise ValueError(f"observed {line[:80]!r}; expected a section's name in brackets")
             section = line[1:-1]
         key, equals, value = (part.strip(_BLANKS) for part in line.partition("="))
         if section == "Mount" and equals and key in KEYS:
@@ -172,10 +172,10 @@ def split_options(value: str) -> tuple[str, ...]:
 def _expect_usable(unit: str, name: str, said: dict[str, str]) -> None:
     """Raise Unobservable for a unit that systemd refuses: it mounts nothing."""
     if not said.get("What"):
-        raise Unobservable(f"{unit}: seen no What=; wanted the device: systemd refuses this unit")
+        raise Unobservable(f"{unit}: observed no What=; expected the device: systemd refuses this unit")
     if said.get("Where") and unit_name(said["Where"]) != name:
         raise Unobservable(
-            f"{unit}: seen Where={said['Where']}; wanted what its name says: systemd refuses it"
+            f"{unit}: observed Where={said['Where']}; expected what its name says: systemd refuses it"
         )
 
 

@@ -278,7 +278,7 @@ class Mounts:
     def boot(self, group: list[Mount]) -> list[Persisted]:
         """Return all that mounts a superblock at the next boot, where it is now and elsewhere.
 
-        What mounts first decides for all, and which that is, nobody can tell, but for the root. Empty
+        What mounts first decides for all, and which that is, nobody can tell, except the root. Empty
         where nothing mounts it at one of its targets of now. Raises Unobservable where that cannot be
         told.
         """
@@ -439,7 +439,7 @@ class Mounts:
             return [], str(error)
 
     def _ways(self, superblock: Superblock) -> tuple[list[Persisted], str | None]:
-        """Return what `boot` does of a superblock that is mounted here, and why that is not known."""
+        """Return what `boot` does of a superblock that is mounted here, and why that is unknown."""
         targets = {mount.target for mount in superblock.mounts}
         for fault in self._of_names:
             is_either = fault.fault == device_names.COPIES and fault.state == UNKNOWN

@@ -70,7 +70,7 @@ def _assign(words: str) -> list[list[str]]:
         if name not in ATTRIBUTES or not (
             value in SCHEDULERS if name == "scheduler" else _KIB.fullmatch(value)
         ):
-            raise ValueError(f"seen {name}={value}, wanted scheduler=NAME or readahead=KIB")
+            raise ValueError(f"observed {name}={value}, expected scheduler=NAME or readahead=KIB")
     return [[f'ATTR{{{ATTRIBUTES[name]}}}="{value}"' for name, value in settings.items()]]
 
 

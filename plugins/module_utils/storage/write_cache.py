@@ -128,8 +128,8 @@ def _find_all(reader: Disks, targets: list[Target]) -> list[DiskFacts]:
         name = reader.find(target.disk)
         if name is None:
             raise ChangeFailed(
-                f"{target.disk}: no disk of that id is there; wanted a disk that udev knows by it;"
-                " look whether it was pulled, or run again to collect the facts anew"
+                f"{target.disk}: no disk of that id is there; expected a disk that udev knows by it;"
+                " look whether it was pulled, or run again to collect the facts again"
             )
         names.append(name)
     found = reader.collect_all(names)
@@ -142,7 +142,7 @@ def _check(target: Target, facts: DiskFacts) -> None:
     where = f"{target.disk} ({facts['name']})"
     if facts["switchable"] != "yes":
         raise ChangeFailed(
-            f"{where}: seen a {facts['transport']} disk of kind {facts['kind']}, whose cache cannot be switched"
+            f"{where}: observed a {facts['transport']} disk of kind {facts['kind']}, whose cache cannot be switched"
             f" from here; switch it {facts['place'] or 'where it belongs'}"
         )
     if facts["write_cache"]["device"] == UNKNOWN:
@@ -218,7 +218,7 @@ def _make_flushed(host: Host, facts: DiskFacts, wanted: str) -> None:
         owe(host, name)
     if comes_on and not control.pinned:
         _unforce_early(host, name)
-    # A pin is set anew even where the cache mode is right. What is not pinned has one switch for both:
+    # A pin is set again even where the cache mode is right. What is not pinned has one switch for both:
     # raising the cache mode enables the cache.
     if control.pinned or not is_write_back or comes_on:
         control.raise_mode(host, name)
@@ -248,7 +248,7 @@ def _unforce_early(host: Host, name: str) -> None:
 def _expect_write_back(host: Host, name: str) -> None:
     if not takes_flushes(host, name):
         raise ChangeFailed(
-            f"{name}: seen the kernel cache mode write through, wanted write back: neither its driver nor its"
+            f"{name}: observed the kernel cache mode write through, expected write back: neither its driver nor its"
             " queue/write_cache raises it; reboot"
         )
 

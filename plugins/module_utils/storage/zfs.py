@@ -130,7 +130,7 @@ def _of_sync(sync: str, source: str) -> Observation:
         return Observation("on", source, f"sync={sync}")
     if sync == "disabled":
         return Observation("off", source, "sync=disabled: a commit is acknowledged before it is stored")
-    return unknown(source, f"seen sync {sync!r}, wanted standard, always or disabled")
+    return unknown(source, f"observed sync {sync!r}, expected standard, always or disabled")
 
 
 def _dropped_at_boot(host: Host) -> str:

@@ -20,7 +20,7 @@ _PASSING = (f"{our_paths.VOLATILE}/", f"{our_paths.TRIAL}/")
 
 
 class Entry(NamedTuple):
-    """A file before and after one change to it, None where it is not there; `mode` is for one that has to be made again."""
+    """A file before and after one change to it, None where it is not there; `mode` is for one that must be made again."""
 
     path: str
     before: str | None
@@ -49,8 +49,8 @@ def read(host: Host) -> Journal | None:
         return _parse(json_text.loads(host.read(our_paths.UNDO_JOURNAL)))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise Unobservable(
-            f"{our_paths.UNDO_JOURNAL}: seen no journal of the dead man's switch ({error}); wanted one: nothing was put back;"
-            " compare fstab and the udev rules with a backup, then remove it"
+            f"{our_paths.UNDO_JOURNAL}: observed no journal of the dead man's switch ({error}); expected one: nothing was"
+            " restored; compare fstab and the udev rules with a backup, then remove it"
         ) from error
 
 
@@ -155,14 +155,14 @@ def _parse(told: Any) -> Journal:
 def _entry(told: Any) -> Entry:
     path, before, after, mode = told
     if not isinstance(path, str) or not path.startswith("/"):
-        raise ValueError(f"seen {path!r}, wanted a path")
+        raise ValueError(f"observed {path!r}, expected a path")
     for text in (before, after):
         if text is not None and not isinstance(text, str):
-            raise ValueError(f"{path}: seen {text!r}, wanted a text")
+            raise ValueError(f"{path}: observed {text!r}, expected a text")
     return Entry(path, before, after, _number(mode, 0o7777))
 
 
 def _number(told: Any, most: int) -> int:
     if not isinstance(told, int) or isinstance(told, bool) or not 0 <= told <= most:
-        raise ValueError(f"seen {told!r}, wanted a number up to {most}")
+        raise ValueError(f"observed {told!r}, expected a number up to {most}")
     return told

@@ -73,7 +73,7 @@ def wait(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Return when no run has changed the host for so many seconds: they count anew while one does."""
+    """Return when no run has changed the host for so many seconds: they count again while one does."""
     until = clock() + seconds
     while clock() < until:
         sleep(_PAUSE)
@@ -145,7 +145,7 @@ def _tighten(host: Host, found: Journal) -> list[str]:
 
 
 def _restore(host: Host, entry: Entry) -> str | None:
-    """Put one file back; return why it is left as it is. Raises ChangeFailed where it has to be tried again."""
+    """Put one file back; return why it is left as it is. Raises ChangeFailed where it must be tried again."""
     seen = journal.seen(host, entry.path)
     if seen == entry.before:
         return None

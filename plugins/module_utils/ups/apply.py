@@ -104,18 +104,18 @@ def target_of(row: dict[str, Any]) -> Target:
     for name in ("notify_command", "shutdown_command", "powerdown_flag"):
         if not str(wanted.get(name, "/")).startswith("/"):
             raise ChangeFailed(
-                f"{name}: seen {wanted[name]!r}, wanted an absolute path; upsmon does not search for it"
+                f"{name}: observed {wanted[name]!r}, expected an absolute path; upsmon does not search for it"
             )
     for name in ("final_delay", "host_sync"):
         if not 0 <= int(wanted.get(name, 0)) <= 86400:
-            raise ChangeFailed(f"{name}: seen {wanted[name]}, wanted seconds, of a day at most")
+            raise ChangeFailed(f"{name}: observed {wanted[name]}, expected seconds, of a day at most")
     monitor = wanted.get("monitor")
     if monitor:
         system = str(monitor["system"])
         if not re.fullmatch(r"[A-Za-z0-9_.-]+(@([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?)?", system):
-            raise ChangeFailed(f"monitor: seen system {system!r}, wanted ups@host or ups@host:port")
+            raise ChangeFailed(f"monitor: observed system {system!r}, expected ups@host or ups@host:port")
         if int(monitor["power_value"]) < 0 or not str(monitor["user"]):
-            raise ChangeFailed("monitor: wanted a power_value of 0 or more, and a user")
+            raise ChangeFailed("monitor: expected a power_value of 0 or more, and a user")
     return wanted
 
 
@@ -194,7 +194,7 @@ def find(host: Host) -> Monitor:
     if found.monitor not in (services.NUT, services.APCUPSD) or not config:
         seen = found.reason or f"{found.unit} without its configuration"
         raise ChangeFailed(
-            f"monitor of the UPS: seen that {seen}; wanted one of NUT (nut-client) and apcupsd, with its configuration;"
+            f"monitor of the UPS: observed that {seen}; expected one of NUT (nut-client) and apcupsd, with its configuration;"
             " install one, or disable the one that is not meant"
         )
     runs = found.active.state == "met"
@@ -240,7 +240,7 @@ def _plan_apcupsd(host: Host, monitor: Monitor, settings: Target) -> Work:
     foreign = sorted(set(settings) - {"notify_command", "notify_flags"})
     if foreign:
         raise ChangeFailed(
-            f"{monitor.config}: seen {', '.join(foreign)}, wanted settings that apcupsd has: it shuts down by its own"
+            f"{monitor.config}: observed {', '.join(foreign)}, expected settings that apcupsd has: it shuts down by its own"
             " apccontrol and needs none of them; leave them out"
         )
     changes: list[Change] = []
@@ -275,7 +275,7 @@ def _merged(targets: Iterable[Target]) -> Target:
     for target in targets:
         for name, value in target.items():
             if wanted.setdefault(name, value) != value:
-                raise ChangeFailed(f"{name}: seen two different values, wanted one")
+                raise ChangeFailed(f"{name}: observed two different values, expected one")
     return wanted
 
 
@@ -287,7 +287,7 @@ def _command_before_us(text: str, path: str, settings: Target, kept: dict[str, s
     found = kept.get(f"{path} NOTIFYCMD", ABSENT) if now in (settings["notify_command"], ABSENT) else now
     if found != ABSENT and not found.startswith("/"):
         raise ChangeFailed(
-            f"{path}: NOTIFYCMD: seen {found!r}, wanted an absolute path, to run it after the guard was woken; write"
+            f"{path}: NOTIFYCMD: observed {found!r}, expected an absolute path, to run it after the guard was woken; write"
             " the whole path"
         )
     return found
@@ -315,7 +315,7 @@ def _hook(host: Host, settings: Target, changes: list[Change]) -> list[Edit]:
         return []
     if command != HOOK:
         raise ChangeFailed(
-            f"notify_command {command}: seen no such file, wanted a program; put it there first"
+            f"notify_command {command}: observed no such file, expected a program; put it there first"
         )
     changes.append(_change(HOOK, ABSENT, "written"))
     return [Edit(HOOK, None, hook.TEXT, hook.MODE)]
@@ -330,7 +330,7 @@ def _mode_edit(
     text = _text(host, path)
     if text is None:
         if asked:
-            raise ChangeFailed(f"{path}: seen no such file, wanted MODE={asked}; install nut-client")
+            raise ChangeFailed(f"{path}: observed no such file, expected MODE={asked}; install nut-client")
         return []
     now = nut_directives.word(text, path, nut_directives.MODE)
     idle = now in (nut_mode.NONE, ABSENT)
@@ -341,7 +341,7 @@ def _mode_edit(
         return []
     if not idle:
         raise ChangeFailed(
-            f"{path}: seen MODE={now}, wanted {wanted}: a mode other than none is yours to change; do that, or leave"
+            f"{path}: observed MODE={now}, expected {wanted}: a mode other than none is yours to change; do that, or leave"
             " mode out"
         )
     _expect_roots(host, path)
@@ -360,8 +360,8 @@ def _tighter(host: Host, path: str, text: str, changes: list[Change]) -> tuple[i
     group = result.stdout.strip()
     if result.rc != 0 or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]*\$?", group):
         raise ChangeFailed(
-            f"{path}: seen mode {mode:04o}, wanted one that keeps its passwords from others, and the group of upsmon's"
-            f" user {user!r}, which is not known; set RUN_AS_USER to a user of this host"
+            f"{path}: observed mode {mode:04o}, expected one that keeps its passwords from others, and the group of upsmon's"
+            f" user {user!r}, which is unknown; set RUN_AS_USER to a user of this host"
         )
     changes.append(_change(f"{path} mode", f"{mode:04o}", f"{_SECRET_MODE:04o} group {group}"))
     return _SECRET_MODE, group
@@ -371,7 +371,7 @@ def _no_shutdown_hook(host: Host, settings: Target) -> list[str]:
     if "powerdown_flag" not in settings or snapshot.hook(host, "nut"):
         return []
     return [
-        "powerdown_flag: seen no program of NUT's in systemd's system-shutdown, where its package puts one: nothing"
+        "powerdown_flag: observed no program of NUT's in systemd's system-shutdown, where its package puts one: nothing"
         " tells the UPS to cut its outlets at the end of a shutdown"
     ]
 
@@ -384,7 +384,7 @@ def _scripts(host: Host) -> str:
         raise ChangeFailed(str(error)) from None
     directory = found.get("SCRIPTDIR", posixpath.dirname(apcupsd.CONF))
     if not directory.startswith("/") or " " in directory:
-        raise ChangeFailed(f"{apcupsd.CONF}: SCRIPTDIR: seen {directory!r}, wanted an absolute path")
+        raise ChangeFailed(f"{apcupsd.CONF}: SCRIPTDIR: observed {directory!r}, expected an absolute path")
     return directory.rstrip("/")
 
 
@@ -412,7 +412,7 @@ def _restart(host: Host, unit: str) -> None:
             return
         host.run(["sleep", "1"])
     raise ChangeFailed(
-        f"{unit}: seen it down, or starting again and again, {_LOOKS} s after a restart, wanted it up; its journal says why"
+        f"{unit}: observed it down, or starting again and again, {_LOOKS} s after a restart, expected it up; its journal says why"
     )
 
 
@@ -467,7 +467,7 @@ def _expect_roots(host: Host, path: str) -> None:
 def _expect_text(host: Host, path: str) -> str:
     text = _text(host, path)
     if text is None:
-        raise ChangeFailed(f"{path}: not there any more; run again to collect the facts anew")
+        raise ChangeFailed(f"{path}: not there any more; run again to collect the facts again")
     return text
 
 

@@ -111,7 +111,7 @@ def of_stops(stop_timeouts: Iterable[Mapping[str, Any]]) -> list[Term]:
     found: dict[str, Term] = {}
     for row in stop_timeouts:
         if not isinstance(row, Mapping) or not isinstance(row.get("engine"), str):
-            raise ValueError(f"stop_timeouts: seen {row!r}, wanted engine, unit and seconds")
+            raise ValueError(f"stop_timeouts: observed {row!r}, expected engine, unit and seconds")
         unit, engine = row.get("unit"), row["engine"]
         key = str(unit) if unit else f"{engine} {len(found)}"
         source = f"systemd's stop timeout of {unit}" if unit else f"{engine} has no unit of its own"

@@ -17,7 +17,7 @@ from . import upsd
 YES, NO = "yes", "no"
 #: A UPS with one of these does not stand behind this host, or not for long.
 BAD = ("OB", "LB", "FSD", "RB", "BYPASS", "OFF", "OVER", "ALARM", "WAIT", "CAL", "NOBATT")
-#: These change nothing beside OL. A word in neither list is not known to be good.
+#: These change nothing beside OL. A word in neither list is unknown to be good.
 GOOD = ("OL", "CHRG", "DISCHRG", "HB", "TRIM", "BOOST", "HE", "ECO")  # words: allow
 #: The high-efficiency mode of a double-conversion UPS (NUT's issues 1201 and 2495): the mains feed the load directly, and the
 #: inverter takes over if they fail. The UPS is on line: NUT's powerware-mib.c reports this mode as plain OL.
@@ -202,7 +202,7 @@ def _words(text: str) -> tuple[tuple[str, ...], str | None]:
     if not words:
         return (), "its status is empty"
     if not all(_WORD.fullmatch(word) for word in words):
-        return (), f"its status is {text[:60]!r}, wanted words as OL or OB"
+        return (), f"its status is {text[:60]!r}, expected words as OL or OB"
     return words, None
 
 

@@ -47,9 +47,9 @@ def fields(said: bytes) -> dict[str, str]:
         text = said[place + 2 : place + 2 + length].decode("utf-8", "surrogateescape")
         seen = _FIELD.fullmatch(text)
         if not seen:
-            raise ValueError(f"seen {text[:60]!r}, wanted NAME : value")
+            raise ValueError(f"observed {text[:60]!r}, expected NAME : value")
         if seen[1] in found:
-            raise ValueError(f"seen {seen[1]} twice, wanted each field once")
+            raise ValueError(f"observed {seen[1]} twice, expected each field once")
         found[seen[1]] = seen[2].strip()
         place += 2 + length
     return found

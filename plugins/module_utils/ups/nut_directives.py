@@ -122,7 +122,7 @@ def expect_usable(text: str, path: str) -> None:
     power = sum(monitor.power_value for monitor in found)
     if needed is None or power < needed:
         raise ChangeFailed(
-            f"{path}: seen power values of {power} in all and MINSUPPLIES {least.value if least else 1}, wanted no"
+            f"{path}: observed power values of {power} in all and MINSUPPLIES {least.value if least else 1}, expected no"
             " less than MINSUPPLIES: upsmon would end; add a MONITOR, or mend MINSUPPLIES"
         )
 
@@ -165,7 +165,7 @@ def _monitor(text: str, path: str, row: dict[str, Any], password: str) -> dict[s
     secret = password or (kept[_PASSWORD] if kept else "")
     if not secret:
         raise ChangeFailed(
-            f"{path}: MONITOR {system}: seen no password, wanted that of the user {row['user']} in upsd.users of the"
+            f"{path}: MONITOR {system}: observed no password, expected that of the user {row['user']} in upsd.users of the"
             " host that the UPS is connected to; give it with the monitor"
         )
     said = _TYPES[str(row["type"])]

@@ -34,7 +34,7 @@ def value(text: str, file: str = FILE) -> Setting | None:
     settings = [line for line in found if line.kind == "setting"]
     if len({line.value for line in settings}) > 1:
         raise Malformed(
-            f"{file} line {settings[-1].number}: seen MODE set twice and differently; wanted it once"
+            f"{file} line {settings[-1].number}: observed MODE set twice and differently; expected it once"
         )
     return Setting(settings[-1].value, file, settings[-1].number) if settings else None
 
@@ -56,7 +56,7 @@ def _lines(text: str, file: str) -> list[Line]:
         found = _LINE.fullmatch(raw)
         if not found and _NAME.match(raw):
             raise Malformed(
-                f"{file} line {number}: seen a MODE that is no plain word; wanted one of {', '.join((NONE, *MODES))},"
+                f"{file} line {number}: observed a MODE that is no plain word; expected one of {', '.join((NONE, *MODES))},"
                 " without spaces around the ="
             )
         if found:

@@ -121,11 +121,11 @@ def loads(text: str) -> Job:
         words = {name: str(found[name]) for name in ("boot_id", "monitor", "unit", "by", "guard")}
         job = Job(began=int(found["began"]), engines=engines, **words)
     except (ValueError, TypeError, KeyError) as error:
-        raise ValueError("job: wanted what the state planned has returned") from error
+        raise ValueError("job: expected what the state planned has returned") from error
     boot = re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", job.boot_id)
     names = [job.unit, *filter(None, (job.guard, *(engine.unit for engine in engines)))]
     if not boot or not all(re.fullmatch(r"[A-Za-z0-9:_.\\@-]+\.[a-z]+", name) for name in names):
-        raise ValueError("job: wanted what the state planned has returned")
+        raise ValueError("job: expected what the state planned has returned")
     return job
 
 
@@ -184,11 +184,11 @@ def _faults(rows: Iterable[Row], unclean: Iterable[str], recovered: Mapping[str,
 def attestation(job: Job, seen: Seen, by: str, today: str) -> Lines:
     """Return the YAML for the host's variables. `today` is an ISO 8601 date. Raises ValueError."""
     if not by.strip():
-        raise ValueError("by: seen nothing; wanted who vouches for the rehearsal")
+        raise ValueError("by: observed nothing; expected who vouches for the rehearsal")
     try:
         begin = datetime.date.fromisoformat(today)
     except ValueError:
-        raise ValueError(f"today: seen {today!r}; wanted YYYY-MM-DD") from None
+        raise ValueError(f"today: observed {today!r}; expected YYYY-MM-DD") from None
     how = "its forced shutdown" if job.by == MONITOR else "the UPS on battery"
     reason = (
         f"shut down by {job.monitor} ({how}) on {today}: {', '.join(engine.label for engine in job.engines)} stopped"
@@ -201,9 +201,7 @@ def _of_recovery(seen: Seen) -> str:
     """Return what is known of recovery, for people who sign it: not more."""
     unknown = [label for label, word in seen.recovered.items() if word == UNKNOWN]
     return (
-        f"; whether {', '.join(unknown)} had to recover is not known"
-        if unknown
-        else ", nothing had to recover"
+        f"; whether {', '.join(unknown)} had to recover is unknown" if unknown else ", nothing had to recover"
     )
 
 
@@ -251,7 +249,7 @@ def _stop(ended: Sequence[Entry], engine: Engine, start: float | None) -> Row:
 
 
 def _guard(ended: Sequence[Entry], job: Job, start: float | None) -> Row:
-    """Return the row of the guard: the last that it says before an engine stops has to be that all is tight."""
+    """Return the row of the guard: the last that it says before an engine stops must be that all is tight."""
     step = "the guard has barriers on, and flushed"
     began = [each.at for engine in job.engines for each in journal.of(ended, engine.unit, journal.STOPPING)]
     first = min(began, default=math.inf)

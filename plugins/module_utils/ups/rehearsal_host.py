@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A rehearsed shutdown, seen from the host: what has to be so before it, and what its journal says after it."""
+"""A rehearsed shutdown, seen from the host: what must be so before it, and what its journal says after it."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ def plan(host: Host, engines: Iterable[Mapping[str, Any]], by: str) -> Job:
     service = services.look(host)
     if service.active.state != "met":
         raise Refused(
-            f"monitor of the UPS: seen {service.reason or service.active.evidence}, wanted one that runs; see to"
+            f"monitor of the UPS: observed {service.reason or service.active.evidence}, expected one that runs; see to"
             " it, then run again"
         )
     if service.monitor == services.APCUPSD and by == MONITOR:
         raise Refused(
-            "durable_shutdown_by: seen monitor, wanted hand: apcupsd has no command that begins a shutdown as a power"
+            "durable_shutdown_by: observed monitor, expected hand: apcupsd has no command that begins a shutdown as a power"
             " cut does; run again with -e durable_shutdown_by=hand, then pull the plug of the UPS"
         )
     _expect_kept_journal(host)
     running = tuple(_engine(row) for row in engines if row.get("state") == "running")
     if not running:
         raise Refused(
-            "engines: seen none that runs, wanted those that a power cut would meet; start them first"
+            "engines: observed none that runs, expected those that a power cut would meet; start them first"
         )
     attestations.expect_plain(engine.label for engine in running)
     shown, why = units.show(host, [SERVICE])
@@ -88,7 +88,7 @@ def read(host: Host, job: Job) -> Seen:
     """
     boot = host.read(_BOOT_ID).strip()
     if boot == job.boot_id:
-        raise Refused(f"boot: seen {boot} still, wanted another one: the host was not restarted")
+        raise Refused(f"boot: observed {boot} still, expected another one: the host was not restarted")
     ended = _entries(
         host,
         [f"--boot={job.boot_id.replace('-', '')}", f"--since=@{job.began}"],
@@ -135,7 +135,7 @@ def _expect_kept_journal(host: Host) -> None:
         there = []
     if not any(name.endswith(".journal") for name in there):
         raise Refused(
-            f"journal: seen none in {_JOURNALS}, wanted one that outlives the boot: nothing would be left to read; set"
+            f"journal: observed none in {_JOURNALS}, expected one that outlives the boot: nothing would be left to read; set"
             " Storage=persistent in /etc/systemd/journald.conf, then systemctl restart systemd-journald and"
             " journalctl --flush"
         )
@@ -185,7 +185,7 @@ def _of_initramfs(host: Host) -> list[Entry]:
 def _now(host: Host) -> int:
     said = host.run(["date", "+%s"]).stdout.strip()
     if not re.fullmatch(r"[0-9]{1,12}", said):
-        raise Unobservable(f"date: seen {said[:40]!r}")
+        raise Unobservable(f"date: observed {said[:40]!r}")
     return int(said)
 
 

@@ -49,10 +49,10 @@ def system(text: str) -> System:
     """Return where `ups@host:port` of a MONITOR line is asked for. Raises Unobservable."""
     found = _SYSTEM.fullmatch(text)
     if not found or not _NAME.fullmatch(found["ups"]):
-        raise Unobservable(f"{text!r}: wanted ups, ups@host or ups@host:port")
+        raise Unobservable(f"{text!r}: expected ups, ups@host or ups@host:port")
     port = int(found["port"] or PORT)
     if not 0 < port < 65536:
-        raise Unobservable(f"{text!r}: wanted a port below 65536")
+        raise Unobservable(f"{text!r}: expected a port below 65536")
     return System(found["ups"], found["six"] or found["host"] or "localhost", port)
 
 
@@ -118,4 +118,4 @@ def _text(said: bytes) -> str:
 
 def _odd(line: str, wanted: str) -> Unobservable:
     shown = line.partition('"')[0][:_MOST_SHOWN]
-    return Unobservable(f"seen {shown!r}, wanted {wanted}")
+    return Unobservable(f"observed {shown!r}, expected {wanted}")

@@ -6,7 +6,7 @@
 upsmon.conf(5), and NUT's parseconf. A line is words between white space. A word may stand in double
 quotes; a backslash takes the next character as it is, and joins lines before a newline. `#` starts a
 comment, `=` is a word of its own, and characters outside of ASCII are dropped. Names of directives are
-capitals. The last line of a name counts, but for MONITOR: one for each system, and which of two counts
+capitals. The last line of a name counts, except MONITOR: one for each system, and which of two counts
 depends on whether upsmon started or reloaded.
 
 Passwords stand in this file: no error shows more of a line than the name that it begins with.
@@ -143,10 +143,10 @@ def complaints(directives: Sequence[Directive], file: str = FILE) -> list[str]:
         place = f"{file} line {each.row}"
         if not needed:
             wanted = "one of upsmon.conf(5), in capitals"
-            said.append(f"{place}: seen a directive that upsmon does not know; wanted {wanted}")
+            said.append(f"{place}: observed a directive that upsmon does not know; expected {wanted}")
         elif len(each.words) <= needed:
             seen = f"{each.name} with {len(each.words) - 1} words"
-            said.append(f"{place}: seen {seen}; wanted {_WORDS.get(each.name, needed)}")
+            said.append(f"{place}: observed {seen}; expected {_WORDS.get(each.name, needed)}")
     return said
 
 
@@ -231,7 +231,7 @@ def set_flags(text: str, event: str, wanted: Sequence[str], note: str) -> str:
     `event` is in capitals. Raises Malformed, and ValueError for what cannot be written.
     """
     if not _EVENT.fullmatch(event):
-        raise ValueError(f"event: seen {event!r}; wanted one word in capitals")
+        raise ValueError(f"event: observed {event!r}; expected one word in capitals")
     directives = parse(text)
     found = [each for each in _of(directives, "NOTIFYFLAG") if each.words[1].upper() == event]
     said = "+".join(wanted)
@@ -261,7 +261,7 @@ def set_monitor(text: str, words: Sequence[str], note: str) -> str:
     Raises Malformed, and ValueError for what cannot be written.
     """
     if len(words) != _MORE["MONITOR"]:
-        raise ValueError("MONITOR: wanted system, power value, user, password and type")
+        raise ValueError("MONITOR: expected system, power value, user, password and type")
     body = " ".join(["MONITOR", *(encode(word) for word in words)])
     directives = parse(text)
     found = [each for each in _of(directives, "MONITOR") if each.words[1] == words[0]]
@@ -291,10 +291,12 @@ def encode(word: str) -> str:
     try:
         plain(word, "value")
     except ValueError:
-        raise ValueError("value: seen control characters; wanted text on one line without them") from None
+        raise ValueError(
+            "value: observed control characters; expected text on one line without them"
+        ) from None
     if not word.isascii() or len(word) > _LONGEST_WORD:
         raise ValueError(
-            f"value: wanted ASCII text of at most {_LONGEST_WORD} characters: upsmon drops the rest"
+            f"value: expected ASCII text of at most {_LONGEST_WORD} characters: upsmon drops the rest"
         )
     if _BARE.fullmatch(word):
         return word
@@ -411,4 +413,4 @@ def _shown(words: Sequence[str]) -> str:
 
 
 def _refused(file: str, row: int, seen: str, wanted: str) -> Malformed:
-    return Malformed(f"{file} line {row}: seen {seen}; wanted {wanted}; mend that line, then run again")
+    return Malformed(f"{file} line {row}: observed {seen}; expected {wanted}; mend that line, then run again")

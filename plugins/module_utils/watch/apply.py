@@ -29,7 +29,7 @@ ARGUMENTS = Arguments(
 
 _WANTED_BY = f"/etc/systemd/system/timers.target.wants/{our_paths.WATCH_TIMER}"
 _MODES = {our_paths.WATCH_INPUTS: orders.MODE}
-#: All that release takes away, but for the numbers.
+#: All that release takes away, except the numbers.
 _FILES = (
     our_paths.WATCH_TIMER_UNIT,
     our_paths.WATCH_UNIT,
@@ -72,7 +72,7 @@ def plan(host: Host, _targets: list[Any], inputs: dict[str, Any], calendar: str,
     _expect_calendar(host, calendar)
     if metrics and not host.exists(metrics):
         raise ChangeFailed(
-            f"metrics: seen no {metrics}; wanted the directory of node_exporter's textfile collector"
+            f"metrics: observed no {metrics}; expected the directory of node_exporter's textfile collector"
         )
     wanted = {
         our_paths.WATCH_PROGRAM: program.build(watch.__name__),
@@ -164,6 +164,6 @@ def _expect_calendar(host: Host, calendar: str) -> None:
     said = host.run(["systemd-analyze", "calendar", "--", calendar])
     if said.rc != 0:
         raise ChangeFailed(
-            f"calendar: seen {calendar!r}, of which systemd says: {' '.join(said.stderr.split())}; wanted a calendar"
+            f"calendar: observed {calendar!r}, of which systemd says: {' '.join(said.stderr.split())}; expected a calendar"
             " event of systemd.time(7), as hourly or *:0/15"
         )

@@ -32,9 +32,9 @@ def render(inputs: Mapping[str, Any], metrics: str) -> bytes:
     """Return the file's content, of Inputs as a mapping. Raises ChangeFailed for words that this version does not know."""
     unknown = sorted(set(inputs) - set(Inputs._fields))
     if unknown:
-        raise ChangeFailed(f"inputs: seen {', '.join(unknown)}; wanted {', '.join(Inputs._fields)}")
+        raise ChangeFailed(f"inputs: observed {', '.join(unknown)}; expected {', '.join(Inputs._fields)}")
     if metrics and not posixpath.isabs(metrics):
-        raise ChangeFailed(f"metrics: seen {metrics!r}, wanted an absolute path")
+        raise ChangeFailed(f"metrics: observed {metrics!r}, expected an absolute path")
     told = {"inputs": dict(inputs), "metrics": metrics}
     return f"{json.dumps(told, indent=1, sort_keys=True)}\n".encode()
 
@@ -57,7 +57,7 @@ def write_metrics(host: Host, directory: str, text: str) -> None:
         raise ChangeFailed(f"{directory}: {error}") from error
     if why:
         raise ChangeFailed(
-            f"{directory}: seen that others than root and its owner may change it ({why}); wanted a directory of"
+            f"{directory}: observed that others than root and its owner may change it ({why}); expected a directory of"
             " root's or of node_exporter's user"
         )
     host.write_file(f"{directory}/{METRICS}", text.encode(), 0o644, owner)

@@ -59,5 +59,7 @@ def service(python: str) -> str:
 def timer(calendar: str) -> str:
     """Return the timer's text. Raises ChangeFailed for what cannot be a calendar event."""
     if not _CALENDAR.fullmatch(calendar):
-        raise ChangeFailed(f"calendar: seen {calendar!r}; wanted one of systemd.time(7), as hourly or *:0/15")
+        raise ChangeFailed(
+            f"calendar: observed {calendar!r}; expected one of systemd.time(7), as hourly or *:0/15"
+        )
     return _TIMER.format(service=WATCH_SERVICE, calendar=calendar)

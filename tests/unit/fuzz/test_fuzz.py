@@ -61,7 +61,7 @@ def test_growth_is_told_even_where_it_is_given_back() -> None:
 
     target(grow).check(b"")
     for _time in range(2):
-        with pytest.raises(limits.Growth, match=r"MiB for 1 bytes; wanted at most 50 MiB"):
+        with pytest.raises(limits.Growth, match=r"MiB for 1 bytes; expected at most 50 MiB"):
             target(grow).check(b"x")
 
 

@@ -18,7 +18,7 @@ from fuzz.target import CORPUS, TARGETS
 from fuzz.target import kept as kept_of
 
 assert fuzz.targets
-#: Inputs beside the corpus, and bytes that they have at the most; and the size of the sample, of either, for targets that
+#: Inputs beside the corpus, and bytes that they have at most; and the size of the sample, of either, for targets that
 #: collect a whole host with each input.
 INPUTS, LONGEST = 200, 4096
 OF_HOSTS = dict.fromkeys(("captured_host", "redacted_host"), 40)
@@ -46,7 +46,7 @@ def test_a_parser_is_not_brought_down(name: str, monkeypatch: pytest.MonkeyPatch
 
 
 def test_every_parser_has_a_target() -> None:
-    assert not parsers.missed(TARGETS.values()), "wanted a target in fuzz/targets that calls them"
+    assert not parsers.missed(TARGETS.values()), "expected a target in fuzz/targets that calls them"
 
 
 def test_what_is_no_parser_is_there() -> None:

@@ -139,7 +139,7 @@ def test_ansible_and_ssh_share_one_connection(files: MachineFiles, tmp_path: Pat
 def test_disks_are_not_touched_while_the_machine_runs(
     files: MachineFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor is a disk of the layout made anew, nor what is not off turned on."""
+    """Nor is a disk of the layout made again, nor what is not off turned on."""
     layout = Layout((Disk("virtio", "A"),))
     Record(Hardware(Image(Path("/i"), "u"), layout, "uml"), 2222, "").write(files)
     machine = Machine("one", Lab(tmp_path))

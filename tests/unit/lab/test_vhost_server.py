@@ -30,13 +30,13 @@ SCSI = {"serial": "A", "bus": "scsi", "store": {"type": "file", "path": "/x"}}
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], r"the configuration is \[\]: wanted is a JSON object"),
+        ([], r"the configuration is \[\]: expected is a JSON object"),
         ({}, "lacks 'control'"),
         ({"control": "/c", "disk": []}, "unknown key 'disk'; known are control, scsi, disks"),
-        ({"control": 7}, "'control' of the configuration is 7: wanted is a str"),
+        ({"control": 7}, "'control' of the configuration is 7: expected is a str"),
         (
             {"control": "/c", "disks": [{**VIRTIO, "bus": "sata"}]},
-            "bus 'sata': wanted is one of virtio, scsi",
+            "bus 'sata': expected is one of virtio, scsi",
         ),
         ({"control": "/c", "disks": [{**VIRTIO, "serial": "x" * 21}]}, "wanted are 1 to 20 ASCII"),
         ({"control": "/c", "disks": [{**VIRTIO, "fua": True}]}, "has fua: that is for the other bus"),
@@ -63,7 +63,7 @@ def test_a_wrong_configuration_is_told(tmp_path: Path, words: Any, message: str)
 @pytest.mark.parametrize(
     ("store", "message"),
     [
-        ({"type": "tape"}, "type 'tape': wanted is one of file, overlay, python"),
+        ({"type": "tape"}, "type 'tape': expected is one of file, overlay, python"),
         ({"type": "file"}, "a file store lacks 'path'"),
         ({"type": "python", "factory": "no.such:thing"}, "no factory 'no.such:thing'"),
         ({"type": "python", "factory": "os:thing"}, "no factory 'os:thing'"),
@@ -129,13 +129,13 @@ def test_a_socket_that_is_in_use_is_not_taken(tmp_path: Path) -> None:
 def test_commands_that_are_wrong(tmp_path: Path) -> None:
     """Each is answered with what was seen and what is wanted, and the server goes on."""
     with Bench(tmp_path, {"serial": "A", "bus": "virtio"}, {"serial": "B", "bus": "scsi"}).served() as bench:
-        assert "wanted is {" in bench.answer("[]")["error"]
+        assert "expected is {" in bench.answer("[]")["error"]
         assert "Expecting value" in bench.answer("unplug A")["error"]
         assert "one of stats" in bench.refusal("explode")
-        assert bench.refusal("unplug") == "unplug: 'serial' is None, wanted is a str"
-        assert bench.refusal("stats", serial="A") == "stats: unknown 'serial'; wanted is nothing"
+        assert bench.refusal("unplug") == "unplug: 'serial' is None, expected is a str"
+        assert bench.refusal("stats", serial="A") == "stats: unknown 'serial'; expected is nothing"
         assert bench.refusal("unplug", serial="C") == "there is no disk 'C', only A, B"
-        assert bench.refusal("set_cache", serial="A", on=1) == "set_cache: 'on' is 1, wanted is a bool"
+        assert bench.refusal("set_cache", serial="A", on=1) == "set_cache: 'on' is 1, expected is a bool"
         assert "only SCSI disks are reset" in bench.refusal("reset", serial="A")
         assert "there is a disk B" in bench.refusal("plug", disk={**SCSI, "serial": "B"})
         taken = {"serial": "C", "bus": "scsi", "target": 0, "store": bench.file("C")}

@@ -45,7 +45,7 @@ def read(store: Overlay | File, offset: int, *sizes: int) -> bytes:
 
 
 def test_an_overlay_is_what_a_plain_file_would_be(base: Path) -> None:
-    """Random requests, opened anew between; the base stays as it is."""
+    """Random requests, opened again between; the base stays as it is."""
     chance, expected, before = random.Random(7), bytearray(base.read_bytes()), base.read_bytes()
     for _ in range(4):
         store = overlay(base)

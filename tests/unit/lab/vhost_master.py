@@ -353,5 +353,5 @@ class Bench:
         return answer["return"]
 
     def refusal(self, command: str, **words: Any) -> str:
-        """Give a command that has to be refused; return why."""
+        """Give a command that must be refused; return why."""
         return str(self.answer(json.dumps({"command": command, **words}))["error"])

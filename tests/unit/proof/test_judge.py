@@ -158,7 +158,7 @@ def test_an_unsafe_run_in_a_safe_cell_is_not_shown(control_record: Record) -> No
     told = " ".join(judge_cell(SAFE_CELL, control_record, 60)["problems"])
     assert "cuts lose commits" in told
     assert "do not survive a drop of all" in told
-    assert "seen 0.000 flushes for each commit, wanted 1.00" in told
+    assert "observed 0.000 flushes for each commit, expected 1.00" in told
 
 
 @ext4_tools
@@ -259,7 +259,7 @@ OFF = Cell(Setting("strict", "sata", "xfs"), WORKLOAD, SAFE)
     ("cell", "summed", "said"),
     [
         (SAFE_CELL, total(cuts=1000), ""),
-        (SAFE_CELL, total(cuts=999), "only 999 cuts had volatile data; wanted 1000"),
+        (SAFE_CELL, total(cuts=999), "only 999 cuts had volatile data; expected 1000"),
         (SAFE_CELL, total(cuts=1000, losing=1), "1 of 1000 cuts lose commits"),
         (SAFE_CELL, total(cuts=1000, damaged=2), "2 leave a damaged file system"),
         (SAFE_CELL, total(cuts=1000, lost_without_volatile=1), "though nothing was volatile"),

@@ -89,7 +89,7 @@ def test_a_disk_is_served_by_nbdkit_to_qemu_alone(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.parametrize("workload", PATTERNS)
 def test_each_workload_is_written_alone_and_then_by_all(workload: str) -> None:
-    """With noise, so that something is volatile; files that grow begin anew each time."""
+    """With noise, so that something is volatile; files that grow begin again each time."""
     jobs = machine.jobs(workload, [1, 2], "/dev/vdb", "/dev/vdc")
     assert [(job.clients, job.seed) for job in jobs] == [(1, 0), (machine.CLIENTS, 1), (machine.CLIENTS, 2)]
     assert all(job.noise and job.ack == "/dev/vdc" and job.device == "/dev/vdb" for job in jobs)
@@ -227,7 +227,7 @@ def test_a_run_is_counted_by_kernel_trace_and_log(tmp_path: Path) -> None:
 
 
 def test_a_kernel_that_cannot_be_traced_is_counted_without_a_trace(tmp_path: Path) -> None:
-    """No trace, not one of zeros; and QEMU's kernels have to be traced."""
+    """No trace, not one of zeros; and QEMU's kernels must be traced."""
     made, guest = rig(tmp_path, kind="uml")
     made.name = "vdb"
     segment = made.write(Job("/d", "dsync", clients=1))
@@ -272,7 +272,7 @@ def test_what_takes_a_new_mount_gets_one_only_where_commits_are_given_away(
     if mounts:
         assert made.harden()["verdict"] == "accepted_loss"
     else:
-        with pytest.raises(ProofError, match="verdict is pending, wanted durable or attested: it waits"):
+        with pytest.raises(ProofError, match="verdict is pending, expected durable or attested: it waits"):
             made.harden()
     assert len([script for script in guest.scripts if "umount" in script]) == mounts
 

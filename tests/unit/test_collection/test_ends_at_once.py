@@ -20,7 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import reply
 
 ROOT = Path(__file__).resolve().parents[3]
 BIN = Path(sys.executable).parent
-#: Python loads it in each process: it says which of them took apart what they had made, but for the command itself.
+#: Python loads it in each process: it says which of them took apart what they had made, except the command itself.
 WITNESS = """
 import os
 

@@ -164,7 +164,7 @@ def test_the_check_of_a_response_has_evidence_of_each_fact_that_is_marked() -> N
             changed = copy.deepcopy(facts)
             del changed[rows][0]["evidence"][path]
             (fault, *_more) = shape.faults(changed, nothing)
-            assert fault == f"durable_storage.{rows}[0].evidence.{path}: seen nothing; wanted it"
+            assert fault == f"durable_storage.{rows}[0].evidence.{path}: observed nothing; expected it"
 
 
 def test_the_values_of_facts_are_those_of_the_code() -> None:

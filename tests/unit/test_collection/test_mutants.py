@@ -53,7 +53,7 @@ def test_a_survivor_needs_a_reason_and_a_reason_a_survivor(tools: Any) -> None:
     assert mutants.judge([*many, plain], [plain]) == ["survived: plain (f.py)"]
     assert mutants.judge([*many, known], []) == ["killed by now, take its reason out: known"]
     others = [known._replace(name=f"known {number}") for number in range(4)]
-    assert mutants.judge([*many, *others], others) == ["4 of 104 survive; wanted at most 3%"]
+    assert mutants.judge([*many, *others], others) == ["4 of 104 survive; expected at most 3%"]
 
 
 def test_the_environments_of_another_checkout_are_never_made_anew(
@@ -67,7 +67,7 @@ def test_the_environments_of_another_checkout_are_never_made_anew(
     ours.symlink_to(theirs)
     monkeypatch.setattr(venvs, "VENVS", ours)
     monkeypatch.setattr(venvs, "find_python", lambda _versions: "/usr/bin/python3")
-    monkeypatch.setattr(venvs, "make", lambda *_given: pytest.fail("made anew"))
+    monkeypatch.setattr(venvs, "make", lambda *_given: pytest.fail("made again"))
     assert venvs.ensure("run") == ours / "run"
     with pytest.raises(venvs.Unavailable, match="make it there"):
         venvs.ensure("lint")

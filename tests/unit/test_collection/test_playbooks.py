@@ -20,7 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.varia
 nativetypes = pytest.importorskip("jinja2.nativetypes")
 
 ROOT = Path(__file__).resolve().parents[3]
-#: Roles of one task, but for what they refuse: a module of the collection.
+#: Roles of one task, except what they refuse: a module of the collection.
 ENGINES = ("mssql", "faircom", "firebird", "postgresql", "mariadb", "power")
 
 
@@ -228,4 +228,4 @@ def test_a_playbook_whose_steps_are_skipped_does_not_end_well(word: str) -> None
         timeout=120,
     )
     assert done.returncode != 0
-    assert f"seen --skip-tags {word}; wanted neither" in " ".join((done.stdout + done.stderr).split())
+    assert f"observed --skip-tags {word}; expected neither" in " ".join((done.stdout + done.stderr).split())

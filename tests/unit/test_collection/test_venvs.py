@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""tools/venvs.py: an environment is made once for all checkouts, and anew when newer releases may be there."""
+"""tools/venvs.py: an environment is made once for all checkouts, and again when newer releases may be there."""
 
 from __future__ import annotations
 

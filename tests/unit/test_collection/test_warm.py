@@ -102,7 +102,7 @@ def test_a_fork_finds_the_collection_s_actions_loaded() -> None:
 
 
 def test_all_tests_of_a_session_share_a_server() -> None:
-    """pytest tells in the environment which test runs. A server for each imported and packed all anew."""
+    """pytest tells in the environment which test runs. A server for each imported and packed all again."""
     script = "from support import runs; print(*runs.bare_environment())"
     told = dict.fromkeys(("ANSIBLE_X", "MOLECULE_X", "PYTEST_CURRENT_TEST"), "this")
     environment = {**ENVIRONMENT, "PYTHONPATH": f"{ROOT / 'molecule'}:{ROOT}", **told}

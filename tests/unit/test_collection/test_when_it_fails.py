@@ -204,7 +204,7 @@ def engine() -> FakeHost:
         (
             lambda: Refusing({our_paths.CACHE_RULES: errno.ENOSPC}),
             *("write_cache", {"disk": SDA, **OFF}, "No space left on device: not changed; make room on / "),
-            f"not done: {SDA} write_cache (persisted): seen unset, wanted disabled",
+            f"not done: {SDA} write_cache (persisted): observed unset, expected disabled",
         ),
         (
             lambda: BigRefusing({CACHE_TYPE: errno.EIO}),
@@ -213,7 +213,7 @@ def engine() -> FakeHost:
                 {"disk": SAS, **OFF},
                 f"{CACHE_TYPE}: writing 'write through': Input/output error;",
             ),
-            f"not done: {SAS} write_cache (running): seen enabled, wanted disabled",
+            f"not done: {SAS} write_cache (running): observed enabled, expected disabled",
         ),
         (
             lambda: BigRefusing(tools={"--value=0": "NVMe status: Feature Not Changeable(0x10e)"}),
@@ -222,17 +222,17 @@ def engine() -> FakeHost:
                 {"disk": NVME, **OFF},
                 "exit 5: NVMe status: Feature Not Changeable(0x10e); mend what it",
             ),
-            f"not done: {NVME} write_cache (running): seen enabled, wanted disabled",
+            f"not done: {NVME} write_cache (running): observed enabled, expected disabled",
         ),
         (
             lambda: Refusing({"/sys/block/vdb/cache_type": errno.ENODEV}),
             *("write_cache", {"disk": VIRTIO, **OFF}, "No such device; the device is not there any more"),
-            f"not done: {VIRTIO} write_cache (running): seen enabled, wanted disabled",
+            f"not done: {VIRTIO} write_cache (running): observed enabled, expected disabled",
         ),
         (
             lambda: Refusing(tools={"/srv/pgdata": "Input/output error"}),
             *("mount_options", {"target": "/srv/pgdata", "barrier": "on"}, "the disk answers with an error"),
-            "not done: /srv/pgdata barrier (running): seen off, wanted on",
+            "not done: /srv/pgdata barrier (running): observed off, expected on",
         ),
         (
             lambda: Refusing(
@@ -243,7 +243,7 @@ def engine() -> FakeHost:
                 {"target": "/", "data_mode": "journal"},
                 "says why that file system is read-only",
             ),
-            "not done: / data_mode (persisted): seen ordered, wanted journal",
+            "not done: / data_mode (persisted): observed ordered, expected journal",
         ),
         (
             engine,

@@ -179,9 +179,9 @@ def _check(facts: InstanceFacts, wanted: dict[str, str]) -> None:
     known = writes_through(facts["version"])
     if asked and known != "yes":
         raise ChangeFailed(
-            f"faircom {facts['name']}: {', '.join(asked)}: seen version {facts['version']}, wanted V10.3.1.21834"
+            f"faircom {facts['name']}: {', '.join(asked)}: observed version {facts['version']}, expected V10.3.1.21834"
             " (build 140307) or later: builds before it neither write through nor flush then; update it, or start"
-            " it once where the version is not known"
+            " it once where the version is unknown"
         )
 
 
@@ -214,7 +214,7 @@ def _read(host: Host, facts: InstanceFacts) -> str:
     except Unobservable as error:
         raise ChangeFailed(str(error)) from error
     if text is None:
-        raise ChangeFailed(f"{facts['config']}: not there any more; run again to collect the facts anew")
+        raise ChangeFailed(f"{facts['config']}: not there any more; run again to collect the facts again")
     return text
 
 

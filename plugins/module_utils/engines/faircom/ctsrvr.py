@@ -46,7 +46,7 @@ _LOCAL = "LOCAL_DIRECTORY"
 
 
 class Place(NamedTuple):
-    """Where a keyword puts files: an absolute directory, or '' with the reason why it is not known."""
+    """Where a keyword puts files: an absolute directory, or '' with the reason why it is unknown."""
 
     keyword: str
     directory: str
@@ -225,7 +225,7 @@ def _of(lines: Sequence[Line], keyword: str) -> list[Line]:
 
 def _word(word: str) -> str:
     if not _WORD.fullmatch(word):
-        raise ValueError(f"seen {word!r}; wanted one word of letters, digits and underscores")
+        raise ValueError(f"observed {word!r}; expected one word of letters, digits and underscores")
     return word
 
 
@@ -233,6 +233,6 @@ def _writable(wanted: str) -> str:
     words = plain(wanted, "value")
     if not words or words != words.strip() or re.search(r"[ \t];|[{}]", words) or words.startswith(SIGN):
         raise ValueError(
-            f"value: seen {words!r}; wanted text without a comment, a brace or outer white space"
+            f"value: observed {words!r}; expected text without a comment, a brace or outer white space"
         )
     return words

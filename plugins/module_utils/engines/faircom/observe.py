@@ -193,7 +193,7 @@ def writer(host: Host, path: str, pids: Collection[int], restores: bool = False)
 
 def no_file(home: str) -> Refusal:
     """Return why nothing is written for an instance that has no configuration file; an empty one says what none says."""
-    why = f"seen no {_CONFIG}: it runs with its defaults; wanted a file to write them into"
+    why = f"observed no {_CONFIG}: it runs with its defaults; expected a file to write them into"
     fix = f"create an empty {home}/config/{_CONFIG}, owned by the server's user, then run again"
     return Refusal(why, fix)
 
@@ -247,7 +247,7 @@ def _lines(host: Host, root: str, found: Instance) -> tuple[str, list[Line] | No
 
 
 def _argv(host: Host, main: Process | None, begins: NextStart | None) -> tuple[list[str], str | None]:
-    """Return the words behind the program's name, in capitals, and why they are not known."""
+    """Return the words behind the program's name, in capitals, and why they are unknown."""
     try:
         words: Sequence[str] = argv_of(host, main.pid)[1:] if main else begins.words if begins else ()
         return [word.upper() for word in words], None
@@ -271,7 +271,7 @@ def _beaten(host: Host, root: str, found: Instance, argv: list[str], lost: str |
     """Return the settings that something else than the configuration file decides, and what."""
     everything = (*OPTIONS, *KEYWORDS)
     if lost:
-        return dict.fromkeys(everything, f"whether the file is what runs is not known: {lost}")
+        return dict.fromkeys(everything, f"whether the file is what runs is unknown: {lost}")
     programs = [process.exe for process in found.processes[:1]]
     directories = [posixpath.dirname(path) for path in (found.config, *programs) if path]
     for directory in dict.fromkeys((*directories, *found.directories)):
@@ -279,7 +279,7 @@ def _beaten(host: Host, root: str, found: Instance, argv: list[str], lost: str |
         try:
             there = look(host, path, root)
         except Unobservable as error:
-            return dict.fromkeys(everything, f"whether the file is what runs is not known: {error}")
+            return dict.fromkeys(everything, f"whether the file is what runs is unknown: {error}")
         if there:
             why = f"the file may not be what runs: {path} goes before it, and is encrypted"
             return dict.fromkeys(everything, why)
@@ -299,7 +299,7 @@ def _logs(opened: Iterable[Opened], lines: list[Line]) -> list[Opened]:
 
 
 def _told(seen: start_files.Running, status: Status, beaten: dict[str, str]) -> start_files.Running:
-    """Return what runs: the file's words but for what goes before it, and the server's own word."""
+    """Return what runs: the file's words except what goes before it, and the server's own word."""
     found = {name: word for name, word in seen.words.items() if name not in beaten}
     reason = seen.reason or next(iter(beaten.values()), None)
     if status.synchronous != UNKNOWN:
@@ -322,7 +322,7 @@ def _evidence(
         evidence.append((_SLIP, Observation("on", f"{file}:{slip.line}", meant)))
     if line_ends(text) in ("dos", "mixed"):
         evidence.append(
-            ("line_ends", Observation(line_ends(text), file, f"{line_ends(text)} line ends, wanted Unix's"))
+            ("line_ends", Observation(line_ends(text), file, f"{line_ends(text)} line ends, expected Unix's"))
         )
     lost = [f"{where.keyword}: {where.reason}" for where in places if where.reason]
     if why or lost:

@@ -61,7 +61,7 @@ _SINCE = Build(
     first=_FIRST,
     before="before it write-through does nothing on Linux",
     see="start it once with this configuration, or see CTSTATUS.FCS",
-    opened="with LOG_WRITETHRU its logs have to be open with O_SYNC",
+    opened="with LOG_WRITETHRU its logs must be open with O_SYNC",
     look="run again while the server has a transaction log open",
 )
 NOT_SYNCHRONOUS = Kind(
@@ -90,7 +90,7 @@ LOGS_UNKNOWN = Kind(
 LONG_DELAY = Kind(
     "note.faircom.commit_delay",
     "note",
-    "{engine}: COMMIT_DELAY: seen {value}",
+    "{engine}: COMMIT_DELAY: observed {value}",
     f"wanted -1 to {_LONG_DELAY} (ms): a longer one keeps every commit waiting, and loses none",
 )
 IN_FILE = Kind("note.faircom.configuration", "note", "{engine}: {source}: {cause}")

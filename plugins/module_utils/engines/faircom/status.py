@@ -36,7 +36,7 @@ _MEANS = {
     "64": "",
     "66": "",
     "96": ": a transaction log that it needs is not there",
-    "571": ": its indexes have to be rebuilt",
+    "571": ": its indexes must be rebuilt",
 }
 _ERROR = re.compile(r"(?:error|log file)[:# \t]{1,3}(?P<number>64|66|96|571)(?![0-9.])", re.I)
 _OF_RECOVERY = re.compile(r"recover|tran(?:rcv|und|red|idx)|initialize", re.I)

@@ -38,7 +38,7 @@ _STRANGERS = range(60706, 61184)
 #: getent(1): no such key.
 _NOT_FOUND = 2
 _ROOTS = (
-    "seen root as its owner; wanted the user of the server, as whom gfix would run: as root it leaves lock files"
+    "observed root as its owner; expected the user of the server, as whom gfix would run: as root it leaves lock files"
     " that shut the server out; chown it, or give a password, so that the server does it"
 )
 #: {user: the directories where servers of his keep their locks}, None for the usual one
@@ -70,7 +70,7 @@ def target_of(row: dict[str, Any]) -> Target:
     path, directory = row.get("database"), row.get("directory")
     if bool(path) == bool(directory) or not str(path or directory).startswith("/"):
         raise ChangeFailed(
-            f"seen database {path!r} and directory {directory!r}; wanted one of them, and that an absolute path"
+            f"observed database {path!r} and directory {directory!r}; expected one of them, and that an absolute path"
         )
     return Target(str(path or directory), bool(directory), str(row["forced_writes"]))
 
@@ -135,14 +135,16 @@ def _plan(host: Host, wanted: dict[str, str], failures: dict[str, str], access: 
         database = found.get(path)
         try:
             if database is None:
-                raise ChangeFailed(f"{path}: seen a part or a shadow of a database; wanted its first file")
+                raise ChangeFailed(
+                    f"{path}: observed a part or a shadow of a database; expected its first file"
+                )
             if database.forced_writes == word:
                 warnings += _left_behind(database, word)
             elif _is_to_change(database, word, bool(access.password)):
                 changes.append(Change(path, "forced_writes", "persisted", database.forced_writes, word))
             else:
                 warnings.append(
-                    f"{path}: forced writes are {database.forced_writes}, wanted {word}: {_why(database)}"
+                    f"{path}: forced writes are {database.forced_writes}, expected {word}: {_why(database)}"
                 )
         except ChangeFailed as error:
             failures[path] = str(error)
@@ -157,7 +159,7 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
     for change in work.changes:
         header = work.databases[change.target].header
         created = header.created if header else ""
-        # Of a database that was restored or made anew since, what was kept is another one's.
+        # Of a database that was restored or made again since, what was kept is another one's.
         if kept.get(change.target, "").partition(" ")[2] != created:
             kept[change.target] = f"{change.before} {created}"
     originals.save(host, kept, ORIGINALS)
@@ -172,7 +174,7 @@ def plan_release(
 ) -> Release:
     """Return what release changes; reads only. Raises ChangeFailed.
 
-    A database that is gone, or was restored or made anew since, is forgotten; one in use is left.
+    A database that is gone, or was restored or made again since, is forgotten; one in use is left.
     """
     kept = originals.load(host, ORIGINALS)
     found = {database.path: database for database in look_at(host, "", kept, ())}
@@ -211,7 +213,7 @@ def _wanted(host: Host, targets: Iterable[Target]) -> tuple[dict[str, str], dict
             continue
         for path in paths:
             if wanted.setdefault(path, target.forced_writes) != target.forced_writes:
-                raise ChangeFailed(f"{path}: seen forced writes wanted on and off; wanted one of them")
+                raise ChangeFailed(f"{path}: observed forced writes wanted on and off; expected one of them")
     return wanted, failures
 
 
@@ -219,7 +221,7 @@ def _paths(host: Host, target: Target) -> list[str]:
     """Return the databases that a target means. Raises Unobservable."""
     where = host.locate(target.path)
     if where.status is None:
-        raise Unobservable(f"{target.path}: nothing is there; wanted a Firebird database; run again")
+        raise Unobservable(f"{target.path}: nothing is there; expected a Firebird database; run again")
     path = where.path
     if not target.is_directory:
         return [path]
@@ -242,7 +244,7 @@ def _is_to_change(database: Database, word: str, has_password: bool) -> bool:
     if database.in_use == "yes" or database.mode == "read_only":
         return False
     raise ChangeFailed(
-        f"{database.path}: forced writes: seen {database.forced_writes}, wanted {word}: {_why(database)}"
+        f"{database.path}: forced writes: observed {database.forced_writes}, expected {word}: {_why(database)}"
     )
 
 
@@ -295,14 +297,14 @@ def _change(host: Host, database: Database, word: str, access: Access, locks: Lo
     if after.running not in ("closed", word):
         raise ChangeFailed(
             f"{database.path}: somebody opened it meanwhile, and writes with forced writes {after.running} until he"
-            f" detaches; wanted {word}"
+            f" detaches; expected {word}"
         )
 
 
 def _gfix(host: Host, database: Database, word: str, access: Access, locks: Locks) -> None:
     header, status = database.header, database.status
     if header is None or status is None:
-        raise ChangeFailed(f"{database.path}: its header cannot be read; wanted ODS 12 or 13")
+        raise ChangeFailed(f"{database.path}: its header cannot be read; expected ODS 12 or 13")
     environment = {"ISC_USER": access.user, **_version(host, header)}
     argv = ["-write", _WORDS[word]]
     try:
@@ -377,7 +379,7 @@ def _as_stranger(host: Host, argv: list[str]) -> list[str]:
     except Unobservable as error:
         raise ChangeFailed(f"a user that nobody is, as whom gfix gets the password: {error}") from error
     raise ChangeFailed(
-        f"seen accounts for all users from {_STRANGERS[0]} to {_STRANGERS[-1]}; wanted one that nobody is, as whom gfix"
+        f"observed accounts for all users from {_STRANGERS[0]} to {_STRANGERS[-1]}; expected one that nobody is, as whom gfix"
         " gets the password"
     )
 
@@ -444,7 +446,7 @@ def _lock(found: set[str | None], path: str) -> dict[str, str]:
     """Return the variable that leads gfix to a server's locks. Raises ChangeFailed where servers differ."""
     if len(found) > 1:
         raise ChangeFailed(
-            f"{path}: seen servers with different FIREBIRD_LOCK ({', '.join(sorted(map(str, found)))}); wanted one for"
+            f"{path}: observed servers with different FIREBIRD_LOCK ({', '.join(sorted(map(str, found)))}); expected one for"
             " all; run gfix by hand with that of the database's server"
         )
     (directory,) = found

@@ -54,7 +54,7 @@ class _Value(NamedTuple):
 def parse(text: str, file: str = "firebird.conf", blocks: bool = False) -> list[Line]:
     """Return the lines of a file; `kind` is `setting`, `include`, `open`, `close` or `other`.
 
-    Names are in small letters, but for aliases (`blocks`, outside braces), which keep their case;
+    Names are in small letters, except aliases (`blocks`, outside braces), which keep their case;
     values are without quotes, with their macros. With `blocks` the lines within braces have the
     section of the alias before them, and `open` and `close` are the braces.
     Raises Malformed for what Firebird calls a bad line: an unclosed quote or brace, text behind a
@@ -110,10 +110,10 @@ def read_lines(
     """
     text = read(main)
     if text is None:
-        raise Malformed(f"{main}: seen no such file; wanted a configuration file of Firebird's")
+        raise Malformed(f"{main}: observed no such file; expected a configuration file of Firebird's")
     if depth > _DEEPEST or len(files) >= MOST_FILES:
         raise Malformed(
-            f"{main}: seen includes deeper than {_DEEPEST} or more files than {MOST_FILES}; wanted fewer"
+            f"{main}: observed includes deeper than {_DEEPEST} or more files than {MOST_FILES}; expected fewer"
         )
     files.append(main)
     found: list[tuple[str, Line]] = []
@@ -152,14 +152,14 @@ def resolve(value: str, macros: Mapping[str, str], file: str) -> str:
         name = match["name"].lower()
         if name not in MACROS | {"this"}:
             raise ValueError(
-                f"seen the macro {match[0]}; wanted one of Firebird's: {', '.join(sorted(MACROS))}, this"
+                f"observed the macro {match[0]}; expected one of Firebird's: {', '.join(sorted(MACROS))}, this"
             )
         if name not in known:
-            raise ValueError(f"the directory of {match[0]} is not known")
+            raise ValueError(f"the directory of {match[0]} is unknown")
         return known[name].rstrip("/")
 
     if value.rfind("$(") > value.rfind(")"):
-        raise ValueError(f"seen {value[:80]!r}; wanted a macro that is closed")
+        raise ValueError(f"observed {value[:80]!r}; expected a macro that is closed")
     return _MACRO.sub(directory, value)
 
 
@@ -169,14 +169,14 @@ def boolean(value: str) -> str:
         return "on"
     if value.lower() in ("false", "no", "n") or re.fullmatch(r"-?0+", value):
         return "off"
-    raise ValueError(f"seen {value[:80]!r}; wanted true or false")
+    raise ValueError(f"observed {value[:80]!r}; expected true or false")
 
 
 def integer(value: str) -> int:
     """Return a number with k, m or g for powers of 1024. Raises ValueError; Firebird would take 0."""
     match = re.fullmatch(r"(-?[0-9]{1,18})([kmg]?)", value, re.I)
     if not match:
-        raise ValueError(f"seen {value[:80]!r}; wanted a number, with k, m or g at most")
+        raise ValueError(f"observed {value[:80]!r}; expected a number, with k, m or g at most")
     return int(match[1]) * _UNITS[match[2].lower()]
 
 

@@ -128,11 +128,11 @@ def _one(
 
 
 def _use(files: Files, path: str, status: Status | None, opened: list[Opened]) -> tuple[str, str, str | None]:
-    """Return whether a database is in use, what its users do with writes, and why one is not known."""
+    """Return whether a database is in use, what its users do with writes, and why one is unknown."""
     ways = [file.opened for file in opened]
     try:
         if status is None:
-            raise Unobservable(f"{path}: who has it open is not known")
+            raise Unobservable(f"{path}: who has it open is unknown")
         pids = files.holders(path, status)
         if not ways:
             ways = [way for pid in pids for way in _ways(files, pid, path)]
@@ -159,7 +159,7 @@ def _effect(ways: list[str]) -> str:
 
 
 def ask_gstat(host: Host, path: str, status: Status) -> tuple[str, str | None]:
-    """Return what gstat says of forced writes, and why it is not known. It runs as the file's owner."""
+    """Return what gstat says of forced writes, and why it is unknown. It runs as the file's owner."""
     if status.user == 0:
         return UNKNOWN, "root owns it, as whom gstat is not run; give it to the user of the server (chown)"
     tool = "gstat"

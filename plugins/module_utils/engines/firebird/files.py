@@ -90,7 +90,7 @@ class Files:
         found = self.host.find_files(directory, self.root, MOST_FILES + 1, DEPTH, _SMALLEST)
         if len(found) > MOST_FILES:
             raise Unobservable(
-                f"{directory}: seen more than {MOST_FILES} files; wanted fewer: name a directory closer to the"
+                f"{directory}: observed more than {MOST_FILES} files; expected fewer: name a directory closer to the"
                 " databases"
             )
         return sorted(normal(posixpath.join(directory, path)) for path in found)

@@ -28,7 +28,7 @@ _OWNERS = {10: "Firebird 1", 11: "Firebird 2", 14: "Firebird 6"}
 
 
 class Unfamiliar(ValueError):
-    """A Firebird database whose structure is not known here. The message says which."""
+    """A Firebird database whose structure is unknown here. The message says which."""
 
 
 class Header(NamedTuple):
@@ -68,7 +68,7 @@ def parse(page: bytes) -> Header | None:
     if major not in _VARIABLE:
         owner = f", that of {_OWNERS[major]}" if major in _OWNERS else ""
         raise Unfamiliar(
-            f"its structure is ODS {major}{owner}; wanted 12 or 13, those of Firebird 3, 4 and 5"
+            f"its structure is ODS {major}{owner}; expected 12 or 13, those of Firebird 3, 4 and 5"
         )
     sequence, flags = _number(page, 40), _number(page, 42)
     if sequence or flags & _SHADOW:

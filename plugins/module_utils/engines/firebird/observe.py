@@ -91,7 +91,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     opened = sorted({file.path for file in found.opened})
     if len(opened) > bounds.DATABASES:
         unread["its open files"] = (
-            f"seen {len(opened)}; wanted at most {bounds.DATABASES}: the others were not looked into"
+            f"observed {len(opened)}; expected at most {bounds.DATABASES}: the others were not looked into"
         )
     opened = opened[: bounds.DATABASES]
     databases = firebird_databases.look_at(host, root, {*paths, *opened}, named, found.opened)
@@ -213,8 +213,8 @@ def _config(
     paths += [f"{_ETC}/{name}/{_CONFIG}" for name in names if look(host, f"{_ETC}/{name}/{_CONFIG}", root)]
     if len(paths) == 1:
         return paths[0], None
-    seen = f"seen {', '.join(paths)}" if paths else f"no {_CONFIG} in {home or _OPT} nor below {_ETC}"
-    return None, unknown(_ETC, f"{seen}; wanted one")
+    seen = f"observed {', '.join(paths)}" if paths else f"no {_CONFIG} in {home or _OPT} nor below {_ETC}"
+    return None, unknown(_ETC, f"{seen}; expected one")
 
 
 def _is_for_one_client(processes: Processes, main: Process) -> bool:

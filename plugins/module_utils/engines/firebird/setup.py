@@ -125,7 +125,7 @@ def _debian_home(host: Host, root: str, version: str) -> str:
 
 
 def _named(found: Effective, macros: dict[str, str]) -> tuple[list[str], dict[str, str]]:
-    """Return the directories and files that firebird.conf names, and why some are not known."""
+    """Return the directories and files that firebird.conf names, and why some are unknown."""
     named, unread = [], {}
     for key in ("databaseaccess", "securitydatabase"):
         said = found.settings.get(key)

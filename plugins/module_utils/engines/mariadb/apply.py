@@ -78,7 +78,7 @@ class Planned(NamedTuple):
 
 
 class Release(NamedTuple):
-    """What release changes: our option files go, the servers keep their settings until they start anew.
+    """What release changes: our option files go, the servers keep their settings until they start again.
 
     `failures`: {path: why it stays}.
     """
@@ -101,7 +101,7 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise ChangeFailed(
-            f"{twice}: seen twice among the targets; wanted each server once, with all its settings"
+            f"{twice}: observed twice among the targets; expected each server once, with all its settings"
         )
     engines, found = _servers(host) if targets else (None, {})
     work = Work((), {}, {}, restart)
@@ -296,7 +296,7 @@ def _expect_ours(facts: InstanceFacts) -> None:
     """Raise ChangeFailed where the settings of a server are not ours to change."""
     if facts["managed_by"] in ("container", UNKNOWN) or facts["root"] or facts["namespace"] == UNKNOWN:
         raise ChangeFailed(
-            f"managed by {facts['managed_by']}, namespace {facts['namespace']}; wanted a server of this host"
+            f"managed by {facts['managed_by']}, namespace {facts['namespace']}; expected a server of this host"
             " whose manager is known; set it where it is managed"
         )
 
@@ -327,18 +327,18 @@ def _is_apart(seen: Sight) -> bool:
 def _words(target: Target, seen: Sight) -> dict[str, str]:
     """Return the wanted settings in the server's own words. Raises ChangeFailed."""
     if seen.version is None:
-        raise ChangeFailed(seen.reason or "its version is not known")
+        raise ChangeFailed(seen.reason or "its version is unknown")
     wanted = {}
     for name, word in target.wanted.items():
         if name not in SETTINGS or name not in versions.names(seen.version):
             why = versions.why_absent(seen.version, name)
-            raise ChangeFailed(f"{name}: {why}; wanted {', '.join(SETTINGS)}")
+            raise ChangeFailed(f"{name}: {why}; expected {', '.join(SETTINGS)}")
         try:
             wanted[name] = versions.word(seen.version, name, word)
         except ValueError as error:
             raise ChangeFailed(f"{name}: {error}") from error
         if name == versions.REDO and wanted[name] != "ON":
-            raise ChangeFailed(f"{name}: seen {word}; wanted ON: it is never switched off here")
+            raise ChangeFailed(f"{name}: observed {word}; expected ON: it is never switched off here")
     return wanted
 
 
@@ -386,7 +386,7 @@ def _stale(facts: InstanceFacts, wanted: dict[str, str]) -> dict[str, str]:
         if persisted == UNKNOWN:
             reason = facts["settings"][name]["reason"]
             raise ChangeFailed(
-                f"{name}: seen nothing that counts ({reason}); wanted {word}; mend that, then run again"
+                f"{name}: observed nothing that counts ({reason}); expected {word}; mend that, then run again"
             )
         stale[name] = word
     return stale

@@ -226,7 +226,7 @@ def _client(host: Host, program: str) -> str:
                 why = why or str(error)
     if why:
         raise Unobservable(why)
-    raise Unobservable(f"no client is installed: wanted one of {', '.join(dict.fromkeys(paths))}")
+    raise Unobservable(f"no client is installed: expected one of {', '.join(dict.fromkeys(paths))}")
 
 
 def _why(result: Result) -> str:

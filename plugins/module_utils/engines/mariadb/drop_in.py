@@ -32,7 +32,7 @@ Groups = dict[str, dict[str, str]]
 def group(seen: Sight) -> str:
     """Return the group that a server of this flavour reads, and no other kind of server: one of GROUPS."""
     if seen.version is None or seen.begun is None:
-        raise ChangeFailed("nothing is known of the server's version or of how it is started; run again")
+        raise ChangeFailed("nothing is known about the server's version or of how it is started; run again")
     return "mariadb" if seen.version.is_mariadb else "mysqld"
 
 
@@ -145,11 +145,11 @@ def changed(seen: Sight, names: Iterable[str], planned: Mapping[str, str]) -> di
 def beaten(seen: Sight, wanted: Mapping[str, str], planned: Mapping[str, str]) -> str:
     """Return what has the last word over the planned files, '' when they have it."""
     if seen.version is None or seen.begun is None:
-        return "nothing is known of the server's version or of how it is started"
+        return "nothing is known about the server's version or of how it is started"
     seen.files.overlay = dict(planned)
     kept = options.persisted(list(wanted), seen.version, seen.begun, seen.files, seen.data)
     left = [
-        f"{name}: {kept[name].reason or f'seen {kept[name].word} from {kept[name].origin}'}; wanted {word}"
+        f"{name}: {kept[name].reason or f'seen {kept[name].word} from {kept[name].origin}'}; expected {word}"
         for name, word in wanted.items()
         if kept[name].word != word
     ]
@@ -164,7 +164,7 @@ def beaten(seen: Sight, wanted: Mapping[str, str], planned: Mapping[str, str]) -
 def directories(seen: Sight) -> list[str]:
     """Return the directories that a server's option files include. Raises ChangeFailed."""
     if seen.begun is None or seen.version is None:
-        raise ChangeFailed(seen.reason or "its version is not known")
+        raise ChangeFailed(seen.reason or "its version is unknown")
     try:
         found = options.effective(seen.files, seen.begun, seen.version)
         return seen.files.directories(found.files)
@@ -251,7 +251,7 @@ def _existing(seen: Sight, path: str, planned: Mapping[str, str]) -> Groups:
 def _expect_no_link(host: Host, path: str) -> None:
     target = link_target(host, path)
     if target is not None:
-        raise ValueError(f"seen a link to {target}; wanted nothing, or the file that was written here")
+        raise ValueError(f"observed a link to {target}; expected nothing, or the file that was written here")
 
 
 def _own(seen: Sight) -> list[str]:

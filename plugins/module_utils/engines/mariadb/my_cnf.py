@@ -95,7 +95,9 @@ def groups(flavour: str, version: str, suffix: str = "") -> list[str]:
     """
     match = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", version)
     if not match or flavour not in ("mariadb", "mysql"):
-        raise ValueError(f"seen {flavour!r} {version!r}; wanted mariadb or mysql and a version like 10.11.6")
+        raise ValueError(
+            f"observed {flavour!r} {version!r}; expected mariadb or mysql and a version like 10.11.6"
+        )
     major, minor = match[1], f"{match[1]}.{match[2]}"
     found = ["mysqld", "server", f"mysqld-{minor}"]
     if flavour == "mariadb":
@@ -190,7 +192,7 @@ def boolean(value: str | None) -> str:
         return "on"
     if word in ("0", "off", "false"):
         return "off"
-    raise ValueError(f"seen {word[:80]!r}; wanted ON or OFF")
+    raise ValueError(f"observed {word[:80]!r}; expected ON or OFF")
 
 
 def _line(number: int, raw: str, file: str) -> Line:
@@ -258,7 +260,7 @@ def _read(
 ) -> list[tuple[str, Line]]:
     """Return (file, line) of a file and, in place, of those that it includes; add their paths to `files`."""
     if len(files) >= MOST_FILES:
-        raise Malformed(f"{path}: seen more than {MOST_FILES} included files; wanted fewer")
+        raise Malformed(f"{path}: observed more than {MOST_FILES} included files; expected fewer")
     text = read(path)
     if text is None:
         return []

@@ -109,7 +109,7 @@ def _instance(processes: Processes, places: Places, main: Process) -> Instance:
         flavour="mariadb" if main.program == "mariadbd" else "unknown",
     )
     if said and not said.startswith("/"):
-        why = unknown(f"/proc/{main.pid}/cmdline", f"{said}: from where it was started is not known")
+        why = unknown(f"/proc/{main.pid}/cmdline", f"{said}: from where it was started is unknown")
         return found._replace(evidence=(("config", why),))
     root = places.of(main).root
     there = (path for path in _CONFIGS if look(places.host, path, root))
@@ -187,7 +187,7 @@ def _writes(seen: Sight) -> tuple[str, ...]:
         last = [] if owners.apart(seen, found) else found[-1:]
         return tuple(f"{place.rstrip('/')}/{drop_in.NAME}" for place in last)
     except ChangeFailed:
-        return ()  # Its options are not known, and none is written.
+        return ()  # Its options are unknown, and none is written.
 
 
 def _refused(seen: Sight, rule: Rule | None, name: str, word: str, row: SettingFacts) -> SettingFacts:
@@ -205,7 +205,7 @@ def _refused(seen: Sight, rule: Rule | None, name: str, word: str, row: SettingF
 
 def _kept(seen: Sight, names: Sequence[str]) -> dict[str, options.Kept]:
     if seen.begun is None or seen.version is None:
-        why = seen.reason or "its version is not known"
+        why = seen.reason or "its version is unknown"
         return dict.fromkeys(names, options.Kept(UNKNOWN, None, why))
     asked = [name for name in names if name != versions.REDO]
     kept = options.persisted(asked, seen.version, seen.begun, seen.files, seen.data, seen.stated)
@@ -336,7 +336,7 @@ def _temporary(host: Host, root: str, seen: Sight) -> tuple[str, ...]:
 
 
 def _tables_elsewhere(host: Host, root: str, data: str) -> tuple[list[str], str | None]:
-    """Return where tables with a DATA DIRECTORY of their own lie, and why that is not known.
+    """Return where tables with a DATA DIRECTORY of their own lie, and why that is unknown.
 
     A file NAME.isl beside a database's tables names such a one: "InnoDB Tablespaces".
     """
@@ -375,7 +375,7 @@ def _configured(seen: Sight) -> Mapping[str, str]:
 def _no_sync(seen: Sight) -> tuple[str | None, str] | None:
     """Return the option that has MariaDB never flush, and where it stands, None where it is not given.
 
-    No variable shows it. Raises Unobservable where what the server was given is not known.
+    No variable shows it. Raises Unobservable where what the server was given is unknown.
     """
     return options.switched_on(versions.NO_SYNC, seen.reading())
 
@@ -392,7 +392,7 @@ def _overrides(seen: Sight) -> list[OverrideFacts]:
 
 
 def _evidence(seen: Sight, found: Instance) -> list[tuple[str, Observation]]:
-    """Return why something is not known, and `absent` for settings that this version does not show."""
+    """Return why something is unknown, and `absent` for settings that this version does not show."""
     evidence = []
     if seen.version:
         extra = () if seen.version.is_mariadb else (versions.REDO,)

@@ -96,7 +96,7 @@ def start(argv: Sequence[str], variables: dict[str, str], program: str = "") -> 
         rest.pop(0)
     for path in (named.get("defaults-file"), named.get("defaults-extra-file")):
         if path and not path.startswith("/"):
-            raise Unobservable(f"its option file {path}: from where it was started is not known")
+            raise Unobservable(f"its option file {path}: from where it was started is unknown")
     suffix = named.get("defaults-group-suffix", variables.get("MYSQL_GROUP_SUFFIX", ""))
     mains = tuple(_mains(named, variables, program)) if not no_defaults else ()
     return Start(mains, suffix, tuple(_pairs(rest)))
@@ -140,7 +140,7 @@ class Files:
     """The option files of a server, as it sees them below `root`. Each is read once.
 
     `overlay`: {path: text} of files that are not there yet. `user`: the numbers of the user and of the
-    groups as whom the server reads, the user's first, () where that is not known.
+    groups as whom the server reads, the user's first, () where that is unknown.
     """
 
     def __init__(self, host: Host, root: str = "", user: Sequence[str] = ()) -> None:
@@ -190,7 +190,7 @@ class Files:
     def _may_read(self, path: str, status: Status) -> bool:
         """Tell whether the server may read a file that is not for everyone. Raises Unobservable."""
         if not self.user:
-            raise Unobservable(f"{path}: not for everyone to read, and as whom the server reads is not known")
+            raise Unobservable(f"{path}: not for everyone to read, and as whom the server reads is unknown")
         if self.user[0] == "0":
             return True
         if str(status.user) == self.user[0]:
@@ -239,7 +239,7 @@ def said(name: str, reading: Reading) -> tuple[str | None, str] | None:
     """Return the value of an option and where it was said, None where nothing says it.
 
     Files first, then the command line. Where something behind the last one that is written in full may
-    mean the same option, the program's word counts. Raises Unobservable where that is not known.
+    mean the same option, the program's word counts. Raises Unobservable where that is unknown.
     """
     last, doubt = None, None
     in_full = not reading.version.is_mariadb and reading.version.numbers >= (8, 0, 0)
@@ -283,7 +283,7 @@ def is_on(last: tuple[str | None, str]) -> bool:
 def switched_on(name: str, reading: Reading) -> tuple[str | None, str] | None:
     """Return what switches on an option that is off by default, None where it will be off.
 
-    Raises Unobservable where that is not known.
+    Raises Unobservable where that is unknown.
     """
     last = said(name, reading)
     word = "ON" if last and is_on(last) else "OFF"

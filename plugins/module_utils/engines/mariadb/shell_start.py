@@ -4,7 +4,7 @@
 """What the shell in MariaDB's own unit gives to the server that it becomes: as MariaDB 11.8 has it in Debian 13.
 
 It asks galera_recovery first, which prints where a node of a cluster is to go on, and for any other server nothing.
-What another script gives to a server is not known.
+What another script gives to a server is unknown.
 """
 
 from __future__ import annotations
@@ -37,6 +37,6 @@ def start(host: Host, unit: Unit, given: NextStart) -> NextStart:
 
 
 def is_same(words: Sequence[str], coming: Sequence[str]) -> bool:
-    """Tell whether two command lines of a server are the same but for what one start alone is given."""
+    """Tell whether two command lines of a server are the same except what one start alone is given."""
     own, theirs = ([word for word in line if not _OF_ONE_START.fullmatch(word)] for line in (words, coming))
     return " ".join(own).split() == theirs

@@ -65,14 +65,14 @@ class Sight(NamedTuple):
     def reading(self) -> options.Reading:
         """Return what decides what it will start with. Raises Unobservable."""
         if self.begun is None or self.version is None:
-            raise Unobservable(self.reason or "its version is not known")
+            raise Unobservable(self.reason or "its version is unknown")
         found = options.effective(self.files, self.begun, self.version)
         return options.Reading(self.version, self.begun, found, self.stated)
 
 
 def examine(host: Host, found: Instance, place: Place | None) -> Sight:
     """Return what can be seen of an instance, without any login or with root's own. Nothing here raises
-    Unobservable: what is not known has a reason."""
+    Unobservable: what is unknown has a reason."""
     root = place.root if place else ""
     data = found.directories[0] if found.directories else DATA
     user = _user(host, found)

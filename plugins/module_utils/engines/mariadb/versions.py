@@ -129,7 +129,7 @@ def _number(said: str | None, most: int) -> str:
     match = _NUMBER.fullmatch(said or "")
     number = int(match[1]) * 1024 ** " kmgtpe".index(match[2].lower() or " ") if match else -1
     if not 0 <= number < _TOO_MUCH:
-        raise ValueError(f"seen {_shown(said)}; wanted a number")
+        raise ValueError(f"observed {_shown(said)}; expected a number")
     return str(min(number, most))
 
 
@@ -150,7 +150,7 @@ def _method(said: str | None) -> str:
         return _METHODS[int(said)]
     known = {method.lower(): method for method in (*_METHODS, *_OLD_METHODS)}
     if said is None or said.lower() not in known:
-        raise ValueError(f"seen {_shown(said)}; wanted one of {', '.join(_METHODS)}")
+        raise ValueError(f"observed {_shown(said)}; expected one of {', '.join(_METHODS)}")
     return known[said.lower()]
 
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The mssql layer: trace flags and write-through of SQL Server on Linux, set by its own mssql-conf.
 
-mssql-conf writes its file anew in place, without our comments: what was there before is kept among
+mssql-conf writes its file again in place, without our comments: what was there before is kept among
 the originals alone. A file that belongs to another user is given to the server's user first (tool.py), and stays so.
 """
 
@@ -156,7 +156,7 @@ def _before(facts: InstanceFacts) -> dict[str, str]:
         failed = facts["evidence"].get("observation") or facts["evidence"].get("namespace") or NOTHING
         why = failed.get("reason") or "they were not read"
         raise ChangeFailed(
-            f"mssql {facts['name']}: seen no settings ({why}), wanted those of {tool.CONFIG}; mend that, then run"
+            f"mssql {facts['name']}: observed no settings ({why}), expected those of {tool.CONFIG}; mend that, then run"
             " again"
         )
     return {
@@ -175,18 +175,18 @@ def _check(facts: InstanceFacts, wanted: dict[str, str]) -> None:
     adds = "on" in (wanted.get("traceflag3979"), wanted.get("traceflag3982"))
     if adds and after["traceflag3979"] == after["traceflag3982"] == "on":
         raise ChangeFailed(
-            f"{label}: seen trace flags 3979 and 3982 both on at the next start, wanted one of them at most;"
+            f"{label}: observed trace flags 3979 and 3982 both on at the next start, expected one of them at most;"
             " they contradict each other: set the other one to off in the same call"
         )
     if after["writethrough"] != "1":
         raise ChangeFailed(
-            f"{label}: seen writethrough {after['writethrough']} at the next start, wanted 1: else nothing is sent"
+            f"{label}: observed writethrough {after['writethrough']} at the next start, expected 1: else nothing is sent"
             " on to the disk; set writethrough to 1 in the same call"
         )
     for name in wanted:
         if facts["settings"][name]["from"] == observe.COMMAND_LINE and wanted[name] == "off":
             raise ChangeFailed(
-                f"{label}: seen {name} on the server's command line, which mssql-conf does not change; wanted off;"
+                f"{label}: observed {name} on the server's command line, which mssql-conf does not change; expected off;"
                 " take it out of the unit, then run again"
             )
 
@@ -216,7 +216,7 @@ def _write(host: Host, wanted: dict[str, str]) -> None:
     host.sync(tool.CONFIG)
     if before not in (None, after):
         raise ChangeFailed(
-            f"{tool.CONFIG}: seen owner and mode {after}, wanted {before} as before; {tool.PATH} changed them: put"
+            f"{tool.CONFIG}: observed owner and mode {after}, expected {before} as before; {tool.PATH} changed them: put"
             " them back with chown and chmod"
         )
 

@@ -91,7 +91,7 @@ def trace_flags(lines: Sequence[Line], file: str = PATH) -> dict[int, Setting]:
         said = (setting.value if setting else None) or ""
         if setting is None or not re.fullmatch(r"[0-9]{1,9}", said):
             raise Malformed(
-                f"{file} line {found[-1].number}: seen {said[:80]!r} for {key}; wanted the number of one trace"
+                f"{file} line {found[-1].number}: observed {said[:80]!r} for {key}; expected the number of one trace"
                 f" flag{_meant_flag(said)}; mend that line, then run again"
             )
         flags[int(said)] = setting
@@ -131,7 +131,7 @@ def _meant_flag(word: str) -> str:
 
 
 def _nearest(word: str, known: Sequence[str]) -> str | None:
-    """Return what a word that is not known is nearest to, or None."""
+    """Return what a word that is unknown is nearest to, or None."""
     if word in known or len(word) > _LONGEST:
         return None
     near = difflib.get_close_matches(word, known, 1, _ALIKE)

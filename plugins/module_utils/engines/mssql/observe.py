@@ -316,7 +316,7 @@ def _directories(lines: list[Line] | None, said: dict[str, str]) -> Iterator[str
 
 
 def _unclear_locations(lines: list[Line] | None, said: dict[str, str]) -> str | None:
-    """Return why it is not known where mssql.conf puts files, None where it, or the environment, says so."""
+    """Return why it is unknown where mssql.conf puts files, None where it, or the environment, says so."""
     for key, variable in {**_LOCATIONS, **_LOCATED_FILES}.items():
         try:
             if variable not in said:

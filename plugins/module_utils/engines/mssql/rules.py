@@ -35,7 +35,7 @@ _SINCE = Build(
     first=_FIRST,
     before="before it nothing is flushed, whatever is set",
     see="start it once, or make its log of errors readable",
-    opened="with alternatewritethrough 0 its files have to be open with O_DSYNC",
+    opened="with alternatewritethrough 0 its files must be open with O_DSYNC",
     look=_FORCE_FLUSH,
 )
 NEVER_FLUSHES = Kind(
@@ -133,11 +133,11 @@ def against_fua(instance: InstanceFacts, storage: StorageFacts, honoured: Honour
     """Return what speaks against the FUA way, in plain words; nothing where it fits."""
     found = []
     if _flushes(instance["version"]) != "yes":
-        found.append(f"version {instance['version']} is not known to be {_FIRST} or later")
+        found.append(f"version {instance['version']} is unknown to be {_FIRST} or later")
     where = place(instance, storage)
     found += where.unknown
     if instance["state"] == "stopped":
-        found.append("it is stopped: which files it will open is not known")
+        found.append("it is stopped: which files it will open is unknown")
     for field in _TELL_ITS_FILES:
         seen = instance["evidence"].get(field)
         if seen and seen["value"] != "complete":
@@ -146,7 +146,7 @@ def against_fua(instance: InstanceFacts, storage: StorageFacts, honoured: Honour
     by_name = {disk["name"]: disk for disk in storage["disks"]}
     for mount in where.mounts:
         if mount["disks"] == UNKNOWN:
-            found.append(f"{mount['target']}: which disks lie below it is not known")
+            found.append(f"{mount['target']}: which disks lie below it is unknown")
             continue
         if mount["fua_path"] != "yes":
             reason = mount["evidence"]["fua_path"]["reason"]
@@ -226,7 +226,7 @@ def _warnings(subject: Subject) -> Iterator[Reason]:
     words = [instance["settings"].get(name, NOTHING) for name in ("alternatewritethrough", *_FLAGS)]
     alternate, *flags = [{row.get("running"), row.get("persisted")} for row in words]
     if (version is None or _RACES[0] <= version < _RACES[1]) and "1" in alternate:
-        has = f"version {instance['version']} has" if version else "its version is not known, and 2022 has"
+        has = f"version {instance['version']} has" if version else "its version is unknown, and 2022 has"
         yield RACE.found(label, engine=label, seen=has)
     if all("on" in seen for seen in flags):
         # Without 3979 it flushes, which is right everywhere.

@@ -42,7 +42,7 @@ def _expect_file(host: Host) -> None:
     except Unobservable:
         return
     raise Refused(
-        f"{CONFIG}: seen a link to {target}, wanted the file itself",
+        f"{CONFIG}: observed a link to {target}, expected the file itself",
         f"put the file at {CONFIG}, then run again",
     )
 

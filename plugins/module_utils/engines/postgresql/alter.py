@@ -53,7 +53,9 @@ class Original(NamedTuple):
     def statement(self, word: str | None) -> str:
         """Return what sets it to a word, or takes it away."""
         if self.setting not in WORDS or (word is not None and word not in WORDS[self.setting]):
-            raise ChangeFailed(f"{self.setting} {word}: seen no setting that is known, wanted one; run again")
+            raise ChangeFailed(
+                f"{self.setting} {word}: observed no setting that is known, expected one; run again"
+            )
         what = f"RESET {self.setting}" if word is None else f"SET {self.setting} = '{word}'"
         if self.of == "system":
             return f"ALTER SYSTEM {what}"
@@ -68,7 +70,7 @@ def of_key(key: str) -> Original:
         return Original(*json_text.loads(key))
     except (ValueError, TypeError) as error:
         raise ChangeFailed(
-            f"{ORIGINALS}: seen {key[:80]!r}, wanted a name that was written here; take it out"
+            f"{ORIGINALS}: observed {key[:80]!r}, expected a name that was written here; take it out"
         ) from error
 
 
@@ -199,6 +201,6 @@ def altered(files: Files, data: str) -> set[str]:
 def _identifier(name: str) -> str:
     """Return a name as SQL quotes it: in no encoding of a server's is a quote part of another letter."""
     if not name or "\0" in name:
-        raise ChangeFailed(f"{name!r}: seen no name of a role or database, wanted one")
+        raise ChangeFailed(f"{name!r}: observed no name of a role or database, expected one")
     doubled = name.replace('"', '""')
     return f'"{doubled}"'

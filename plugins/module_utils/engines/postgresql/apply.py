@@ -142,8 +142,8 @@ def plan(host: Host, targets: list[Target], restart: bool = False, alter_system:
     for target in targets:
         if target.instance not in found:
             raise ChangeFailed(
-                f"{target.instance}: no cluster of that name is there; wanted one of"
-                f" {', '.join(sorted(found)) or 'none that is here'}; run again to collect the facts anew"
+                f"{target.instance}: no cluster of that name is there; expected one of"
+                f" {', '.join(sorted(found)) or 'none that is here'}; run again to collect the facts again"
             )
     for target in targets:
         try:
@@ -332,7 +332,7 @@ def _live(facts: InstanceFacts, wanted: dict[str, str], argv: list[str] | None, 
 
 
 def _flushes(facts: InstanceFacts, wanted: dict[str, str], shown: dict[str, str]) -> tuple[str, ...]:
-    """Return the settings for which what was written before has to be flushed."""
+    """Return the settings for which what was written before must be flushed."""
     if facts["state"] == "running":
         return tuple(s for s in _OWING if shown.get(s) == "on")
     return ("fsync",) if facts["settings"]["fsync"]["persisted"] != "on" == wanted.get("fsync") else ()
@@ -411,9 +411,9 @@ def _initdb(host: Host, cluster: Cluster, login: Login | None) -> list[str]:
             raise Unobservable(f"{cluster.data}/PG_VERSION: it names no version")
         status = host.locate(cluster.data).status
         if status is None:
-            raise Unobservable(f"{cluster.data}: its owner is not known: it is not there")
+            raise Unobservable(f"{cluster.data}: its owner is unknown: it is not there")
         if status.user == 0:
-            raise Unobservable(f"{cluster.data}: seen root as its owner; wanted the user of the server")
+            raise Unobservable(f"{cluster.data}: observed root as its owner; expected the user of the server")
         uid = status.user
         places = [f"/usr/lib/postgresql/{version}/bin", f"/usr/pgsql-{version}/bin", "/usr/bin"]
     for place in places:
@@ -422,7 +422,7 @@ def _initdb(host: Host, cluster: Cluster, login: Login | None) -> list[str]:
             return confined.command(
                 host, confined.account(host, uid), [program, "--sync-only", "-D", cluster.data]
             )
-    raise Unobservable(f"initdb is not in {', '.join(places)}; wanted it, to flush what was written")
+    raise Unobservable(f"initdb is not in {', '.join(places)}; expected it, to flush what was written")
 
 
 def _do(host: Host, step: Step) -> None:
@@ -490,7 +490,7 @@ def _missed(host: Host, step: Step) -> str:
     for name, word in step.shown.items():
         seen = answer["settings"].get(name, {}).get("value")
         if seen != word:
-            return f"{name} (running): seen {seen}, wanted {word}"
+            return f"{name} (running): observed {seen}, expected {word}"
     return ""
 
 
@@ -509,7 +509,7 @@ def _await_statements(host: Host, step: Step) -> None:
 
 def _ask(host: Host, step: Step) -> dict[str, Any]:
     if step.login is None:
-        raise ChangeFailed(f"{step.instance}: it cannot be asked; wanted a server that runs")
+        raise ChangeFailed(f"{step.instance}: it cannot be asked; expected a server that runs")
     try:
         return server.ask(host, step.login)
     except Unobservable as error:

@@ -101,7 +101,7 @@ def boolean(value: str) -> str:
             return _BOOLEANS.get(whole, whole)
     if word in ("1", "0"):
         return _BOOLEANS[word]
-    raise ValueError(f"seen {value[:80]!r}; wanted on or off")
+    raise ValueError(f"observed {value[:80]!r}; expected on or off")
 
 
 def choice(value: str, words: Iterable[str]) -> str:
@@ -114,7 +114,7 @@ def choice(value: str, words: Iterable[str]) -> str:
     for candidate in (word, _BOOLEANS.get(word)):
         if candidate in allowed:
             return candidate
-    raise ValueError(f"seen {value[:80]!r}; wanted one of {', '.join(allowed)}")
+    raise ValueError(f"observed {value[:80]!r}; expected one of {', '.join(allowed)}")
 
 
 def _of(lines: Sequence[Line], name: str) -> list[Line]:
@@ -196,12 +196,12 @@ def _read(
     """Return (name, setting) of a file and, in place, of those that it includes; add their paths to `files`."""
     if depth > _DEEPEST or len(files) >= MOST_FILES:
         raise Malformed(
-            f"{path}: seen includes deeper than {_DEEPEST} or more files than {MOST_FILES}; wanted fewer"
+            f"{path}: observed includes deeper than {_DEEPEST} or more files than {MOST_FILES}; expected fewer"
         )
     text = read(path)
     if text is None:
         if must_exist:
-            raise Malformed(f"{path}: seen no such file; wanted it there, or no include of it")
+            raise Malformed(f"{path}: observed no such file; expected it there, or no include of it")
         return []
     files.append(path)
     found: list[tuple[str, Setting]] = []

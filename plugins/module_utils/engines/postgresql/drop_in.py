@@ -19,7 +19,7 @@ from .cluster import WORDS, Cluster, Files, Won
 #: It sorts behind what packages and people put there.
 NAME = "zz-durable-dbhost.conf"
 HEADER = (
-    f"# {MARK}: settings that keep acknowledged commits. Do not edit: it is written anew; release takes"
+    f"# {MARK}: settings that keep acknowledged commits. Do not edit: it is written again; release takes"
     " it away.\n"
 )
 _NOTE = "read last, so that it has the last word; release takes this line away"
@@ -125,7 +125,7 @@ def _expect_free(files: Files, path: str, existing: dict[str, dict[str, str]]) -
     if is_link or (path not in existing and files.read(path) is not None):
         what = "a link" if is_link else "a file that is not ours"
         raise Refused(
-            f"{path}: seen {what}; wanted nothing, or the file that was written here",
+            f"{path}: observed {what}; expected nothing, or the file that was written here",
             f"move {path} away, then run again",
         )
 
@@ -170,6 +170,6 @@ def _beaten(
 def _overridden(name: str, word: str, won: Won) -> str:
     place = won.place or "default"
     return (
-        f"{name}: seen {won.word} in {place}, which beats every file that is written here; wanted {word};"
+        f"{name}: observed {won.word} in {place}, which beats every file that is written here; expected {word};"
         f" {won.held or f'remove {name} from {place}'}, then run again"
     )

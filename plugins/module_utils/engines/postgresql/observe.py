@@ -172,7 +172,7 @@ def _writes(files: Files, cluster: Cluster) -> tuple[str, ...]:
     try:
         return drop_in.place(files, cluster.config)
     except (Malformed, Unobservable):
-        return ()  # Then its settings are not known either, and none is written.
+        return ()  # Then its settings are unknown either, and none is written.
 
 
 def _refused(
@@ -228,7 +228,7 @@ def _answer(
     if place.root:
         return None, "it runs in a container, or with a root directory of its own: ask it there"
     if not found.directories:
-        return None, "its data directory is not known"
+        return None, "its data directory is unknown"
     try:
         login = server.login(host, main.pid, found.directories[0])
         return server.ask(host, login, main.pid), None
@@ -270,7 +270,7 @@ def _running(answer: dict[str, Any] | None, name: str, why: str | None) -> Obser
 def _persisted(cluster: Cluster | None, name: str, why: str | None) -> tuple[Observation, Won | None]:
     """Return what a setting will be at the next start, and what wins."""
     if cluster is None:
-        return unknown("none", why or "its files are not known"), None
+        return unknown("none", why or "its files are unknown"), None
     try:
         won = postgresql_cluster.won(cluster, name)
     except ValueError as error:

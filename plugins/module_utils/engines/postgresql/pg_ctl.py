@@ -105,4 +105,6 @@ def shell_words(text: str, where: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise Malformed(f"{where}: seen {text[:80]!r}; wanted words with closed quotes ({error})") from error
+        raise Malformed(
+            f"{where}: observed {text[:80]!r}; expected words with closed quotes ({error})"
+        ) from error

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Release puts back what the server was told to take away: ALTER SYSTEM's settings, and those of roles and databases.
 
-What somebody has set anew since is his, and stays.
+What somebody has set again since is his, and stays.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _now(
         return None, set()
     if not facts["pids"] or facts["root"]:
         raise ChangeFailed(
-            "it does not run; wanted it to, for only the server puts back what ALTER has set; start it, then run again"
+            "it does not run; expected it to, for only the server puts back what ALTER has set; start it, then run again"
         )
     data, pid = facts["directories"][0], facts["pids"][0]
     login = server.login(host, pid, data)

@@ -45,7 +45,7 @@ def is_space(host: Host, root: str, directory: str) -> bool:
 
 
 def is_statistics(host: Host, root: str, directory: str) -> bool:
-    """Tell whether a directory holds statistics that are written anew at each start, and nothing else."""
+    """Tell whether a directory holds statistics that are written again at each start, and nothing else."""
     return temporary.holds_only(host, directory, root, _STATISTICS.fullmatch)
 
 

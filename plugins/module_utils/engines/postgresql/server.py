@@ -148,7 +148,7 @@ def user_name(host: Host, uid: str) -> str:
 
 
 def ask(host: Host, login: Login, pid: int | None = None) -> dict[str, Any]:
-    """Return what a server says of itself; `pid` is its postmaster, where that has to be the same.
+    """Return what a server says of itself; `pid` is its postmaster, where that must be the same.
 
     Raises Unobservable, with the server's own reason where it refuses.
     """
@@ -173,7 +173,7 @@ def _json(host: Host, login: Login, question: str, pid: int | None = None) -> di
         raise Unobservable(f"psql as {login.user}: {_why(result, login)}")
     if len(result.stdout) > bounds.FILE:
         raise Unobservable(
-            f"psql as {login.user}: seen an answer of {len(result.stdout)} letters; wanted {bounds.FILE}"
+            f"psql as {login.user}: observed an answer of {len(result.stdout)} letters; expected {bounds.FILE}"
         )
     try:
         found = json_text.loads(result.stdout)

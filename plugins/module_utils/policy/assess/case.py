@@ -21,7 +21,7 @@ from .facts_check import NO_ENGINES
 class Case(NamedTuple):
     """One host as it is assessed.
 
-    `power` is `durable_power`, None if it was not collected; `today` an ISO 8601 date. `engines` is `durable_engines` but for
+    `power` is `durable_power`, None if it was not collected; `today` an ISO 8601 date. `engines` is `durable_engines` except
     those that are only listed: `standings` has them all. `placed`: where each of `engines` stores its files, in their order.
     `mounts`: the managed ones; `lost`: paths of the inventory that are on no mount.
     """

@@ -76,7 +76,7 @@ def _check_shape(storage: StorageFacts, engines: EnginesFacts, power: PowerFacts
     if found:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
         raise ValueError(
-            f"the facts cannot be read: {found[0]}{more}; collect them anew with this version of the collection,"
+            f"the facts cannot be read: {found[0]}{more}; collect them again with this version of the collection,"
             " and send a capture (docs/capture.md) when they come back so"
         )
 
@@ -84,7 +84,7 @@ def _check_shape(storage: StorageFacts, engines: EnginesFacts, power: PowerFacts
 def _time(text: Any) -> datetime.datetime:
     found = _TIME.fullmatch(text) if isinstance(text, str) else None
     if not found:
-        raise ValueError(f"the facts are of no time: seen {text!r}; collect them anew in this run")
+        raise ValueError(f"the facts are of no time: observed {text!r}; collect them again in this run")
     # strptime asks the locale for the names of days, once in each process that Ansible makes for a host.
     year, month, day, hour, minute, second = map(int, found.groups())
     return datetime.datetime(year, month, day, hour, minute, second)

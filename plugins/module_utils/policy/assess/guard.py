@@ -61,7 +61,7 @@ def why_kept(mount: MountFacts) -> str:
     if mount_settings.waits(mount):
         return "it is not mounted until a process accesses it"
     if mount["disks"] == UNKNOWN:
-        return "what lies below it is not known"
+        return "what lies below it is unknown"
     if any(flush_passthrough.layers(mount)):
         return "a layer below it drops flushes"
     if any(layer["reason"] for layer in mount["stack"]):

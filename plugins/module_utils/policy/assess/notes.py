@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is said of a host beside its settings: warnings, and what nothing is known of. Pure."""
+"""What is said of a host beside its settings: warnings, and what nothing is known about. Pure."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ def of_engines(servers: Iterable[Server], mounts: Iterable[Mount]) -> Iterator[t
 
 
 def _torn(server: Server, mount: Mount, lasting: list[str]) -> Requirement:
-    target, others = mount.facts["target"], ", ".join(lasting) or "places that are not known"
+    target, others = mount.facts["target"], ", ".join(lasting) or "places that are unknown"
     return Requirement.failed(
         findings.ONE_PROMISE,
         target,
@@ -343,7 +343,7 @@ def _where(name: str, disk: DiskFacts) -> str:
 
 
 def _asked(name: str, disk: DiskFacts, claims: tuple[str, ...]) -> str:
-    """Return the claims that meet a requirement of a disk, with what they have to be about.
+    """Return the claims that meet a requirement of a disk, with what they must be about.
 
     One attestation for the host covers all disks of a hypervisor or a cloud, and their reasons stay one.
     """
@@ -435,7 +435,7 @@ def _may_be_off(disk: DiskFacts) -> bool:
 
 
 def _about(disk: DiskFacts | None, claim: str) -> str | None:
-    """Return what an attestation has to be about: the host, or a disk by its id (None where it has none).
+    """Return what an attestation must be about: the host, or a disk by its id (None where it has none).
 
     Disks of one hypervisor or cloud are alike in what they promise.
     """
@@ -603,7 +603,7 @@ def _accepted(accepted: bool) -> Requirement:
 
 
 def only_database(mount: MountFacts) -> Requirement:
-    """Return what a file system without barriers has to be: one that holds listed databases and no more."""
+    """Return what a file system without barriers must be: one that holds listed databases and no more."""
     seen = f"mounted at {', '.join(mount['targets'])}"
     kind, values = _not_only_databases(mount)
     if kind is None:

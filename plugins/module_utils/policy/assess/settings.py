@@ -331,7 +331,7 @@ def _barrier(mount: MountFacts, profile: Profile, boot: Boot) -> Setting:
     why = {
         "off": f"{mount['target']} does not flush the disk: acknowledged commits can be lost",
         "on": f"{mount['target']} flushes the disk at each commit",
-        "refused": f"the next boot cannot mount {mount['target']}: its options are not known to XFS",
+        "refused": f"the next boot cannot mount {mount['target']}: its options are unknown to XFS",
     }
     return left(_mount_row(mount, "barrier", wanted, why, boot), profile)
 
@@ -632,7 +632,7 @@ def _write_cache(disk: DiskFacts, profile: Profile) -> Setting:
     cache = disk["write_cache"]
     wanted = "none" if cache["device"] == "none" else profile.wanted("write_cache")
     running, persisted = cache["device"], cache["persisted"]
-    # Below a layer that drops flushes it comes on at the next boot, when that is made anew.
+    # Below a layer that drops flushes it comes on at the next boot, when that is made again.
     live = not (disk["flush_blocked_by"] and (running, wanted) == ("disabled", "enabled"))
     verdict = judge("write_cache", running, persisted, wanted, live)
     if verdict == "drift_persisted" and _powers_on_as_it_is(disk, wanted):
@@ -660,14 +660,14 @@ def _write_cache(disk: DiskFacts, profile: Profile) -> Setting:
 
 def _powers_on_as_it_is(disk: DiskFacts, wanted: str) -> bool:
     """Tell whether a cache that is to be on needs no rule: none can be kept for the disk, and the kernel asks it
-    anew at each boot, so that the kernel cache mode is never weaker than the cache."""
+    again at each boot, so that the kernel cache mode is never weaker than the cache."""
     running = disk["write_cache"]["device"]
     unkept = disk["write_cache"]["persisted"] == UNSET and not _switchable(disk)
     return unkept and running == wanted == "enabled" and not kernel_cache_mode.needs_rule(disk)
 
 
 def _reloaded(names: str) -> str:
-    """Return how device-mapper devices take the cache mode of what lies below anew.
+    """Return how device-mapper devices take the cache mode of what lies below again.
 
     LVM does not load a table again that stays the same, and `dmsetup table` hides the key of LUKS.
     """
@@ -709,7 +709,7 @@ def _kernel_cache_mode(disk: DiskFacts, profile: Profile, cache_phase: str | Non
     cache = disk["write_cache"]
     running = cache["kernel"]
     lie = running == "write through" and cache["device"] == "enabled"
-    # Also where the cache is about to be switched off: what it holds has to be flushed first.
+    # Also where the cache is about to be switched off: what it holds must be flushed first.
     wanted = "write back" if lie else wanted_cache_mode(disk, profile)
     # The same rule that sets the cache pins the kernel cache mode.
     persisted = running if cache["persisted"] == "none" else _pinned(disk)
@@ -724,7 +724,7 @@ def _kernel_cache_mode(disk: DiskFacts, profile: Profile, cache_phase: str | Non
         profile.keeps("write_cache") and cache["device"] == "enabled"
     )
     if verdict == "drift_persisted" and cache["persisted"] == UNSET and not needs_rule and not lowered:
-        verdict = "ok"  # the kernel asks the device anew at each boot
+        verdict = "ok"  # the kernel asks the device again at each boot
     # One rule keeps both: without a change of the cache there is none.
     phase = cache_phase if verdict == "drift_persisted" else None
     if verdict == "drift_running" and _switchable(disk) and cache["device"] != UNKNOWN:
@@ -878,7 +878,7 @@ def _direction(setting: str, seen: Iterable[str], wanted: str) -> str:
 def reason(
     verdict: str, setting: str, row: tuple[str, str], words: dict[str, str], evidence: dict[str, Any]
 ) -> str:
-    """Say in plain words what a drifting value means, or why one is not known."""
+    """Say in plain words what a drifting value means, or why one is unknown."""
     running, persisted = row
     if verdict == "ok":
         return "as wanted"

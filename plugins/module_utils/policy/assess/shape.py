@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether facts have the shape that the policy reads, and agree with themselves. Pure.
 
-A fact that is missing, that is none of its words, or that another fact contradicts, is no observation:
+A fact that is missing, that is not one of its words, or that another fact contradicts, is no observation:
 the policy has no rule for it, and would take it for the first thing that it is not compared with.
 What is not read by the policy, and facts that are new, are left alone.
 """
@@ -86,7 +86,7 @@ def _too_many(storage: StorageFacts, engines: EnginesFacts) -> Iterator[str]:
         ("durable_engines.engines", engines["engines"], 2 * bounds.INSTANCES),
     ):
         if len(rows) > most:
-            yield f"{where}: seen {len(rows)}; wanted at most {most}"
+            yield f"{where}: observed {len(rows)}; expected at most {most}"
 
 
 def _of_what_fits(storage: StorageFacts, engines: EnginesFacts, power: PowerFacts | None) -> Iterator[str]:
@@ -122,7 +122,7 @@ def _of_instance(where: str, instance: InstanceFacts) -> Iterator[str]:
         for name, value in said.items():
             found = evidence.get(name, NOTHING).get("value", value)
             if found != value and (name, found) != ("preloads", UNKNOWN):
-                yield f"{where}.{name}: seen {value}, and its evidence is {found}"
+                yield f"{where}.{name}: observed {value}, and its evidence is {found}"
 
 
 def _of_power(power: PowerFacts) -> Iterator[str]:
@@ -152,13 +152,13 @@ def _is_met(budget: BudgetFacts) -> bool:
 def _contradictions(storage: StorageFacts) -> Iterator[str]:
     names = Counter(disk["name"] for disk in storage["disks"])
     for name in sorted(name for name, count in names.items() if count > 1):
-        yield f"disk {name}: seen twice"
+        yield f"disk {name}: observed twice"
     for disk in storage["disks"]:
         yield from (f"disk {disk['name']}: {fault}" for fault in (*_of_volume(disk), *_of_lowered(disk)))
     for number, fault in enumerate(storage["boot_faults"]):
         if not boot_causes.fits(fault["cause"], fault["values"]):
             yield (
-                f"durable_storage.boot_faults[{number}].values: seen {shown(fault['values'])}; wanted"
+                f"durable_storage.boot_faults[{number}].values: observed {shown(fault['values'])}; expected"
                 f" {', '.join(boot_causes.VALUES[fault['cause']]) or 'none'}"
             )
     devices = {mount["device"] for mount in storage["mounts"]}
@@ -193,14 +193,14 @@ def _of_lowered(disk: DiskFacts) -> Iterator[str]:
     if mode not in ("write through", UNKNOWN):
         yield f"write_cache.kernel_persisted: {shown(mode)} is not write through or {UNKNOWN}"
     if not EVIDENCE.fits(disk["evidence"].get("write_cache.kernel_persisted")):
-        yield f"evidence of write_cache.kernel_persisted: wanted {EVIDENCE.wanted}"
+        yield f"evidence of write_cache.kernel_persisted: expected {EVIDENCE.wanted}"
 
 
 def _contradicted(mount: MountFacts) -> Iterator[str]:
     """Yield where the facts of a mount do not fit together: each of them is about the others."""
     hidden = mount["hidden_in"] is not None
     if mount["target"] not in mount["targets"] and not hidden:
-        yield "it is none of its own targets"
+        yield "it is not one of its own targets"
     if hidden and mount["persisted"]["barrier"] != UNKNOWN:
         yield f"it is seen by {mount['hidden_in']} alone, and its next boot is known"
     if mount["fstype"] not in (*mount_settings.HAVE_BARRIERS, *nfs.TYPES) and mount["barrier"] == "on":

@@ -61,7 +61,7 @@ def requirements(
     """
     found = list(_of_facts(power, words))
     found += [_word(claim, words) for claim in ("ups_rehearsed", "plug_pulled")]
-    # Where it cannot be told what this machine is, it has to be well as either.
+    # Where it cannot be told what this machine is, it must be well as either.
     if virtualization != "none":
         found.append(_word("virtual_host_power", words))
     if virtualization in ("none", UNKNOWN):

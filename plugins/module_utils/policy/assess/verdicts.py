@@ -161,7 +161,7 @@ def will_wait(row: Setting, found: Findings) -> bool:
 def pending(row: Setting) -> dict[str, Any]:
     """Return what a setting waits for, as the report has it."""
     layer = LAYERS[row.layer]
-    # A layer over disks is made anew where the run has changed what it is made over.
+    # A layer over disks is made again where the run has changed what it is made over.
     over = [(disk, setting) for disk in row.evidence.get("below", ()) for setting in _CACHE_SETTINGS]
     return {
         "layer": row.layer,
@@ -169,6 +169,6 @@ def pending(row: Setting) -> dict[str, Any]:
         "setting": row.setting,
         "needs": layer.needs,
         "why": str(layer.waits.get(row.setting, layer.waits.get(""))),
-        # What has to be changed before it: a run reboots only for what it has changed itself.
+        # What must be changed before it: a run reboots only for what it has changed itself.
         "after": [f"{target} {setting}" for target, setting in over or [(row.target, row.setting)]],
     }

@@ -27,7 +27,7 @@ def read(value: Any) -> frozenset[str]:
         return frozenset(_ALL)
     known = sorted({*_ALL, *GROUPS})
     if not isinstance(value, (list, tuple)) or not value or any(name not in known for name in value):
-        raise BadInput(f"durable_layers: seen {value!r}; wanted a list of {', '.join(known)}")
+        raise BadInput(f"durable_layers: observed {value!r}; expected a list of {', '.join(known)}")
     return frozenset(layer for name in value for layer in GROUPS.get(name, (name,)))
 
 

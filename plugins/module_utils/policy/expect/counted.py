@@ -106,7 +106,7 @@ def read(value: Any, databases: Any, today: str) -> Ignoring:
     if value is None:
         return Ignoring()
     if not isinstance(value, (list, tuple)):
-        raise BadInput(f"durable_ignore: seen {value!r}; wanted a list")
+        raise BadInput(f"durable_ignore: observed {value!r}; expected a list")
     named = set(engines_in(databases))
     found = gathered(
         functools.partial(_read, f"durable_ignore[{index}]", entry, named, today)
@@ -205,11 +205,11 @@ def _read(where: str, entry: Any, named: set[str], today: str) -> Ignored:
 def _expect_engine(where: str, found: Ignored, named: set[str]) -> None:
     if found.engine not in catalog.NAMES:
         raise BadInput(
-            f"{where}: engine: seen {found.engine!r}; wanted one of {', '.join(catalog.NAMES)}."
+            f"{where}: engine: observed {found.engine!r}; expected one of {', '.join(catalog.NAMES)}."
             f"{near(found.engine, catalog.NAMES)}"
         )
     if not found.instance and named & {found.engine, catalog.NAMES[found.engine]}:
         raise BadInput(
-            f"{where}: seen {found.engine}, which durable_databases names: wanted one or the other; delete one"
+            f"{where}: observed {found.engine}, which durable_databases names: expected one or the other; delete one"
             " of them, or name the instance that is ignored"
         )

@@ -51,7 +51,7 @@ class Inputs(NamedTuple):
     benchmark: str | None = ""
 
     def check(self) -> None:
-        """Refuse words that are not known. Raises BadInput."""
+        """Refuse words that are unknown. Raises BadInput."""
         wrong = list(self._errors())
         if wrong:
             raise BadInput(*wrong)
@@ -68,20 +68,20 @@ class Inputs(NamedTuple):
                 unknown = next((word for word in given if word not in known_words), "")
                 nearest = near(unknown, known_words)
                 yield (
-                    f"{name}: seen {words!r}; wanted a list of {', '.join(known_words)}"
+                    f"{name}: observed {words!r}; expected a list of {', '.join(known_words)}"
                     + (f".{nearest}" if nearest else "")
                 )
         if not isinstance(self.accept_data_loss, bool):
-            yield f"durable_accept_data_loss: seen {self.accept_data_loss!r}; wanted true or false"
+            yield f"durable_accept_data_loss: observed {self.accept_data_loss!r}; expected true or false"
         if not undo_is_valid(self.undo_after):
             yield (
-                f"durable_undo_after: seen {self.undo_after!r}; wanted whole seconds from {_LEAST_UNDO} to {_MOST_UNDO}, or 0"
-                " for no dead man's switch"
+                f"durable_undo_after: observed {self.undo_after!r}; expected whole seconds from {_LEAST_UNDO} to {_MOST_UNDO}, "
+                "or 0 for no dead man's switch"
             )
         if not time_limit_is_valid(self.time_limit):
             yield (
-                f"durable_time_limit: seen {self.time_limit!r}; wanted whole seconds from {_LEAST_LIMIT} to {_MOST_LIMIT}, or 0"
-                " for no limit"
+                f"durable_time_limit: observed {self.time_limit!r}; expected whole seconds from {_LEAST_LIMIT} to {_MOST_LIMIT}, "
+                "or 0 for no limit"
             )
 
     def fails(self, verdict: str) -> bool:

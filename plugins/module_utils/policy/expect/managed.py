@@ -146,7 +146,7 @@ def paths_in(where: str, value: Any) -> list[str]:
         not isinstance(path, str) or not path.startswith("/") for path in value
     )
     if wrong:
-        raise BadInput(f"{where}: seen {value!r}; wanted a list of absolute paths")
+        raise BadInput(f"{where}: observed {value!r}; expected a list of absolute paths")
     # Else "/srv//data" and "/srv/x/../data" would be held to lie on another mount.
     return [normal(path) for path in value]
 
@@ -156,7 +156,7 @@ def database_paths(databases: Any) -> list[str]:
     if databases is None:
         return []
     if not isinstance(databases, (list, tuple)):
-        raise BadInput(f"durable_databases: seen {databases!r}; wanted a list")
+        raise BadInput(f"durable_databases: observed {databases!r}; expected a list")
     found = gathered(
         functools.partial(_paths_of, f"durable_databases[{index}]", entry)
         for index, entry in enumerate(databases)
@@ -168,7 +168,7 @@ def _paths_of(where: str, entry: Any) -> list[str]:
     if not isinstance(entry, dict) or str(entry.get("engine")) not in NAMES:
         name = entry.get("engine") if isinstance(entry, dict) else ""
         raise BadInput(
-            f"{where}: seen {entry!r}; wanted engine: one of {', '.join(NAMES)}.{near(name, NAMES)}"
+            f"{where}: observed {entry!r}; expected engine: one of {', '.join(NAMES)}.{near(name, NAMES)}"
         )
     if not entry.get("paths"):
         raise BadInput(

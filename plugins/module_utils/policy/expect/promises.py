@@ -101,7 +101,7 @@ def read(value: Any, shipped: Any, own: Any) -> dict[str, Entry]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise BadInput(f"{VARIABLE}: seen {value!r}; wanted a mapping of mount points to profiles")
+        raise BadInput(f"{VARIABLE}: observed {value!r}; expected a mapping of mount points to profiles")
     read_in = gathered(functools.partial(_read, path, entry, shipped, own) for path, entry in value.items())
     paths = [normal(path) for path in value]
     twice = [path for path, number in Counter(paths).items() if number > 1]
@@ -113,11 +113,11 @@ def read(value: Any, shipped: Any, own: Any) -> dict[str, Entry]:
 def _read(path: Any, entry: Any, shipped: Any, own: Any) -> Entry:
     where = f"{VARIABLE}: {path}"
     if not isinstance(path, str) or not path.startswith("/"):
-        raise BadInput(f"{VARIABLE}: seen {path!r}; wanted an absolute path")
+        raise BadInput(f"{VARIABLE}: observed {path!r}; expected an absolute path")
     said = {"profile": entry} if isinstance(entry, str) else entry
     if not isinstance(said, Mapping) or not said or set(said) - set(_KEYS):
         raise BadInput(
-            f"{where}: seen {said!r}; wanted the name of a profile, or a mapping with profile, overrides or both"
+            f"{where}: observed {said!r}; expected the name of a profile, or a mapping with profile, overrides or both"
         )
     overrides = said.get("overrides")
     named = choose(said["profile"], shipped, own, overrides, where, where) if "profile" in said else None
@@ -141,7 +141,7 @@ def of_mounts(
         named = [path for path in entries if path in mount["targets"]]
         if len(named) > 1:
             raise BadInput(
-                f"{VARIABLE}: {' and '.join(named)} are one file system; wanted one entry for it: take the others out"
+                f"{VARIABLE}: {' and '.join(named)} are one file system; expected one entry for it: take the others out"
             )
         chosen, base = profile, pinned
         for path in named:

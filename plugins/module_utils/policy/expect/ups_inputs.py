@@ -59,7 +59,7 @@ def read(value: Any) -> Asked:
     """Return what `durable_ups` asks for. Raises BadInput."""
     given = {} if value is None else value
     if not isinstance(given, dict):
-        raise BadInput(f"durable_ups: seen {_kind(given)}; wanted a mapping of {', '.join(KEYS)}")
+        raise BadInput(f"durable_ups: observed {_kind(given)}; expected a mapping of {', '.join(KEYS)}")
     gathered(functools.partial(_check, name, found) for name, found in given.items())
     settings = {name: given[name] for name in KEYS if name in given and name not in ("quiet", "margin")}
     return Asked(given.get("quiet", _QUIET), settings)
@@ -72,17 +72,17 @@ def _check(key: Any, value: Any) -> None:
         least, most = _SECONDS[name]
         if not _is_within(value, least, most):
             raise BadInput(
-                f"durable_ups: {name}: seen {value!r}; wanted seconds as a number, {least} to {most}"
+                f"durable_ups: {name}: observed {value!r}; expected seconds as a number, {least} to {most}"
             )
     elif name in _TEXTS:
         if not _is_text(_LINE, value):
-            raise BadInput(f"durable_ups: {name}: seen {value!r}; wanted one line that begins with /")
+            raise BadInput(f"durable_ups: {name}: observed {value!r}; expected one line that begins with /")
         if name == "shutdown_command":
             _check_command(value)
     elif name == "monitor":
         _check_monitor(value)
     else:
-        raise BadInput(f"durable_ups: seen {name}; wanted only {', '.join(KEYS)}.{near(name, KEYS)}")
+        raise BadInput(f"durable_ups: observed {name}; expected only {', '.join(KEYS)}.{near(name, KEYS)}")
 
 
 def _check_command(command: str) -> None:
@@ -98,15 +98,15 @@ def _check_command(command: str) -> None:
 def _check_monitor(line: Any) -> None:
     """Refuse a line of the monitor, with all that is wrong in it. Raises BadInput."""
     if not isinstance(line, dict):
-        raise BadInput(f"durable_ups: monitor: seen {_kind(line)}; wanted {_FIELDS}")
+        raise BadInput(f"durable_ups: monitor: observed {_kind(line)}; expected {_FIELDS}")
     wrong = []
     missing = ", ".join(name for name in _MONITOR if name not in line)
     if missing:
         seen = ", ".join(sorted(map(str, line))) or "nothing"
-        wrong.append(f"durable_ups: monitor: seen {seen}; wanted {_FIELDS}; missing {missing}")
+        wrong.append(f"durable_ups: monitor: observed {seen}; expected {_FIELDS}; missing {missing}")
     for name in sorted(str(key) for key in line if key not in _MONITOR):
         wrong.append(
-            f"durable_ups: monitor: seen {name}; wanted {_FIELDS}.{near(name, (*_MONITOR, 'password'))}"
+            f"durable_ups: monitor: observed {name}; expected {_FIELDS}.{near(name, (*_MONITOR, 'password'))}"
         )
     tests: dict[str, Callable[[Any], bool]] = {
         "system": functools.partial(_is_text, _SYSTEM),
@@ -118,7 +118,7 @@ def _check_monitor(line: Any) -> None:
         if name in line and not fits(line[name]):
             question = near(line[name], _TYPES) if name == "type" else ""
             wrong.append(
-                f"durable_ups: monitor: {name}: seen {line[name]!r}; wanted {_MONITOR[name]}{question and '.'}{question}"
+                f"durable_ups: monitor: {name}: observed {line[name]!r}; expected {_MONITOR[name]}{question and '.'}{question}"
             )
     if wrong:
         raise BadInput(*wrong)

@@ -90,4 +90,4 @@ def unknown(names: Iterable[str]) -> Iterator[str]:
             known = [each[len(_PREFIX) :] for each in sorted(INPUTS)]
             near = difflib.get_close_matches(name[len(_PREFIX) :], known, n=1)
             wanted = f"{_PREFIX}{near[0]}" if near else "a name of docs/variables.md"
-            yield f"{name}: no such variable; wanted {wanted}: correct it, or give a variable of your own another name"
+            yield f"{name}: no such variable; expected {wanted}: correct it, or give a variable of your own another name"

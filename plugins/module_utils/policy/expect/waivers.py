@@ -24,7 +24,7 @@ VARIABLE = "durable_accept"
 #: Days for which a finding may be accepted.
 LONGEST = 366
 _FIELDS = ("finding", "target", "by", "reason", "expires")
-#: Findings of these can never be accepted: nothing is known of the host, or nothing fails by them; and those that are about
+#: Findings of these can never be accepted: nothing is known about the host, or nothing fails by them; and those that are about
 #: what people vouch for or accept elsewhere.
 _NEVER = ("host.", "note.", "requirement.attestation_in_force", "requirement.data_loss_accepted")
 
@@ -81,7 +81,7 @@ def read(value: Any, may_lose: bool, today: str) -> Waivers:
     if value is None:
         return Waivers()
     if not isinstance(value, (list, tuple)):
-        raise BadInput(f"{VARIABLE}: seen {value!r}; wanted a list")
+        raise BadInput(f"{VARIABLE}: observed {value!r}; expected a list")
     found = gathered(
         functools.partial(_read, f"{VARIABLE}[{index}]", entry, today) for index, entry in enumerate(value)
     )
@@ -110,12 +110,12 @@ def _read(where: str, entry: Any, today: str) -> Waiver:
 def _expect_finding(where: str, found: Waiver) -> None:
     if found.finding not in catalogue.IDS:
         raise BadInput(
-            f"{where}: finding: seen {found.finding!r}; wanted an id of the report's reasons, as risk.barrier_off."
+            f"{where}: finding: observed {found.finding!r}; expected an id of the report's reasons, as risk.barrier_off."
             f"{near(found.finding, catalogue.IDS)}"
         )
     if found.finding.startswith(_NEVER) or found.finding in catalogue.NO_VERDICT:
         raise BadInput(
-            f"{where}: finding: seen {found.finding}; wanted one of a setting, requirement, risk or unknown value: this one"
+            f"{where}: finding: observed {found.finding}; expected one of a setting, requirement, risk or unknown value: this one"
             " cannot be accepted"
         )
 

@@ -170,7 +170,7 @@ def _see(details: str) -> str:
 
 
 def _group(group: Group, room: int) -> list[str]:
-    """Return one group in so many lines at the most: its hosts, the reasons, and for each what to do."""
+    """Return one group in so many lines at most: its hosts, the reasons, and for each what to do."""
     head = f"{group.verdict:<12} {len(group.reports):>3}  {names(group.hosts)}{_beside(group)}"
     rows = _wrapped(head, " " * 18, 1 if room <= _LEAST else 2)
     told = by_remedy(group)
@@ -196,7 +196,7 @@ def _group(group: Group, room: int) -> list[str]:
 
 
 def _fix(remedy: str, most: int) -> list[str]:
-    """Return what to do in so many lines at the most, or where it stands: half of a command can do harm."""
+    """Return what to do in so many lines at most, or where it stands: half of a command can do harm."""
     rows = _wrapped(f"fix: {remedy}", _INDENT * 2, HEIGHT)
     return (
         rows
@@ -368,7 +368,7 @@ def _end(ordered: list[dict[str, Any]], missing: Sequence[str]) -> list[str]:
 
 
 def _wrapped(text: str, indent: str, most: int) -> list[str]:
-    """Return a text in so many lines at the most; what there is no room for ends in dots."""
+    """Return a text in so many lines at most; what there is no room for ends in dots."""
     begin = "" if indent.startswith(" " * 18) or not indent else indent
     rows = textwrap.wrap(text, WIDTH, initial_indent=begin, subsequent_indent=indent, break_on_hyphens=False)
     # A name of a host in it can be made to begin a line as what to do does.
@@ -382,5 +382,5 @@ def _cut(row: str, end: str) -> str:
     if len(row) <= room:
         return f"{row}{end}"
     head, space, _word = row[: room + 1].rpartition(" ")
-    # A word that is as long as a row has to be cut.
+    # A word that is as long as a row must be cut.
     return f"{(head if space and head.strip() else row[:room]).rstrip()}{end}"

@@ -31,7 +31,7 @@ SWITCHES = {
     "armed": "the dead man's switch is armed: {said}; run again to keep what was changed",
     "fired": "the dead man's switch of {whose} run has put this host back: {said}; check why that run lost the host",
     "broken": "the dead man's switch of an earlier run cannot put this host back: {said}",
-    "unknown": "how far it came is not known, and {said}; run again once it answers",
+    "unknown": "how far it came is unknown, and {said}; run again once it answers",
 }
 UNSEEN = "unseen"
 #: Seconds for the collection of facts from a host that was lost a moment ago.

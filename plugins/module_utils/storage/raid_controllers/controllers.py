@@ -51,7 +51,7 @@ class Controllers:
             program = next(program for program, volumes in fitting.items() if volumes)
             return Found(fitting[program][0], Observation(fitting[program][0].name, program))
         wanted = ", ".join(path for tool in TOOLS if driver in tool.DRIVERS for path in tool.PROGRAMS)
-        missing = f"no tool of its controller is there: wanted one of {wanted}" if wanted else ""
+        missing = f"no tool of its controller is there: expected one of {wanted}" if wanted else ""
         why = (
             "; ".join(reasons) or missing or f"no tool is known for controllers of {driver or 'this driver'}"
         )

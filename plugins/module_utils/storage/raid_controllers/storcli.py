@@ -60,7 +60,7 @@ _STATES = {
 }
 #: What HwCfg calls it, in small letters: HPE's MR controllers share the server's Energy Pack.
 _KINDS = ("bbu", "energy pack")
-#: What has to be No of a good one -> what it is where it is Yes, the worst first.
+#: What must be No of a good one -> what it is where it is Yes, the worst first.
 _FLAGS = {
     "Battery Pack Missing": volume.MISSING,
     "Battery Replacement required": volume.FAILED,

@@ -49,7 +49,7 @@ class Volume(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """Why a volume's caches are not known to survive a power cut, and what to do; `volatile` is that word, or `unknown`."""
+    """Why a volume's caches are unknown to survive a power cut, and what to do; `volatile` is that word, or `unknown`."""
 
     volatile: str
     why: str

@@ -187,7 +187,7 @@ def _wanted(host: Host, targets: list[str], terms: dict[str, Any], before: Lease
         wanted = wanted._replace(issued=before.issued)
     over = wanted.over(today)
     if over:
-        raise ChangeFailed(f"expires: {over}; attest anew what it rests on")
+        raise ChangeFailed(f"expires: {over}; attest again what it rests on")
     return wanted
 
 

@@ -44,7 +44,7 @@ class Machine:
         self._quiet = quiet
 
     def alarm(self, why: str, now: float, are_off: bool = False) -> None:
-        """Something is not as it must be: barriers come back, and all must be well for long anew.
+        """Something is not as it must be: barriers come back, and all must be well for long again.
 
         `are_off`: barriers were found off that nobody here took away.
         """

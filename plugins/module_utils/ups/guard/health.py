@@ -23,7 +23,7 @@ _LEAST = ("monitor_active", "status_online")
 
 class Seen(NamedTuple):
     """One look: when it began, the lease of that moment, what is wrong, and the monitor's processes,
-    None where they were not looked for. `replaced` says why the guard has to start anew, '' where it has not."""
+    None where they were not looked for. `replaced` says why the guard has to start again, '' where it has not."""
 
     began: float
     lease: Lease | None

@@ -27,7 +27,7 @@ class Fifo:
         self.descriptor = -1
 
     def make(self, group: int) -> None:
-        """Make it anew, for members of a group to write. Raises OSError."""
+        """Make it again, for members of a group to write. Raises OSError."""
         self.close()
         os.makedirs(os.path.dirname(self.path), 0o755, exist_ok=True)
         if self.path == FIFO:

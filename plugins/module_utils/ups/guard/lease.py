@@ -113,18 +113,18 @@ def _units(names: Any) -> tuple[str, ...]:
     if not isinstance(names, list) or not all(
         isinstance(name, str) and _UNIT.fullmatch(name) for name in names
     ):
-        raise ValueError(f"units: seen {names!r}, wanted a list of systemd services")
+        raise ValueError(f"units: observed {names!r}, expected a list of systemd services")
     return tuple(names)
 
 
 def _mounts(rows: Any) -> tuple[Leased, ...]:
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
-        raise ValueError("mounts: wanted a list of mount points with their UUIDs")
+        raise ValueError("mounts: expected a list of mount points with their UUIDs")
     mounts = []
     for row in rows:
         target = row.get("target")
         if not isinstance(target, str) or not target.startswith("/") or "\0" in target:
-            raise ValueError(f"mounts: seen target {target!r}, wanted an absolute path")
+            raise ValueError(f"mounts: observed target {target!r}, expected an absolute path")
         mounts.append(Leased(target, _text(row, "uuid", _UUID, "a file system's UUID")))
     if len({mount.target for mount in mounts}) != len(mounts):
         raise ValueError("mounts: a mount point is named twice")
@@ -133,26 +133,26 @@ def _mounts(rows: Any) -> tuple[Leased, ...]:
 
 def _needed(found: Any) -> dict[str, float]:
     if not isinstance(found, dict) or set(found) != set(BUDGETS):
-        raise ValueError(f"needed: wanted seconds for {' and '.join(BUDGETS)}")
+        raise ValueError(f"needed: expected seconds for {' and '.join(BUDGETS)}")
     return {name: _seconds(found[name], f"needed.{name}") for name in BUDGETS}
 
 
 def _seconds(value: Any, name: str) -> float:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not math.isfinite(value) or value < 0:
-        raise ValueError(f"{name}: seen {value!r}, wanted seconds")
+        raise ValueError(f"{name}: observed {value!r}, expected seconds")
     return float(value)
 
 
 def _text(found: dict[str, Any], name: str, form: re.Pattern[str], wanted: str) -> str:
     value = found.get(name)
     if not isinstance(value, str) or not form.fullmatch(value):
-        raise ValueError(f"{name}: seen {value!r}, wanted {wanted}")
+        raise ValueError(f"{name}: observed {value!r}, expected {wanted}")
     return value
 
 
 def _flag(found: dict[str, Any], name: str) -> bool:
     value = found.get(name)
     if not isinstance(value, bool):
-        raise ValueError(f"{name}: seen {value!r}, wanted true or false")
+        raise ValueError(f"{name}: observed {value!r}, expected true or false")
     return value

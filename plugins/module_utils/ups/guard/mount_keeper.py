@@ -42,15 +42,15 @@ def find(host: Host, systems: FileSystems, target: str) -> tuple[Mount, Superblo
     if mount is None:
         types = {mount.target: mount.fstype for mount in seen}
         hidden = {mount.target: cover.target for mount, cover in covered(table)}
-        raise ChangeFailed(f"{target}: {why_absent(target, hidden, types)}; wanted a mounted file system")
+        raise ChangeFailed(f"{target}: {why_absent(target, hidden, types)}; expected a mounted file system")
     if mount.fstype not in SWITCHED:
-        raise ChangeFailed(f"{target}: seen {mount.fstype}, wanted {' or '.join(SWITCHED)}")
+        raise ChangeFailed(f"{target}: observed {mount.fstype}, expected {' or '.join(SWITCHED)}")
     if "ro" in (*mount.options, *mount.super_options):
         raise ChangeFailed(f"{target}: it is mounted read-only")
     superblock, why = systems.superblock(mount)
     if superblock is None or not superblock.uuid:
         raise ChangeFailed(
-            f"{target}: the UUID of its file system is not known: {why or 'its superblock has none'}"
+            f"{target}: the UUID of its file system is unknown: {why or 'its superblock has none'}"
         )
     return mount, superblock
 
@@ -70,7 +70,7 @@ class Keeper:
     """Looks after one leased mount point. Its methods may be called by several threads.
 
     `below` is what was found below it when its barriers were last to be taken away, or what an earlier guard
-    wrote of that: to bring them back nothing has to be looked for first. `say` takes a line for the journal.
+    wrote of that: to bring them back nothing must be looked for first. `say` takes a line for the journal.
     """
 
     def __init__(self, host: Host, leased: Leased, below: Below, say: Callable[[str], None]) -> None:
@@ -87,12 +87,12 @@ class Keeper:
 
         Raises ChangeFailed or Unobservable with the reason why they may not.
         """
-        blocks = Blocks(self.host)  # anew: what lies below may have changed since
+        blocks = Blocks(self.host)  # again: what lies below may have changed since
         systems = FileSystems(self.host, blocks)
         mount, superblock = find(self.host, systems, self.target)
         if superblock.uuid != self.leased.uuid:
             raise ChangeFailed(
-                f"{self.target}: seen the file system {superblock.uuid}, the lease is for {self.leased.uuid}"
+                f"{self.target}: observed the file system {superblock.uuid}, the lease is for {self.leased.uuid}"
             )
         numbers, _beside, reasons = systems.devices(mount, superblock)
         stack = blocks.walk(numbers)
@@ -105,7 +105,7 @@ class Keeper:
         self._expect_flushed(stack.disks)
         seen = systems.running(mount)["barrier"]
         if seen.value != "on":
-            raise ChangeFailed(f"{self.target}: barriers: seen {seen.value}, wanted on before they go")
+            raise ChangeFailed(f"{self.target}: barriers: observed {seen.value}, expected on before they go")
         self.below = Below(mount.device, stack.disks)
 
     def loosen(self, is_permitted: Callable[[], bool]) -> None:
@@ -121,7 +121,7 @@ class Keeper:
                 raise ChangeFailed(f"{self.target}: all was not well any more")
             set_barrier(self.host, mount, "off", timeout=_LOOSEN_LIMIT)
             if self.barrier() != "off":
-                raise ChangeFailed(f"{self.target}: barriers: seen {self.barrier()}, wanted off")
+                raise ChangeFailed(f"{self.target}: barriers: observed {self.barrier()}, expected off")
             self._say(f"{self.target}: barriers are off")
 
     def tighten(self) -> None:
@@ -197,7 +197,7 @@ class Keeper:
         except ChangeFailed as error:
             failures.append(str(error))
         if not failures and self._barrier_of(mount) != "on":
-            failures.append(f"barriers: seen {self._barrier_of(mount)} at the end, wanted on")
+            failures.append(f"barriers: observed {self._barrier_of(mount)} at the end, expected on")
         self._finish(failures, Below(mount.device, disks) if mount.target == self.target else Below())
         self._say(f"{self.target}: synced, and flushed on {', '.join(disks)}")
 
@@ -205,7 +205,7 @@ class Keeper:
         set_barrier(self.host, mount, "on")
         seen = self._barrier_of(mount)
         if seen != "on":
-            raise ChangeFailed(f"barriers: seen {seen} after the remount, wanted on")
+            raise ChangeFailed(f"barriers: observed {seen} after the remount, expected on")
         self._say(f"{self.target}: barriers are on")
 
     def _finish(self, failures: list[str], below: Below) -> None:

@@ -121,7 +121,7 @@ class Service:
         tell_manager("WATCHDOG=1")
 
     def end(self) -> int:
-        """Tighten and flush whatever is not known to be tight, say so, and return the exit code."""
+        """Tighten and flush whatever is unknown to be tight, say so, and return the exit code."""
         tell_manager("STOPPING=1", f"STATUS={self.stopping}")
         now = self.clock.steady()
         deadline = now + STOP_LIMIT
@@ -292,7 +292,7 @@ class Service:
             return
         if seen.replaced:
             # Tightened by what still runs; systemd starts what is there now.
-            self.stopping = f"{seen.replaced} was replaced: the guard starts anew"
+            self.stopping = f"{seen.replaced} was replaced: the guard starts again"
             return
         self._allow(seen, now)
         if seen.processes is not None and seen.processes != self._watch.processes:

@@ -117,7 +117,7 @@ def uptime(host: Host) -> float:
     try:
         return float(text.split()[0])
     except (ValueError, IndexError):
-        raise Unobservable(f"/proc/uptime: seen {text!r}, wanted seconds") from None
+        raise Unobservable(f"/proc/uptime: observed {text!r}, expected seconds") from None
 
 
 def parse(text: str) -> Said:
@@ -137,7 +137,7 @@ def parse(text: str) -> Said:
     if len(numbers) < 3 or not all(_is_number(number) for number in numbers):
         raise ValueError("a number of it is none")
     if found["state"] not in _SAID:
-        raise ValueError(f"state: seen {found['state']!r}, wanted one of {', '.join(_SAID)}")
+        raise ValueError(f"state: observed {found['state']!r}, expected one of {', '.join(_SAID)}")
     return Said(**{**found, "kept": _kept(found["kept"])})
 
 
@@ -147,15 +147,15 @@ def _is_number(value: Any) -> bool:
 
 def _kept(found: Any) -> dict[str, Below]:
     if not isinstance(found, dict):
-        raise ValueError("kept: wanted what lies below each mount point")
+        raise ValueError("kept: expected what lies below each mount point")
     kept = {}
     for target, below in found.items():
         disks = below.get("disks") if isinstance(below, dict) else None
         device = below.get("device") if isinstance(below, dict) else None
         if not isinstance(disks, list) or not all(isinstance(text, str) for text in (device, *disks)):
-            raise ValueError(f"kept: seen {below!r} below {target}, wanted a device and disks")
+            raise ValueError(f"kept: observed {below!r} below {target}, expected a device and disks")
         if any(not name or "/" in name or name.startswith(".") for name in disks):
-            raise ValueError(f"kept: seen {disks!r} below {target}, wanted names of disks")
+            raise ValueError(f"kept: observed {disks!r} below {target}, expected names of disks")
         kept[target] = Below(str(device), tuple(disks))
     return kept
 

@@ -79,7 +79,7 @@ def test_neither_steps_nor_a_release_or_both_is_refused(args: dict[str, Any]) ->
     task = MagicMock(args=args, async_val=0, diff=False, check_mode=False)
     connection = MagicMock(_shell=MagicMock(tmpdir=None), transport="ssh")
     plugin = action.ActionModule(task, connection, MagicMock(), MagicMock(), MagicMock(), None)
-    with pytest.raises(AnsibleError, match="wanted steps with looked_at, or release: true alone"):
+    with pytest.raises(AnsibleError, match="expected steps with looked_at, or release: true alone"):
         plugin.run(task_vars={})
 
 
@@ -131,9 +131,9 @@ def test_a_step_about_speed_that_failed_is_no_error() -> None:
         # How far it came nobody knows.
         (AnsibleConnectionFailure("no route"), "lost the host: no route", BEGUN),
         ({"failed": True}, "the module failed, and said nothing", []),
-        ({"taken": [{"step": 1}]}, "its answer is none of the module's: TypeError", []),
-        ({"taken": [{"step": []}]}, "its answer is none of the module's: KeyError", []),
-        ({"taken": 3}, "its answer is none of the module's: TypeError", []),
+        ({"taken": [{"step": 1}]}, "its answer is not one of the module's: TypeError", []),
+        ({"taken": [{"step": []}]}, "its answer is not one of the module's: KeyError", []),
+        ({"taken": 3}, "its answer is not one of the module's: TypeError", []),
     ],
 )
 def test_a_module_that_could_not_do_its_work_is_told(answer: Any, why: str, begun: list[Any]) -> None:
@@ -207,7 +207,7 @@ def test_warnings_of_the_module_are_shown() -> None:
     "said",
     [
         "give the password of SYSDBA in firebird_password",
-        "MONITOR x: seen no password",
+        "MONITOR x: observed no password",
         "it has become read-only",
     ],
 )

@@ -22,7 +22,7 @@ from ansible_collections.durable.dbhost.plugins.plugin_utils.as_text import pack
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.runs import NOW
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import SmallHost
 
-#: A host's variables, but for what a test is about.
+#: A host's variables, except what a test is about.
 PINNED = {"durable_profile": "strict", "durable_mounts": ["/srv/pgdata"]}
 
 
@@ -221,9 +221,9 @@ def test_without_facts_of_the_ups_its_profile_is_blocked_and_the_host_made_safer
             "no facts: Ansible cannot write its own files there (Failed to create temporary directory. In some cases);",
         ),
         (
-            "This machine cannot be observed: seen user 1000, wanted root (become)",
-            "no facts: root's rights were not given (This machine cannot be observed: seen user 1000, wanted root (become));"
-            " log in as root, or add -b (become: true)",
+            "This machine cannot be observed: observed user 1000, expected root (become)",
+            "no facts: root's rights were not given (This machine cannot be observed: observed user 1000, expected root"
+            " (become)); log in as root, or add -b (become: true)",
         ),
         ("No more room", "no facts: No more room; correct the error that the reason names, then run again"),
     ],
@@ -302,7 +302,7 @@ def test_a_misspelt_variable_blocks_its_host(name: str, wanted: str, pinned: boo
     found = assessment(started(given, answered()), given)
     assert (found["verdict"], found["fails"], found["changes"]) == ("blocked", True, [])
     assert found["why"] == [
-        f"{name}: no such variable; wanted {wanted}: correct it, or give a variable of your own another name"
+        f"{name}: no such variable; expected {wanted}: correct it, or give a variable of your own another name"
     ]
     assert run({"durable_managed": {}})["verdict"] != "blocked"
 
@@ -401,7 +401,7 @@ def test_each_field_is_documented_and_each_documented_one_is_there() -> None:
         ({"disarm": True, "before": packed({"changes": []})}, {}, True),
         ({"disarm": True, "before": packed({"changes": []}), "applied": {"switch": "armed"}}, {}, True),
         ({"disarm": True, "before": packed({"changes": []}), "applied": {"unreachable": True}}, {}, True),
-        # Other connections cannot be made anew, and have none.
+        # Other connections cannot be made again, and have none.
         ({"disarm": True, "before": packed({"changes": []}), "applied": {"switch": "none"}}, {}, False),
         # The reboot is still to come, and what a boot reads is tried by no other.
         ({"disarm": True, "before": packed({"changes": []})}, {"durable_allow": ["reboot"]}, False),
@@ -453,7 +453,9 @@ def test_what_is_no_switch_is_none(told: Any) -> None:
 def test_a_time_limit_that_is_none_blocks_the_host_which_is_looked_at_all_the_same(wrong: Any) -> None:
     found = run({"durable_time_limit": wrong})
     assert found["verdict"] == "blocked"
-    assert f"durable_time_limit: seen {wrong!r}; wanted whole seconds from 10 to 86400" in found["why"][0]
+    assert (
+        f"durable_time_limit: observed {wrong!r}; expected whole seconds from 10 to 86400" in found["why"][0]
+    )
 
 
 @pytest.mark.parametrize(

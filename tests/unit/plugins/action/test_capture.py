@@ -112,7 +112,7 @@ def test_the_directory_is_the_inventory_s_unless_the_task_says_another(
     variables = {"durable_report_dir": "mine"}
     assert run("a", None, variables)[0]["path"] == str(tmp_path / "mine/capture-a.json")
     assert run("a", None, variables, dir="other")[0]["path"] == str(tmp_path / "other/capture-a.json")
-    with pytest.raises(AnsibleActionFail, match="durable_report_dir: seen '', wanted a directory"):
+    with pytest.raises(AnsibleActionFail, match="durable_report_dir: observed '', expected a directory"):
         run("a", None, {"durable_report_dir": ""})
 
 

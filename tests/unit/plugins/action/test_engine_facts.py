@@ -105,9 +105,9 @@ def test_a_host_that_floods_the_controller_is_unknown_and_the_others_go_on(tmp_p
     ("said", "why"),
     [
         ("x" * bounds.ANSWER, None),
-        ("x" * (bounds.ANSWER + 1), f"seen {bounds.ANSWER + 1} bytes"),
+        ("x" * (bounds.ANSWER + 1), f"observed {bounds.ANSWER + 1} bytes"),
         ("[" * bounds.VALUES, None),
-        ("{" * bounds.VALUES + ",", f"seen {bounds.VALUES + 1} values"),
+        ("{" * bounds.VALUES + ",", f"observed {bounds.VALUES + 1} values"),
     ],
 )
 def test_what_is_too_much(said: str, why: str | None) -> None:

@@ -38,7 +38,7 @@ def run(
 @pytest.mark.parametrize("name", ["durable_hosts", "durable_serial"])
 def test_one_host_is_enough_to_refuse(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     with pytest.raises(
-        AnsibleActionFail, match=rf"{name}: seen in the inventory \(for b\).*wanted -e {name}="
+        AnsibleActionFail, match=rf"{name}: observed in the inventory \(for b\).*wanted -e {name}="
     ):
         run(monkeypatch, {"a": {}, "b": {name: "1"}}, {})
 
@@ -67,7 +67,7 @@ def test_files_of_no_known_form_are_refused_before_a_host_is_asked(
 ) -> None:
     with pytest.raises(
         AnsibleActionFail,
-        match=r"durable_report_formats: seen .*wanted a list of json, text, html, junit, sarif",
+        match=r"durable_report_formats: observed .*expected a list of json, text, html, junit, sarif",
     ):
         run(monkeypatch, {"a": {}}, {}, durable_report_formats=formats)
     assert run(monkeypatch, {"a": {}}, {}, durable_report_formats=["junit", "sarif"])["changed"] is False
@@ -77,6 +77,6 @@ def test_files_of_no_known_form_are_refused_before_a_host_is_asked(
 def test_a_directory_that_is_no_path_is_refused_before_a_host_is_asked(
     monkeypatch: pytest.MonkeyPatch, directory: Any
 ) -> None:
-    with pytest.raises(AnsibleActionFail, match=r"durable_report_dir: seen .*wanted a path as text"):
+    with pytest.raises(AnsibleActionFail, match=r"durable_report_dir: observed .*expected a path as text"):
         run(monkeypatch, {"a": {}}, {}, durable_report_dir=directory)
     assert run(monkeypatch, {"a": {}}, {}, durable_report_dir="")["changed"] is False

@@ -36,7 +36,7 @@ def test_a_pattern_that_matches_is_given_back(given: Any) -> None:
 @pytest.mark.parametrize("given", ["database", "databases:!all", "ungrouped", [], 5, None])
 def test_a_pattern_that_matches_none_is_an_error(given: Any) -> None:
     with pytest.raises(
-        AnsibleLookupError, match="which matches no host; wanted hosts or groups of the inventory"
+        AnsibleLookupError, match="which matches no host; expected hosts or groups of the inventory"
     ):
         pattern(given)
 
@@ -48,7 +48,7 @@ def test_where_nothing_is_run_no_host_is_needed(option: str, monkeypatch: pytest
 
 
 def test_an_empty_inventory_is_an_error() -> None:
-    with pytest.raises(AnsibleLookupError, match="durable_hosts: seen 'all', which matches no host"):
+    with pytest.raises(AnsibleLookupError, match="durable_hosts: observed 'all', which matches no host"):
         pattern("all", groups={"all": [], "ungrouped": []})
 
 
@@ -60,7 +60,7 @@ def test_a_limit_may_leave_some(limit: str) -> None:
 @pytest.mark.parametrize("limit", ["web", "!databases", "web1"])
 def test_a_limit_that_leaves_none_is_an_error(limit: str) -> None:
     with pytest.raises(
-        AnsibleLookupError, match=r"--limit: seen .* which leaves none .* wanted one of db1, db2$"
+        AnsibleLookupError, match=r"--limit: observed .* which leaves none .* wanted one of db1, db2$"
     ):
         pattern("databases", limit)
 
@@ -68,11 +68,14 @@ def test_a_limit_that_leaves_none_is_an_error(limit: str) -> None:
 @pytest.mark.parametrize(
     ("given", "seen"),
     [
-        ({"tags": ["storage"]}, "seen --tags storage; wanted neither"),
-        ({"tags": ["always"]}, "seen --tags always; wanted neither"),
-        ({"tags": ["all"], "skip_tags": ["power", "untagged"]}, "seen --skip-tags untagged; wanted neither"),
-        ({"skip_tags": ["always"]}, "seen --skip-tags always; wanted neither"),
-        ({"skip_tags": ["tagged"]}, "seen --skip-tags tagged; wanted neither"),
+        ({"tags": ["storage"]}, "observed --tags storage; expected neither"),
+        ({"tags": ["always"]}, "observed --tags always; expected neither"),
+        (
+            {"tags": ["all"], "skip_tags": ["power", "untagged"]},
+            "observed --skip-tags untagged; expected neither",
+        ),
+        ({"skip_tags": ["always"]}, "observed --skip-tags always; expected neither"),
+        ({"skip_tags": ["tagged"]}, "observed --skip-tags tagged; expected neither"),
         ({"tags": ["a"], "skip_tags": ["all"]}, "seen --tags a --skip-tags all"),
         ({"tags": ["all"], "skip_tags": []}, ""),
         # As Molecule gives to each of its playbooks: a tag that no step has skips nothing.
@@ -103,5 +106,5 @@ def test_batches_are_numbers_or_shares(given: Any) -> None:
 @pytest.mark.parametrize("given", [0, "0", -1, "abc", "", "0%", "101%", 2.5, True, None, [], [1, "x"], {}])
 def test_what_is_no_size_of_a_batch_is_refused(given: Any) -> None:
     """Ansible takes 0 for all hosts at once."""
-    with pytest.raises(AnsibleLookupError, match=r"durable_serial: seen .*; wanted how many hosts"):
+    with pytest.raises(AnsibleLookupError, match=r"durable_serial: observed .*; expected how many hosts"):
         batches(given)

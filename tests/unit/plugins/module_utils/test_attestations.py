@@ -52,22 +52,22 @@ def test_the_first_and_the_last_day(claim: str, days: Any, good: bool) -> None:
     [
         (
             {"expires": datetime.date(2026, 6, 30)},
-            'an unquoted date .2026-06-30.; wanted text; write expires: "2026-06-30"',
+            'an unquoted date .2026-06-30.; expected text; write expires: "2026-06-30"',
         ),
-        ({"expires": "30.6.2026"}, 'expires: seen .30.6.2026.; wanted "YYYY-MM-DD"'),
-        ({"expires": "2026-02-30"}, "expires: seen '2026-02-30'"),
+        ({"expires": "30.6.2026"}, 'expires: observed .30.6.2026.; expected "YYYY-MM-DD"'),
+        ({"expires": "2026-02-30"}, "expires: observed '2026-02-30'"),
         # Other spellings of ISO 8601, which Python 3.11 reads, do not compare as text.
-        ({"expires": "20260130"}, "expires: seen '20260130'"),
-        ({"expires": "2026-W20-1"}, "expires: seen '2026-W20-1'"),
+        ({"expires": "20260130"}, "expires: observed '20260130'"),
+        ({"expires": "2026-W20-1"}, "expires: observed '2026-W20-1'"),
         (
             {"expires": "2036-01-01"},
-            "may last 1096 days at the most: seen 2036-01-01; wanted 2029-01-31 or sooner",
+            "may last 1096 days at most: observed 2036-01-01; expected 2029-01-31 or sooner",
         ),
-        ({"claim": "trust_me"}, "claim: seen 'trust_me'; wanted one of power_loss_protection"),
-        ({"by": ""}, "by: seen ''; wanted the name of the person or team that checked it"),
-        ({"by": "  "}, "by: seen '  '; wanted the name of"),
-        ({"reason": None}, "reason: seen None; wanted what was checked, and how: check first"),
-        ({"target": 7}, "target: seen 7; wanted text"),
+        ({"claim": "trust_me"}, "claim: observed 'trust_me'; expected one of power_loss_protection"),
+        ({"by": ""}, "by: observed ''; expected the name of the person or team that checked it"),
+        ({"by": "  "}, "by: observed '  '; expected the name of"),
+        ({"reason": None}, "reason: observed None; expected what was checked, and how: check first"),
+        ({"target": 7}, "target: observed 7; expected text"),
         ({"until": "2026-06-30"}, "wanted exactly claim, target, by, reason, expires"),
     ],
 )
@@ -89,7 +89,7 @@ def test_one_that_has_expired_is_not_in_force(claim: str, days: int) -> None:
 
 @pytest.mark.parametrize("entries", [{}, "x", attested(), [None], ["x"], [[]]])
 def test_only_a_list_of_mappings_is_read(entries: Any) -> None:
-    with pytest.raises(BadInput, match=r"durable_attestations.*: seen .*; wanted"):
+    with pytest.raises(BadInput, match=r"durable_attestations.*: observed .*; expected"):
         read_all(entries, TODAY)
 
 
@@ -118,5 +118,5 @@ def test_a_word_counts_for_its_target(target: str, disk: str | None, found: bool
 
 
 def test_a_claim_about_a_disk_is_not_taken_for_the_whole_host() -> None:
-    with pytest.raises(BadInput, match="seen target 'host'; wanted a disk's id"):
+    with pytest.raises(BadInput, match="observed target 'host'; expected a disk's id"):
         read_all([attested("power_loss_protection", "host")], TODAY)

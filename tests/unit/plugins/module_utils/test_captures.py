@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Captured hosts give the facts that they gave when they were captured.
 
-`python3 tools/capture_lab.py MACHINE NAME` makes a capture of a machine of the lab, or makes it anew
+`python3 tools/capture_lab.py MACHINE NAME` makes a capture of a machine of the lab, or makes it again
 after the facts have learned to ask more.
 """
 
@@ -23,7 +23,7 @@ from .fakes.captured import COLLECTION
 
 DIRECTORY = COLLECTION / "tests/fixtures/captures"
 CAPTURES = sorted(path for path in DIRECTORY.glob("*.json") if not path.name.endswith(".facts.json"))
-#: What each reading has anew.
+#: What each reading has again.
 MOMENT = ("time", "boot_id")
 
 

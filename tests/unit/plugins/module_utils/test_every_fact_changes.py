@@ -531,7 +531,7 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
         "fstab_error",
         content("/etc/fstab", "one two\n"),
         None,
-        "/etc/fstab line 1: seen 2 fields; wanted 'device target type options [dump] [pass]', and a"
+        "/etc/fstab line 1: observed 2 fields; expected 'device target type options [dump] [pass]', and a"
         " comment behind all six only; mend that line, then run again",
     ),
 ]

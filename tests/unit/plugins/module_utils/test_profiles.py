@@ -49,14 +49,14 @@ def test_own_profile_and_override() -> None:
 @pytest.mark.parametrize(
     ("name", "profiles", "overrides", "message"),
     [
-        ("strikt", {}, {}, "durable_profile: seen 'strikt'; wanted one of disposable, .* pin one"),
-        ("Strict", {}, {}, "durable_profile: seen 'Strict'"),
-        (True, {}, {}, "durable_profile: seen True"),
-        (["strict"], {}, {}, r"durable_profile: seen \['strict'\]"),
-        ("", {}, {}, "durable_profile: seen ''"),
-        ("strict", {"strict": OWN}, {}, "durable_profiles: seen strict, which this collection ships"),
-        ("strict", [OWN], {}, "durable_profiles: seen .* wanted a mapping"),
-        ("ours", {"ours": "fast"}, {}, "profile ours: seen 'fast'; wanted a mapping"),
+        ("strikt", {}, {}, "durable_profile: observed 'strikt'; expected one of disposable, .* pin one"),
+        ("Strict", {}, {}, "durable_profile: observed 'Strict'"),
+        (True, {}, {}, "durable_profile: observed True"),
+        (["strict"], {}, {}, r"durable_profile: observed \['strict'\]"),
+        ("", {}, {}, "durable_profile: observed ''"),
+        ("strict", {"strict": OWN}, {}, "durable_profiles: observed strict, which this collection ships"),
+        ("strict", [OWN], {}, "durable_profiles: observed .* wanted a mapping"),
+        ("ours", {"ours": "fast"}, {}, "profile ours: observed 'fast'; expected a mapping"),
         (
             "ours",
             {"ours": {"barrier": "on"}},
@@ -67,23 +67,28 @@ def test_own_profile_and_override() -> None:
             "ours",
             own(scheduler="none", x=1),
             {},
-            "profile ours: missing nothing, not known scheduler, x; wanted .*, and if you like engines, scheduler_rotational",
+            "profile ours: missing nothing, not known scheduler, x; expected .*, and if you like engines, scheduler_rotational",
         ),
         (
             "ours",
             own(barrier=True),
             {},
-            "profile ours: barrier: seen the boolean True .* wanted one of off, keep, on, in quotes",
+            "profile ours: barrier: observed the boolean True .* wanted one of off, keep, on, in quotes",
         ),
-        ("ours", own(barrier="yes"), {}, "profile ours: barrier: seen 'yes'; wanted one of off, keep, on"),
+        (
+            "ours",
+            own(barrier="yes"),
+            {},
+            "profile ours: barrier: observed 'yes'; expected one of off, keep, on",
+        ),
         (
             "ours",
             own(write_cache=None),
             {},
-            "profile ours: write_cache: seen None; wanted one of enabled, keep, disabled",
+            "profile ours: write_cache: observed None; expected one of enabled, keep, disabled",
         ),
-        ("ours", own(rests_on="hope"), {}, "profile ours: rests_on: seen 'hope'; wanted one of device"),
-        ("ours", own(rests_on=[]), {}, r"profile ours: rests_on: seen \[\]"),
+        ("ours", own(rests_on="hope"), {}, "profile ours: rests_on: observed 'hope'; expected one of device"),
+        ("ours", own(rests_on=[]), {}, r"profile ours: rests_on: observed \[\]"),
         ("ours", own(rests_on="device"), {}, "rests_on 'device' says that no volatile cache is in use"),
         ("ours", own(barrier="off"), {}, "barrier 'off' takes away what rests_on 'flush' promises"),
         ("ours", own(data_mode="writeback"), {}, "data_mode 'writeback' breaks the promise"),
@@ -117,11 +122,16 @@ def test_own_profile_and_override() -> None:
             {},
             "write_cache 'disabled' with rests_on 'ups'",
         ),
-        ("flush", {}, {"barrier": False}, "durable_overrides: barrier: seen the boolean False"),
-        ("flush", {}, {"barriers": "on"}, "durable_overrides: seen 'barriers'; wanted one of write_cache"),
-        ("flush", {}, {"rests_on": "nothing"}, "durable_overrides: seen 'rests_on'"),
-        ("flush", {}, {"atime": "nodiratime"}, "durable_overrides: atime: seen 'nodiratime'"),
-        ("flush", {}, "barrier=on", "durable_overrides: seen 'barrier=on'; wanted a mapping"),
+        ("flush", {}, {"barrier": False}, "durable_overrides: barrier: observed the boolean False"),
+        (
+            "flush",
+            {},
+            {"barriers": "on"},
+            "durable_overrides: observed 'barriers'; expected one of write_cache",
+        ),
+        ("flush", {}, {"rests_on": "nothing"}, "durable_overrides: observed 'rests_on'"),
+        ("flush", {}, {"atime": "nodiratime"}, "durable_overrides: atime: observed 'nodiratime'"),
+        ("flush", {}, "barrier=on", "durable_overrides: observed 'barrier=on'; expected a mapping"),
     ],
 )
 def test_bad_input_names_seen_wanted_and_what_to_do(
@@ -171,5 +181,5 @@ def test_a_commit_delay_in_ms(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [-2, 60001, True, 1.0, "1", "long", None, [], {}])
 def test_a_commit_delay_that_is_none_is_refused(value: Any) -> None:
-    with pytest.raises(BadInput, match=r"commit_delay: seen .* wanted 'keep', 'short', or ms"):
+    with pytest.raises(BadInput, match=r"commit_delay: observed .* wanted 'keep', 'short', or ms"):
         choose("strict", shipped(), {}, {"commit_delay": value})

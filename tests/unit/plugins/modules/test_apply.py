@@ -243,12 +243,12 @@ def test_what_runs_is_tightened_if_no_file_of_the_boot_can_be_written(
             (
                 our_paths.ORIGINALS,
                 "/srv/pgdata barrier (running), /srv/pgdata atime (running)",
-                "/srv/pgdata atime (persisted): seen relatime, wanted noatime",
+                "/srv/pgdata atime (persisted): observed relatime, expected noatime",
             ),
             (
                 our_paths.CACHE_RULES,
                 f"{SDA} write_cache (running)",
-                f"{SDA} write_cache (persisted): seen unset, wanted disabled",
+                f"{SDA} write_cache (persisted): observed unset, expected disabled",
             ),
         )
     ]
@@ -299,7 +299,7 @@ def test_a_release_whose_switch_cannot_be_disarmed_releases_nothing(
     assert run_module(apply, undo_host, monkeypatch, capsys, **armed)["switch"] == "armed"
 
     def refuse(*_: object, **__: object) -> None:
-        raise ChangeFailed("systemctl stop: seen a unit that goes on")
+        raise ChangeFailed("systemctl stop: observed a unit that goes on")
 
     monkeypatch.setattr(installed, "remove", refuse)
     steps = [step for step in release() if not is_engine(step["layer"])]
@@ -338,5 +338,5 @@ def test_a_module_of_a_layer_holds_the_lock_too(
 
 def test_who_is_not_root_is_told_so(host: SmallHost, run: Any) -> None:
     host.acts_as = 1000
-    assert run(barriers("on"))["msg"].endswith("seen user 1000, wanted root (become)")
+    assert run(barriers("on"))["msg"].endswith("observed user 1000, expected root (become)")
     assert host.mutations == []

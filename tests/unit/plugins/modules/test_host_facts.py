@@ -113,9 +113,9 @@ def test_who_is_not_root_is_told_so(monkeypatch: pytest.MonkeyPatch, capsys: Any
     host.acts_as = 1000
     result = run_module(host_facts, host, monkeypatch, capsys)
     assert result["failed"]
-    assert result["msg"].endswith("seen user 1000, wanted root (become)")
+    assert result["msg"].endswith("observed user 1000, expected root (become)")
 
 
 def test_a_margin_below_nothing_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     result = run_module(host_facts, SmallHost(), monkeypatch, capsys, margin=-1)
-    assert result["msg"] == "margin: seen -1, wanted seconds, 0 or more"
+    assert result["msg"] == "margin: observed -1, expected seconds, 0 or more"

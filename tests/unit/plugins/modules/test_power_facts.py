@@ -81,7 +81,7 @@ def test_what_is_to_be_stopped_and_the_margin_count(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"margin": -1}, "margin: seen -1, wanted seconds, 0 or more"),
+        ({"margin": -1}, "margin: observed -1, expected seconds, 0 or more"),
         ({"stop_timeouts": [{"unit": "x"}]}, "wanted engine, unit and seconds"),
     ],
 )

@@ -58,7 +58,7 @@ def test_processes_of_nobody_s_are_refused(monkeypatch: pytest.MonkeyPatch, caps
         engines=ROWS,
         unattributed=[{"pid": 7, "name": "postgres", "why": "x"}],
     )
-    assert "(postgres), wanted to know what this host runs" in result["msg"]
+    assert "(postgres), expected only known servers" in result["msg"]
 
 
 @pytest.mark.parametrize(
@@ -87,4 +87,4 @@ def test_only_what_was_kept_is_attested(
 
 def test_a_job_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     result = run_module(shutdown_rehearsal, NutHost(), monkeypatch, capsys, state="read", job="{}")
-    assert "job: wanted what the state planned has returned" in result["msg"]
+    assert "job: expected what the state planned has returned" in result["msg"]

@@ -97,4 +97,4 @@ def test_a_keyword_that_is_not_known_is_no_keyword_that_is_passed_over() -> None
 def test_a_misfit_says_where_what_was_seen_and_what_was_wanted() -> None:
     report = put(reports(1)[0], ("verdict",), "fine")
     (said,) = misfits(schema(), report)
-    assert said.startswith("verdict: seen 'fine', wanted one of at_risk, blocked")
+    assert said.startswith("verdict: observed 'fine', expected one of at_risk, blocked")

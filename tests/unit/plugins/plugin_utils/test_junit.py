@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A run as JUnit has tests: what is not right fails, what is not known is an error, and nothing else is either."""
+"""A run as JUnit has tests: what is not right fails, what is unknown is an error, and nothing else is either."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_slices_make_the_fleet_of_one_run(reports: list[dict[str, Any]]) -> None
         (Found("/r/db9.json", '{"schema": 1'), "no JSON"),
         (Found("/r/db9.json", ""), "no JSON"),
         (Found("/r/db9.json", '{"schema": NaN}'), "no JSON"),
-        (Found("/r/db9.json", "[]"), "all of it: seen [], wanted object"),
+        (Found("/r/db9.json", "[]"), "all of it: observed [], expected object"),
         (Found("/r/db9.json", '{"schema": 1}'), "wanted time, host"),
         (Found("/r/benchmark-db9.json", "[]"), "wanted object"),
         (Found("/r/db9.json", '{"rows": []}'), "wanted schema, time"),

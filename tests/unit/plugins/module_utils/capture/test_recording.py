@@ -141,7 +141,7 @@ def test_a_replay_says_what_the_host_said(ask: Callable[[Host], Any]) -> None:
 
 @question
 def test_a_replay_that_was_not_asked_for_fails_the_test_that_asks(ask: Callable[[Host], Any]) -> None:
-    with pytest.raises(NotRecorded, match="capture this host anew"):
+    with pytest.raises(NotRecorded, match="capture this host again"):
         ask(ReplayHost(recorded()))
     assert not issubclass(NotRecorded, (Unobservable, ValueError, OSError))
 

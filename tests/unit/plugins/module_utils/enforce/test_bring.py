@@ -60,12 +60,12 @@ class Layer(SimpleNamespace):
         (
             Layer(seen=[[A, B], [B]], refuses="b: no"),
             True,
-            ["b: no; done: a cache (running); not done: b cache (running): seen on, wanted off"],
+            ["b: no; done: a cache (running); not done: b cache (running): observed on, expected off"],
         ),
         (
             Layer(seen=[[A], [A]], refuses="a: no"),
             False,
-            ["a: no; not done: a cache (running): seen on, wanted off"],
+            ["a: no; not done: a cache (running): observed on, expected off"],
         ),
         (
             Layer(seen=[[A], "gone"], refuses="a: no"),

@@ -35,7 +35,7 @@ def test_one_that_refuses_does_not_cost_the_others() -> None:
 def test_what_is_left_after_a_change_is_a_failure() -> None:
     verify([])
     with pytest.raises(
-        ChangeFailed, match=r"serial:x: write_cache \(running\): seen enabled, wanted disabled"
+        ChangeFailed, match=r"serial:x: write_cache \(running\): observed enabled, expected disabled"
     ):
         verify([CHANGE])
 
@@ -46,7 +46,7 @@ def test_an_account_says_of_each_change_whether_it_was_made_and_what_is_seen_ins
     left = [CHANGE._replace(before="unknown")]
     assert account([CHANGE, kept], left) == (
         "done: serial:x write_cache (persisted);"
-        " not done: serial:x write_cache (running): seen unknown, wanted disabled"
+        " not done: serial:x write_cache (running): observed unknown, expected disabled"
     )
     assert account([CHANGE], []) == "done: serial:x write_cache (running)"
     assert account([CHANGE], None) == "done or not, it cannot be seen: serial:x write_cache (running)"

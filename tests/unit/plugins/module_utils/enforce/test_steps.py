@@ -103,7 +103,7 @@ def test_if_the_others_are_as_wanted_nothing_is_said_of_them() -> None:
     taken(host, "write_cache", "tighten")
     outcome = taken(host, "write_cache", "tighten")
     (failure,) = outcome.failures
-    assert failure.endswith("run again to collect the facts anew")
+    assert failure.endswith("run again to collect the facts again")
     assert (outcome.changes, outcome.changed) == ((), False)
 
 

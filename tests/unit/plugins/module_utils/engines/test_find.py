@@ -39,7 +39,7 @@ def one(engine: Any, *processes: FakeProcess, files: tuple[str, ...] = ()) -> tu
 
 
 def why(found: Instance) -> str:
-    """Return why an instance's configuration is not known."""
+    """Return why an instance's configuration is unknown."""
     return str(dict(found.evidence)["config"].reason)
 
 

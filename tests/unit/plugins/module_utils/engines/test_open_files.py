@@ -311,7 +311,7 @@ def test_flags_by_architecture(machine: str, direct: int | None) -> None:
         (["direct sync", "buffered dsync"], "yes", None),
         (["direct dsync", "direct"], "no", "/data/1 is open direct"),
         (["unknown", "buffered"], "no", "/data/1 is open buffered"),
-        (["unknown"], "unknown", "the flags with which /data/0 is open are not known on this machine"),
+        (["unknown"], "unknown", "the flags with which /data/0 is open are unknown on this machine"),
         (["direct dsync", "unknown"], "unknown", "the flags with which"),
         ([], "unknown", "none of its logs is seen open"),
     ],

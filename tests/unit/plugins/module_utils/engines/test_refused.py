@@ -100,7 +100,7 @@ REFUSED: dict[str, tuple[str, Callable[[Any], None], str, str]] = {
     "MariaDB: a later file": (
         "mariadb",
         lambda host: host.files.update({LATER: "[mysqld]\ninnodb_flush_log_at_trx_commit = 2\n"}),
-        f"seen 2 from {LATER} line 2; wanted 1",
+        f"observed 2 from {LATER} line 2; expected 1",
         f"remove innodb_flush_log_at_trx_commit from {LATER} line 2",
     ),
     "FairCom: a link": ("faircom", linked(vendor_host.CFG), "seen a link", "put the file itself at"),
@@ -153,7 +153,7 @@ def test_faircom_without_a_file_has_none_to_be_written() -> None:
     host = vendor_host.with_faircom()
     del host.files[vendor_host.CFG]
     ((said, do),) = held(host, "faircom")
-    assert "seen no ctsrvr.cfg" in str(said)
+    assert "observed no ctsrvr.cfg" in str(said)
     fix = "create an empty /opt/faircom/config/ctsrvr.cfg, owned by the server's user, then run again"
     assert do == fix
 

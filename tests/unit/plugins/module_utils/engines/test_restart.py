@@ -72,5 +72,5 @@ def test_a_server_that_does_not_run_is_a_failure(monkeypatch: pytest.MonkeyPatch
 
 def test_a_server_that_runs_with_another_value_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server(monkeypatch, lambda _look: 7)
-    with pytest.raises(ChangeFailed, match=r"sync_binlog \(running\): seen 0, wanted 1"):
+    with pytest.raises(ChangeFailed, match=r"sync_binlog \(running\): observed 0, expected 1"):
         settle(server, lambda: WRONG)

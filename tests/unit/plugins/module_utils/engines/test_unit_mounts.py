@@ -106,7 +106,7 @@ def test_a_name_that_is_no_service_is_refused(unit: str) -> None:
 
 
 def test_a_unit_that_systemd_does_not_know_is_refused() -> None:
-    with pytest.raises(ChangeFailed, match="seen not-found, wanted a unit"):
+    with pytest.raises(ChangeFailed, match="observed not-found, expected a unit"):
         unit_mounts.plan(UnitHost(), [Target("gone.service", ("/srv/a",))])
 
 

@@ -31,7 +31,7 @@ def told(host: Any, name: str) -> list[str]:
 
 
 def written(host: Any, name: str) -> set[str]:
-    """Return the paths that were written but for originals and notes."""
+    """Return the paths that were written except originals and notes."""
     paths = {change[1] for change in host.mutations if change[0] == "file" and "/run/" not in change[1]}
     return paths - set(engine(name).files)
 

@@ -162,7 +162,7 @@ class MariaHost(ProcHost):
             super().on_change(argv)
 
     def restart(self) -> None:
-        """Start the server anew, with what its files say."""
+        """Start the server again, with what its files say."""
         self.restarts += 1
         if self.ends:
             self.end(PID)

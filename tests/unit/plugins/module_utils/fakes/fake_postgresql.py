@@ -176,7 +176,7 @@ class FakePostgresql(ProcHost):
                 self.dirty.discard("full_page_writes")
 
     def _alter(self, statement: str) -> None:
-        """Do as the server does: it writes its file anew, or its catalogue; a reload is somebody else's."""
+        """Do as the server does: it writes its file again, or its catalogue; a reload is somebody else's."""
         of_system = re.fullmatch(r"ALTER SYSTEM (?:RESET (\w+)|SET (\w+) = '(\w+)')", statement)
         if of_system:
             name, lines = of_system[1] or of_system[2], str(self.files[AUTO]).splitlines()

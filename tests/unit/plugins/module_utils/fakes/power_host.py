@@ -110,7 +110,7 @@ class PowerHost(ProcHost):
         self.files["/proc/sys/kernel/osrelease"] = "6.1.0-26-amd64\n"
         self.program("/sbin/shutdown")
         self.program(HOOK)
-        # It began 900 s before now, and its files are older, but for those of `changed`: path -> seconds ago.
+        # It began 900 s before now, and its files are older, except those of `changed`: path -> seconds ago.
         self.changed: dict[str, float] = {}
         self.files["/proc/812/stat"] = f"812 (upsmon) S {' '.join(['0'] * 18)} 10000 0\n"
         self.files["/proc/812/cgroup"] = f"0::/system.slice/{unit}\n"

@@ -102,7 +102,7 @@ def attested(claim: str = "power_loss_protection", target: str | None = None) ->
 
 
 def enforce(host: SmallHost, found: dict[str, Any]) -> None:
-    """Carry out a plan, as harden_db.yml does: step by step, each planned anew on the host."""
+    """Carry out a plan, as harden_db.yml does: step by step, each planned again on the host."""
     for phase, name in plan.STEPS:
         if name in found["plan"][phase]:
             layer = LAYERS[name]

@@ -29,7 +29,7 @@ def texts(lines: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 def without_marks(text: str, sign: str) -> list[str]:
-    """Return the lines of a text but for our comments, each with its line end."""
+    """Return the lines of a text except our comments, each with its line end."""
     return [
         line
         for line in re.findall(r"[^\n]*\n|[^\n]+", text)

@@ -129,7 +129,7 @@ def power(*but: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 def without_notify() -> dict[str, Any]:
-    """Return facts of a UPS that is all right but for nobody being told of its events."""
+    """Return facts of a UPS that is all right except nobody being told of its events."""
     found = power(condition("notify_reaches_guard", "unmet"))
     found["settings"].update(notify_command=seen(""), notify_flags=seen("without EXEC: ONBATT LOWBATT"))
     return found

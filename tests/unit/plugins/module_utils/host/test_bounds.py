@@ -42,7 +42,7 @@ def test_a_configuration_is_bounded_over_all_its_files(text: str, count: int, wh
 
 def test_a_file_of_very_many_lines_is_refused() -> None:
     assert len(split("\n" * bounds.LINES, "/f")) == bounds.LINES
-    with pytest.raises(Malformed, match="/f: seen more than 50000 lines"):
+    with pytest.raises(Malformed, match="/f: observed more than 50000 lines"):
         split("\n" * (bounds.LINES + 1), "/f")
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Labels of what is written. Kernel and policy are stand-ins, but for the last test, which asks the real library."""
+"""Labels of what is written. Kernel and policy are stand-ins, except the last test, which asks the real library."""
 
 from __future__ import annotations
 

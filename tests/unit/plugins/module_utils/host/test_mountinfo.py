@@ -157,7 +157,7 @@ def test_what_hides_a_mount_is_named() -> None:
 
 
 def naive(mounts: list[Mount]) -> list[Mount]:
-    """Return what is visible, each mount's way walked anew: names are looked up as the kernel does."""
+    """Return what is visible, each mount's way walked again: names are looked up as the kernel does."""
 
     def is_reached(mount: Mount, seen: tuple[str, ...] = ()) -> bool:
         parent = "" if mount.parent == mount.number else mount.parent

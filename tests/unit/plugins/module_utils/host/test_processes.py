@@ -201,7 +201,7 @@ def test_more_processes_than_can_be_looked_at_are_told_with_whose_they_are(
 ) -> None:
     monkeypatch.setattr(bounds, "ALL_PROCESSES", 1000)
     crowd = [FakeProcess(pid, "/x", uid=1000) for pid in range(100, 1200)]
-    with pytest.raises(Unobservable, match="processes, most of them of user 1000; wanted at most 1000"):
+    with pytest.raises(Unobservable, match="processes, most of them of user 1000; expected at most 1000"):
         Processes(ProcHost(*crowd))
 
 

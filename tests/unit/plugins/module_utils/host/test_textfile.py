@@ -25,12 +25,12 @@ def test_lines_are_the_text(text: str) -> None:
 
 @pytest.mark.parametrize("text, wanted", HOSTILE.values(), ids=HOSTILE)
 def test_what_no_server_reads_is_refused_with_file_and_reason(text: str, wanted: str) -> None:
-    with pytest.raises(textfile.Malformed, match=rf"^/etc/x\.conf.*: seen .*; wanted .*{wanted}"):
+    with pytest.raises(textfile.Malformed, match=rf"^/etc/x\.conf.*: observed .*; expected .*{wanted}"):
         textfile.split(text, "/etc/x.conf")
 
 
 def test_the_line_with_a_nul_is_named() -> None:
-    with pytest.raises(textfile.Malformed, match=r"x\.conf line 2: seen 'b\\x00'; wanted .*; restore"):
+    with pytest.raises(textfile.Malformed, match=r"x\.conf line 2: observed 'b\\x00'; expected .*; restore"):
         textfile.split("a\nb\0\n", "x.conf")
 
 
@@ -46,7 +46,9 @@ def test_odd_white_space_ends_no_line() -> None:
 
 def test_a_long_line_is_shown_by_its_beginning() -> None:
     message = str(textfile.refusal("x", 1, "y" * 500 + "\r\n", "less"))
-    assert message == f"x line 1: seen {'y' * 80 + '...'!r}; wanted less; mend that line, then run again"
+    assert (
+        message == f"x line 1: observed {'y' * 80 + '...'!r}; expected less; mend that line, then run again"
+    )
 
 
 @pytest.mark.parametrize(

@@ -301,7 +301,7 @@ def test_a_strange_comment_in_our_file_is_passed_over(comment: str) -> None:
 
 
 def test_the_last_comment_on_a_disk_does_not_count_over_the_lines_that_stand() -> None:
-    """udev runs both blocks, and the last assignment wins: what is said has to be what happens."""
+    """udev runs both blocks, and the last assignment wins: what is said must be what happens."""
     twice = RENDERED + render_rules({next(iter(RULES)): "on"}, HEADER, assign).removeprefix(HEADER)
     assert written_rules(twice, HEADER, assign) == {next(iter(RULES)): "on"}
     assert parse_rules(twice, HEADER, assign) == {}

@@ -198,7 +198,7 @@ class TestPlausible:
     ) -> None:
         found = doubt(seen, rate, clients)
         assert bool(found) == doubted
-        assert found is None or f"seen {rate:g}" in found
+        assert found is None or f"observed {rate:g}" in found
 
 
 class TestPlan:
@@ -211,7 +211,7 @@ class TestPlan:
         [
             ({"mounts": ["/nowhere"]}, "nothing is mounted"),
             ({"clients": []}, "clients"),
-            ({"mounts": []}, "mounts: seen none"),
+            ({"mounts": []}, "mounts: observed none"),
             ({"clients": [81]}, "clients"),
             ({"patterns": ["group_osync"], "commit_delays": []}, "commit_delays"),
             ({"patterns": ["group_osync"], "commit_delays": [1001]}, "commit_delays"),

@@ -450,7 +450,7 @@ class TestWitness:
 
 class TestHost:
     def test_from_beginning_to_verdict(self, tmp_path: Path, host: FakeHost) -> None:
-        """The whole way but for the power cut, which is the witness's end and another boot here."""
+        """The whole way except the power cut, which is the witness's end and another boot here."""
         data, kept = tmp_path / "data", tmp_path / "kept"
         data.mkdir()
         job = plug_host.plan(host, RUN, {**ROW, "mounts": [str(data)], "rate": 200})

@@ -33,7 +33,7 @@ GENERATOR = "/etc/systemd/system-generators/zz-site"
 
 @pytest.fixture(autouse=True)
 def names_stay(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """Each disk is the only one of its driver, but for the tests of kernel names: then a kernel name is its own."""
+    """Each disk is the only one of its driver, except the tests of kernel names: then a kernel name is its own."""
     if request.cls is not TestKernelNames:
         monkeypatch.setattr(last, "_peers", lambda *_: ())
 

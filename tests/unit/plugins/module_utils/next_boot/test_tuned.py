@@ -211,7 +211,7 @@ def test_a_scheduler_that_tuned_sets_otherwise_is_reported_and_not_fought_over()
 
 
 def test_each_profile_is_read_once_however_often_it_is_included() -> None:
-    """Each of these includes the next one twice: read anew each time, that would be a million."""
+    """Each of these includes the next one twice: read again each time, that would be a million."""
     names = [f"p{number}" for number in range(20)]
     profiles = {
         name: f"[main]\ninclude={after},{after}\n[disk]\nreadahead={name[1:]}\n"

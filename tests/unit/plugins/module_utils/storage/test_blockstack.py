@@ -266,7 +266,7 @@ def test_below_a_loop_device_lie_the_devices_of_the_file_system_that_holds_its_f
     assert sorted(stack.disks) == ["nvme0n1", "sdc"]
 
 
-NAMELESS = "the devices of the {} that holds its file are not known: a device without a name"
+NAMELESS = "the devices of the {} that holds its file are unknown: a device without a name"
 NOWHERE = "no mounted file system that keeps data is known to hold its file: it lies on device 8:33"
 
 
@@ -278,7 +278,7 @@ NOWHERE = "no mounted file system that keeps data is known to hold its file: it 
         (Holder("btrfs", ()), NAMELESS.format("btrfs")),
         (
             Holder("ext4", ("8:33",), ("where is its journal",)),
-            "the devices of the ext4 that holds its file are not known: where is its journal",
+            "the devices of the ext4 that holds its file are unknown: where is its journal",
         ),
     ],
 )
@@ -324,7 +324,7 @@ def test_a_stack_that_ends_above_any_disk_is_unknown(layer: FakeLayer, under_lvm
     assert stack.disks == ()
     (reason,) = stack.reasons
     assert reason.startswith(f"{layer.name} (")
-    assert reason.endswith("names no device below it: its disks are not known")
+    assert reason.endswith("names no device below it: its disks are unknown")
     host.add_mount(FakeMount("/srv/gone", "ext4", "253:10", "/dev/mapper/lvm-dm-10", "dm-10"), GONE)
     found = look(host, "strict", mounts=["/srv/gone"])
     assert found["verdict"] == "unknown"
@@ -407,7 +407,7 @@ def test_without_its_table_a_device_mapper_device_is_unknown_with_the_reason(ans
     host = BigHost()
     host.commands[("dmsetup", "table")] = answer
     stack = walk(host, "253:0")
-    assert stack.reasons[0].startswith(f"dm-0 is a device-mapper device: its table is not known: {why}")
+    assert stack.reasons[0].startswith(f"dm-0 is a device-mapper device: its table is unknown: {why}")
     assert stack.disks == ("sdc", "sdd")
 
 
@@ -616,4 +616,4 @@ def test_a_member_of_btrfs_that_cannot_be_read_is_not_passed_over(how: str) -> N
         host.names = vanishing
     facts = next(m for m in collect(host, NOW)["mounts"] if m["target"] == "/srv/btrfs")
     assert facts["disks"] == "unknown"
-    assert "the devices of /dev/sdf are not known: " in facts["evidence"]["disks"]["reason"]
+    assert "the devices of /dev/sdf are unknown: " in facts["evidence"]["disks"]["reason"]

@@ -26,7 +26,7 @@ BOOTED = 1000.0
 
 
 class Machine(SmallHost):
-    """A host with files that were there at its boot, but for those of `changed`."""
+    """A host with files that were there at its boot, except those of `changed`."""
 
     def __init__(self) -> None:
         super().__init__()

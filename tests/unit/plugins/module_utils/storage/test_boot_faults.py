@@ -259,22 +259,22 @@ PLANTED = {
     "a NUL": (
         with_fb(f"{FB} /srv/fbdata ext4 defa\0ults 0 2"),
         "fstab",
-        "line 5: seen a carriage return or a NUL",
+        "line 5: observed a carriage return or a NUL",
     ),
     "the ends of lines of another system": (
         SOUND.replace("\n", "\r\n"),
         "fstab",
-        "line 2: seen a carriage return",
+        "line 2: observed a carriage return",
     ),
     "a mark of the order of bytes before a comment": (
         f"\ufeff{SOUND}",
         "fstab",
-        "line 1: seen a byte order mark",
+        "line 1: observed a byte order mark",
     ),
     "and before a line": (
         f"\ufeff{SOUND.partition('#')[0]}{FB_LINE}",
         "fstab",
-        "line 1: seen a byte order mark",
+        "line 1: observed a byte order mark",
     ),
     "a letter that is no UTF-8": (with_fb(f"{FB} /srv/fb\udce4 ext4 defaults 0 2"), "letters", LEAVES),
     "a long line": (with_fb(f"{FB} /srv/fbdata ext4 defaults,{'x' * 5000} 0 2"), "fstab", "longer than 4095"),
@@ -283,12 +283,16 @@ PLANTED = {
         "fstab",
         "longer than 4095",
     ),
-    "too few fields": (with_line("/dev/sdb"), "fstab", "line 7: seen 1 field"),
-    "too many": (with_fb(f"{FB} /srv/fbdata ext4 defaults, noatime 0 2"), "fstab", "line 5: seen 7 fields"),
+    "too few fields": (with_line("/dev/sdb"), "fstab", "line 7: observed 1 field"),
+    "too many": (
+        with_fb(f"{FB} /srv/fbdata ext4 defaults, noatime 0 2"),
+        "fstab",
+        "line 5: observed 7 fields",
+    ),
     "a blank in a mount point": (
         with_fb(f"{FB} /srv/fb data ext4 defaults 0 2"),
         "fstab",
-        "line 5: seen 7 fields",
+        "line 5: observed 7 fields",
     ),
 }
 
@@ -409,7 +413,7 @@ def test_whether_the_boot_stops_is_as_systemd_has_it(line: str, options: list[st
 
 STACKED = loads(captured("captures/stacked.json"))["calls"]["read"]["/etc/crypttab"]
 CONTAINER = STACKED.split()[1].removeprefix("UUID=")
-#: Below it: arrays are numbered anew at each boot.
+#: Below it: arrays are numbered again at each boot.
 (ARRAY,) = (
     layer["below"][0]
     for mount in json.loads(captured("captures/stacked.facts.json"))["mounts"]

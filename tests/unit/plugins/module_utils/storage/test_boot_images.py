@@ -170,7 +170,7 @@ def test_without_a_boot_loader_nothing_is_said() -> None:
 
 
 def changed(listed: str | None = LISTED, program: str = "lsinitramfs", age: float = BOOTED + 1) -> BootHost:
-    """A host whose initramfs was made anew after it booted."""
+    """A host whose initramfs was made again after it booted."""
     host = BootHost(GRUB % {"top": "/boot"})
     host.ages[PATH] = age
     if listed is not None:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Caches below a layer that drops flushes: none comes on before the layer is made anew."""
+"""Caches below a layer that drops flushes: none comes on before the layer is made again."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def test_a_malformed_fstab_is_said_once_and_costs_only_the_next_boot() -> None:
     host = SmallHost()
     host.files["/etc/fstab"] = "only two\n"
     found = collect(host, NOW)
-    assert "/etc/fstab line 1: seen 2 fields" in found["fstab_error"]
+    assert "/etc/fstab line 1: observed 2 fields" in found["fstab_error"]
     assert {mount["persisted"]["barrier"] for mount in found["mounts"]} == {"unknown"}
     assert {mount["barrier"] for mount in found["mounts"]} == {"on"}
 

@@ -293,7 +293,7 @@ def test_an_nvme_disk_with_several_paths_is_told_by_the_devices_behind_it() -> N
 )
 @pytest.mark.fact(23)
 def test_usb_bridges_and_raid_volumes_hide_their_disks(arrange: dict[str, str], hidden: str) -> None:
-    """Whatever answers there, the state of the disks' caches is not known."""
+    """Whatever answers there, the state of the disks' caches is unknown."""
     host = SmallHost()
     host.files["/sys/class/scsi_host/host7/proc_name"] = "megaraid_sas\n"
     for name, path in arrange.items():

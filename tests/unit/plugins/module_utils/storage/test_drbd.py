@@ -149,7 +149,7 @@ def test_without_flushes_a_disk_that_caches_is_at_risk(
     assert kept["verdict"] == "attested", kept["why"]
 
 
-#: As drbdadm printed it on a lab machine, but for the minor number; of version 9, as its source has it.
+#: As drbdadm printed it on a lab machine, except the minor number; of version 9, as its source has it.
 TO_ADJUST = """drbdsetup-84 disk-options 5 --set-defaults{disk} --c-plan-ahead=0
 drbdsetup-84 net-options ipv4:127.0.0.1:7789 ipv4:127.0.0.1:7790 --set-defaults --shared-secret=hunter2{net}
 drbdsetup new-peer pg 1 --_name=db2{net}

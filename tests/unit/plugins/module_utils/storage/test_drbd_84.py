@@ -17,7 +17,7 @@ from ..fakes.replicated_host import DATA, facts, judged, replicated_host
 from ..fakes.runs import NOW, look
 from ..fakes.small_host import SmallHost
 
-#: As it was printed, but for the device, the minor number, and a password. NET and DISK are options.
+#: As it was printed, except the device, the minor number, and a password. NET and DISK are options.
 SHOWN = """resource pg {
     options {
     }

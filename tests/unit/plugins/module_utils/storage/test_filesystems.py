@@ -165,7 +165,7 @@ class TestDevices:
     @pytest.mark.parametrize("option", ["logdev", "rtdev"])
     @pytest.mark.fact(16)
     def test_log_and_realtime_devices_of_xfs_are_leaves_too(self, option: str) -> None:
-        """External journals and log volumes have to be inspected as well."""
+        """External journals and log volumes must be inspected as well."""
         host = BigHost()
         host.mounts["/srv/mssql"].super_options = (f"{option}=/dev/nvme0n1p2",)
         found = facts(host, "/srv/mssql")

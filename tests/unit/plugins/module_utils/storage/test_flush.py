@@ -44,7 +44,7 @@ def test_exact_commands_and_the_counter_rises() -> None:
 def test_a_flush_that_is_not_counted_fails_and_names_the_disk() -> None:
     host = SmallHost()
     host.disk("sda").counts = False
-    with pytest.raises(ChangeFailed, match=r"sda: seen no flush counted during a sync; wanted one"):
+    with pytest.raises(ChangeFailed, match=r"sda: observed no flush counted during a sync; expected one"):
         flush_disk(host, "sda")
 
 
@@ -104,7 +104,7 @@ def test_flushes_of_a_disk_with_several_paths_are_counted_on_the_paths(path: str
     flush_disk(host, "nvme0n1")
     assert flushes(host, "nvme0n1") == 100 + 3 + 5 + 1
     host.disk("nvme0n1").counts = False
-    with pytest.raises(ChangeFailed, match="nvme0n1: seen no flush counted"):
+    with pytest.raises(ChangeFailed, match="nvme0n1: observed no flush counted"):
         flush_disk(host, "nvme0n1")
 
 
@@ -117,7 +117,7 @@ def test_a_path_that_takes_no_flush_makes_its_disk_one_that_takes_none() -> None
     assert not takes_flushes(host, "nvme0n1")
     assert facts(host)["kernel"] == "write through"
     host.kernel["nvme0c1n1"] = "nonsense"
-    with pytest.raises(ChangeFailed, match="nvme0c1n1: queue/write_cache: seen 'nonsense'"):
+    with pytest.raises(ChangeFailed, match="nvme0c1n1: queue/write_cache: observed 'nonsense'"):
         takes_flushes(host, "nvme0n1")
     assert facts(host)["kernel"] == "unknown"
 
@@ -140,7 +140,7 @@ def test_a_kernel_that_neither_counts_nor_traces_flushes_fails(text: str) -> Non
     with pytest.raises(
         ChangeFailed,
         match=r"sda: kernel 6\.1\.0-26-amd64 counts no flushes of disks, as Linux 5\.5 and later do, and they could not be"
-        r" traced: seen no tracefs at .*mount -t tracefs nodev /sys/kernel/tracing, then run again",
+        r" traced: observed no tracefs at .*mount -t tracefs nodev /sys/kernel/tracing, then run again",
     ):
         flush_disk(host, "sda")
     assert host.mutations == []

@@ -72,7 +72,7 @@ def test_a_flush_that_is_not_seen_in_the_trace_is_owed_on(how: str) -> None:
     owe(host, "sda")
     host.disk("sda").counts = how != "not sent"
     host.error = -5 if how == "refused" else 0
-    with pytest.raises(ChangeFailed, match="sda: seen no flush counted during a sync"):
+    with pytest.raises(ChangeFailed, match="sda: observed no flush counted during a sync"):
         flush_disk(host, "sda")
     assert (host.traces(), is_owed(host, "sda")) == ([], True)
 
@@ -122,7 +122,9 @@ def test_without_tracefs_the_message_says_how_it_is_mounted() -> None:
 def test_a_device_without_a_number_is_not_traced() -> None:
     host = Traced()
     host.files[f"{host.disk('sda').sysfs}/dev"] = "none\n"
-    with pytest.raises(ChangeFailed, match="/sys/block/sda/dev: seen 'none', wanted the device's number"):
+    with pytest.raises(
+        ChangeFailed, match="/sys/block/sda/dev: observed 'none', expected the device's number"
+    ):
         flush_disk(host, "sda")
     assert host.mutations == []
 

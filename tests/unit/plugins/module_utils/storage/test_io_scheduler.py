@@ -100,7 +100,7 @@ def test_a_second_run_does_nothing_and_planning_changes_nothing() -> None:
         (
             lambda host: host.unplug("sda"),
             {"scheduler": "none"},
-            f"{SDA}: no block device of that id is there; wanted",
+            f"{SDA}: no block device of that id is there; expected",
         ),
         (
             lambda host: host.files.update({host.resolve(f"{QUEUE}/scheduler"): "none\n"}),
@@ -142,7 +142,9 @@ def test_a_scheduler_that_is_not_there_is_a_failure_and_the_others_are_still_set
 def test_a_device_that_does_not_follow_is_a_failure() -> None:
     host = SmallHost()
     host.disk("sda").obeys = False
-    with pytest.raises(ChangeFailed, match=rf"{SDA}: scheduler \(running\): seen none, wanted mq-deadline"):
+    with pytest.raises(
+        ChangeFailed, match=rf"{SDA}: scheduler \(running\): observed none, expected mq-deadline"
+    ):
         run(host, Target(SDA, {"scheduler": "mq-deadline"}))
 
 

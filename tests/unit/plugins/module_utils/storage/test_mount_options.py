@@ -221,8 +221,12 @@ def test_a_mount_that_is_not_ours_to_persist_is_changed_live_alone() -> None:
             TIGHT,
             "/srv/pgdata: what is mounted there is hidden by tmpfs mounted over /srv",
         ),
-        (lambda host: None, Target(MS, {"barrier": "off"}), r"/srv/mssql: seen xfs, wanted .*takes atime"),
-        (lambda host: None, Target(MS, {"data_mode": "ordered"}), "/srv/mssql: seen xfs"),
+        (
+            lambda host: None,
+            Target(MS, {"barrier": "off"}),
+            r"/srv/mssql: observed xfs, expected .*takes atime",
+        ),
+        (lambda host: None, Target(MS, {"data_mode": "ordered"}), "/srv/mssql: observed xfs"),
         (lambda host: host.files.update({FSTAB: "UUID=x /srv/pgdata"}), TIGHT, "/etc/fstab line 1: seen"),
         (
             lambda host: host.files.update({FSTAB: ""}),
@@ -245,7 +249,7 @@ def test_what_cannot_be_done_is_refused_before_anything_changes(
 def test_a_flush_that_is_not_counted_is_a_failure_and_stays_owed() -> None:
     host = bare()
     host.disk("sda").counts = False
-    with pytest.raises(ChangeFailed, match="sda: seen no flush counted during a sync"):
+    with pytest.raises(ChangeFailed, match="sda: observed no flush counted during a sync"):
         run(host, TIGHT)
     assert host.exists(f"{OWED}/sda")
 
@@ -254,7 +258,7 @@ def test_a_mount_that_does_not_follow_is_a_failure() -> None:
     host = bare()
     work = plan(host, [TIGHT])
     host.on_options = lambda target, options: None  # type: ignore[method-assign]
-    with pytest.raises(ChangeFailed, match=r"/srv/pgdata: barrier \(running\): seen off, wanted on"):
+    with pytest.raises(ChangeFailed, match=r"/srv/pgdata: barrier \(running\): observed off, expected on"):
         apply(host, work, [TIGHT])
 
 
@@ -397,7 +401,7 @@ class TestMountUnit:
 
     def test_others_drop_ins_that_sort_behind_ours_are_a_failure_and_not_a_success(self) -> None:
         host = by_unit(f"{UNIT}.d/zzz.conf")
-        with pytest.raises(ChangeFailed, match=r"barrier \(persisted\): seen off, wanted on"):
+        with pytest.raises(ChangeFailed, match=r"barrier \(persisted\): observed off, expected on"):
             run(host, Target(PG, {"barrier": "on"}))
         assert host.mounts[PG].barrier == "on"
 
@@ -433,7 +437,7 @@ def test_one_leaf_that_counts_no_flush_is_a_failure() -> None:
     host = BigHost()
     host.mounts["/srv/faircom"].barrier = "off"
     host.disk("sdd").counts = False
-    with pytest.raises(ChangeFailed, match="sdd: seen no flush counted during a sync"):
+    with pytest.raises(ChangeFailed, match="sdd: observed no flush counted during a sync"):
         run(host, Target("/srv/faircom", {"barrier": "on"}))
 
 
@@ -548,7 +552,7 @@ class TestRoot:
         # Else the module alone would say that all is well.
         (said,) = work.warnings
         assert said.startswith("/: data_mode at the next boot: unknown (")
-        assert said.endswith("); wanted ordered, and left as it is")
+        assert said.endswith("); expected ordered, and left as it is")
         assert plan(host, [self.TARGET._replace(persist=False)]).warnings == ()
         run(host, self.TARGET)
         assert host.mutations == []

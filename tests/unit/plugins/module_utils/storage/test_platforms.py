@@ -142,7 +142,10 @@ def test_a_cloud_host_is_attested_by_what_its_report_has_people_copy(
     ]
     # As it is, nobody vouches for it.
     refused = look(host, profile, mounts=["/srv/cloud"], attestations=copied)
-    assert (refused["verdict"], "by: seen ''; wanted the name of" in refused["why"][0]) == ("blocked", True)
+    assert (refused["verdict"], "by: observed ''; expected the name of" in refused["why"][0]) == (
+        "blocked",
+        True,
+    )
     filled = [{**entry, "by": "A. Person", "reason": "asked"} for entry in copied]
     after = look(host, profile, mounts=["/srv/cloud"], attestations=filled)
     assert (after["verdict"], after["requirements"][0]["attest"]) == ("attested", ())

@@ -113,5 +113,5 @@ def test_the_file_sorts_behind_the_vendors_rules() -> None:
 
 
 def test_a_readahead_in_other_digits_becomes_no_rule() -> None:
-    with pytest.raises(ValueError, match="wanted scheduler=NAME or readahead=KIB"):
+    with pytest.raises(ValueError, match="expected scheduler=NAME or readahead=KIB"):
         render({SDA: {"readahead": "\u0661\u0662\u0668"}})

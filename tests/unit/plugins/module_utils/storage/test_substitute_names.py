@@ -101,7 +101,7 @@ def test_a_clone_with_a_name_of_its_own_is_another_disk_and_no_rule_acts_on_it()
 def test_a_disk_that_was_made_anew_is_another_disk_until_the_next_run() -> None:
     host = nameless("fsuuid")
     enforce(host, look(host, "strict", **HONOURED))
-    host.disk("vdb").shown["ID_FS_UUID"] = "made-anew"
+    host.disk("vdb").shown["ID_FS_UUID"] = "made-again"
     host.reboot()
     assert host.disk("vdb").cache == "enabled"
     assert look(host, "strict", **HONOURED)["verdict"] == "drifted"

@@ -197,7 +197,8 @@ def test_a_cache_mode_that_nothing_raises_is_a_failure_that_says_what_helps() ->
     vars(host.disk("sda")).update(cache="disabled", cache_mode="write through", forced=True)
     host.disk("sda").unforce = lambda value: None  # type: ignore[method-assign]
     with pytest.raises(
-        ChangeFailed, match=r"sda: seen the kernel cache mode write through, wanted write back: .* reboot"
+        ChangeFailed,
+        match=r"sda: observed the kernel cache mode write through, expected write back: .* reboot",
     ):
         run(host, Target(SDA, "enabled"))
     assert host.disk("sda").cache == "disabled"
@@ -293,7 +294,7 @@ def test_rules_of_other_disks_stay() -> None:
 @pytest.mark.parametrize(
     ("arrange", "disk", "message"),
     [
-        (lambda host: host.unplug("sda"), SDA, f"{SDA}: no disk of that id is there; wanted .* pulled"),
+        (lambda host: host.unplug("sda"), SDA, f"{SDA}: no disk of that id is there; expected .* pulled"),
         (
             lambda host: setattr(host.disk("sdb"), "serial", host.disk("sda").serial),
             SDA,
@@ -304,7 +305,7 @@ def test_rules_of_other_disks_stay() -> None:
                 {"/sys/block/sda": "/sys/devices/pci0000:00/usb1/1-1/host6/target6:0:0/6:0:0:0/block/sda"}
             ),
             SDA,
-            rf"{SDA} \(sda\): seen a usb disk of kind unknown, whose cache cannot be switched from here;"
+            rf"{SDA} \(sda\): observed a usb disk of kind unknown, whose cache cannot be switched from here;"
             " switch it after attaching it without the bridge",
         ),
         (
@@ -336,7 +337,7 @@ def test_a_device_that_does_not_follow_is_a_failure(disk: str, name: str) -> Non
     host = BigHost()
     host.disk(name).obeys = False
     with pytest.raises(
-        ChangeFailed, match=rf"{disk}: write_cache \(running\): seen enabled, wanted disabled"
+        ChangeFailed, match=rf"{disk}: write_cache \(running\): observed enabled, expected disabled"
     ):
         run(host, Target(disk, "disabled"))
 
@@ -345,7 +346,7 @@ def test_a_device_that_does_not_follow_is_a_failure(disk: str, name: str) -> Non
 def test_a_flush_that_is_not_counted_fails_but_does_not_keep_the_cache_on(disk: str, name: str) -> None:
     host = BigHost()
     host.disk(name).counts = False
-    with pytest.raises(ChangeFailed, match=f"{name}: seen no flush counted during a sync"):
+    with pytest.raises(ChangeFailed, match=f"{name}: observed no flush counted during a sync"):
         run(host, Target(disk, "disabled"))
     assert host.disk(name).cache == "disabled"
 
@@ -363,7 +364,7 @@ def test_a_flush_that_is_not_counted_keeps_a_cache_off(disk: str, name: str) -> 
 def test_one_disk_that_refuses_does_not_cost_the_others() -> None:
     host = SmallHost()
     host.disk("sda").counts = False
-    with pytest.raises(ChangeFailed, match=r"^sda: seen no flush"):
+    with pytest.raises(ChangeFailed, match=r"^sda: observed no flush"):
         run(host, Target(SDA, "disabled"), Target(SDB, "disabled"), Target(VDB, "disabled"))
     assert [host.disk(name).cache for name in ("sda", "sdb", "vdb")] == ["disabled", "disabled", "disabled"]
     assert len(cache_rules.read(host)) == 3

@@ -433,12 +433,12 @@ def test_what_is_no_journal_is_refused_and_nothing_is_put_back(
 ) -> None:
     host = UndoHost()
     host.files[our_paths.UNDO_JOURNAL] = text
-    with pytest.raises(Unobservable, match="seen no journal of the dead man's switch"):
+    with pytest.raises(Unobservable, match="observed no journal of the dead man's switch"):
         journal.read(host)
     assert installed.look(host).state == installed.BROKEN
     monkeypatch.setattr(put_back, "Host", lambda: host)
     assert put_back.main() == 2
-    assert "nothing was put back" in capsys.readouterr().out
+    assert "expected one: nothing was restored" in capsys.readouterr().out
     with pytest.raises(ChangeFailed, match="cannot be armed"):
         arm.expect_possible(host)
     assert host.mutations == []

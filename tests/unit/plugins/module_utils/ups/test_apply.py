@@ -155,7 +155,7 @@ def test_a_command_that_somebody_set_since_is_the_one_to_run_on() -> None:
 
 
 def test_a_command_that_cannot_be_run_on_is_refused() -> None:
-    with pytest.raises(ChangeFailed, match="seen 'mail root', wanted an absolute path"):
+    with pytest.raises(ChangeFailed, match="observed 'mail root', expected an absolute path"):
         power.plan(NutHost(TEXT + 'NOTIFYCMD "mail root"\n'), targets(GUARD))
 
 
@@ -215,7 +215,7 @@ def test_a_mode_that_was_chosen_is_not_changed() -> None:
     host = NutHost(mode="netserver")
     run(host, {"monitor": {**MONITOR, "power_value": 2}})
     assert "MODE=netserver" in host.files[NUT_CONF]
-    with pytest.raises(ChangeFailed, match="seen MODE=netserver, wanted standalone"):
+    with pytest.raises(ChangeFailed, match="observed MODE=netserver, expected standalone"):
         power.plan(host, targets({"mode": "standalone"}))
 
 
@@ -260,7 +260,7 @@ def test_changes_are_verified() -> None:
     host = NutHost()
     write = host._write
     host._write = lambda path, text: None if path == UPSMON else write(path, text)  # type: ignore[method-assign]
-    with pytest.raises(ChangeFailed, match=f"NOTIFYCMD .*wanted {HOOK}"):
+    with pytest.raises(ChangeFailed, match=f"NOTIFYCMD .*expected {HOOK}"):
         run(host, GUARD)
 
 
@@ -333,7 +333,7 @@ def test_a_configuration_with_which_upsmon_would_end_is_refused(text: str, seen:
 def test_what_upsmon_passes_over_is_a_warning() -> None:
     work = power.plan(NutHost(TEXT + "FINALDELY 5\n"), targets(GUARD))
     assert work.warnings == (
-        f"{UPSMON} line 10: seen a directive that upsmon does not know; wanted one of upsmon.conf(5), in capitals;"
+        f"{UPSMON} line 10: observed a directive that upsmon does not know; expected one of upsmon.conf(5), in capitals;"
         " upsmon passes it over",
     )
 
@@ -342,7 +342,7 @@ def test_a_powerdown_flag_that_nothing_reads_is_a_warning() -> None:
     host = NutHost()
     del host.files["/lib/systemd/system-shutdown/nutshutdown"]
     (warning,) = power.plan(host, targets({"powerdown_flag": "/run/killpower"})).warnings
-    assert "seen no program of NUT's in systemd's system-shutdown" in warning
+    assert "observed no program of NUT's in systemd's system-shutdown" in warning
 
 
 @pytest.mark.parametrize(("path", "mode"), [("/etc/nut", 0o777), (UPSMON, 0o666)])

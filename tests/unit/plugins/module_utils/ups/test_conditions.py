@@ -736,9 +736,15 @@ def test_each_word_against_a_ups_is_named(word: str) -> None:
         (answers("ERR DATA-STALE\n"), "upsd of localhost says DATA-STALE"),
         (answers("ERR DRIVER-NOT-CONNECTED\n"), "upsd of localhost says DRIVER-NOT-CONNECTED"),
         (answers("ERR ACCESS-DENIED\n"), "upsd of localhost says ACCESS-DENIED"),
-        (answers("VAR rack ups.status OL\n"), "seen 'VAR rack ups.status OL', wanted BEGIN LIST VAR rack"),
+        (
+            answers("VAR rack ups.status OL\n"),
+            "observed 'VAR rack ups.status OL', expected BEGIN LIST VAR rack",
+        ),
         (answers("BEGIN LIST VAR rack\nups.status OL\nEND LIST VAR rack\n"), "wanted VAR rack name"),
-        (answers('BEGIN LIST VAR rack\nVAR other ups.status "OL"\nEND LIST VAR rack\n'), "seen 'VAR other"),
+        (
+            answers('BEGIN LIST VAR rack\nVAR other ups.status "OL"\nEND LIST VAR rack\n'),
+            "observed 'VAR other",
+        ),
         (answers("BEGIN LIST VAR rack\nEND LIST VAR rack\n"), "its status is empty"),
         (answers("\udce9\n"), "wanted BEGIN LIST VAR rack"),
         (edit("rack@localhost", "rack@localhost:0"), "wanted a port below 65536"),

@@ -27,7 +27,7 @@ def test_a_stand_in_over_loopback_tells_what_apcupsd_tells() -> None:
 def test_what_is_no_field_is_refused_by_what_was_seen() -> None:
     with (
         listening(answering(lambda question: b"\x00\x05hello\x00\x00")) as port,
-        pytest.raises(Unobservable, match="seen 'hello', wanted NAME : value"),
+        pytest.raises(Unobservable, match="observed 'hello', expected NAME : value"),
     ):
         nis.ask(Host(), "127.0.0.1", port)
 

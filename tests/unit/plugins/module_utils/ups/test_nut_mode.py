@@ -34,7 +34,7 @@ def test_the_mode(text: str, wanted: str | None) -> None:
     "text", ["MODE = none\n", "MODE=$OTHER\n", "MODE=none\nMODE=netclient\n", 'MODE="none\n']
 )
 def test_what_a_shell_would_have_to_work_out_is_refused(text: str) -> None:
-    with pytest.raises(Malformed, match=r"nut\.conf line [12]: seen .*; wanted "):
+    with pytest.raises(Malformed, match=r"nut\.conf line [12]: observed .*; expected "):
         nut_mode.value(text)
 
 

@@ -195,7 +195,7 @@ def test_each_fault_of_the_shutdown_alone(old: list[dict[str, Any]], why: str) -
 def test_a_file_system_that_was_not_unmounted(text: str, name: str | None) -> None:
     seen = judged(new=[*now(), line(1, text)])
     if name is None:
-        assert seen.verdict == "kept"  # fsck names it first, with a colon; other words of its are not known.
+        assert seen.verdict == "kept"  # fsck names it first, with a colon; other words of its are unknown.
         return
     assert (seen.verdict, seen.unclean) == ("not_kept", (name,))
 
@@ -257,7 +257,7 @@ def test_the_attestation_is_yaml_that_the_inventory_takes() -> None:
     ("words", "said"),
     [
         (("no", "no"), "unmounted, nothing had to recover"),
-        (("unknown", "no"), "unmounted; whether postgresql 15/main had to recover is not known"),
+        (("unknown", "no"), "unmounted; whether postgresql 15/main had to recover is unknown"),
     ],
 )
 def test_nobody_signs_more_than_was_seen(words: tuple[str, str], said: str) -> None:
@@ -291,7 +291,7 @@ def test_a_job_is_kept_as_text() -> None:
     ],
 )
 def test_a_job_of_somebody_else_s_is_refused(change: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="job: wanted"):
+    with pytest.raises(ValueError, match="job: expected"):
         rehearsal.loads(json.dumps({**json.loads(rehearsal.dumps(JOB)), **change}))
 
 
@@ -357,15 +357,15 @@ def _stopped(host: MonitorHost) -> None:
 @pytest.mark.parametrize(
     ("kind", "break_it", "rows", "why"),
     [
-        (NutHost, _stopped, ROWS, "monitor of the UPS: seen nut-monitor.service is inactive"),
-        (NutHost, lambda host: host.services.clear(), ROWS, "monitor of the UPS: seen no service"),
+        (NutHost, _stopped, ROWS, "monitor of the UPS: observed nut-monitor.service is inactive"),
+        (NutHost, lambda host: host.services.clear(), ROWS, "monitor of the UPS: observed no service"),
         (
             NutHost,
             lambda host: host.files.pop("/var/log/journal/abc/system.journal"),
             ROWS,
             "Storage=persistent",
         ),
-        (NutHost, lambda host: None, ROWS[1:], "engines: seen none that runs"),
+        (NutHost, lambda host: None, ROWS[1:], "engines: observed none that runs"),
         (ApcHost, lambda host: None, ROWS, "durable_shutdown_by=hand"),
     ],
 )

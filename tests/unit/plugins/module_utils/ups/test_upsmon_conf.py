@@ -79,7 +79,7 @@ def test_a_quote_that_cannot_be_read_is_refused_without_its_content(text: str) -
     with pytest.raises(Malformed) as refused:
         upsmon_conf.parse(text, "/etc/nut/upsmon.conf")
     assert "/etc/nut/upsmon.conf line 1: " in str(refused.value)
-    assert "; wanted " in str(refused.value)
+    assert "; expected " in str(refused.value)
     assert "topsecret" not in str(refused.value)
 
 

@@ -159,10 +159,10 @@ def test_release_leaves_no_trace(metrics: str) -> None:
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"metrics": "/nowhere"}, "seen no /nowhere; wanted the directory of node_exporter's"),
+        ({"metrics": "/nowhere"}, "observed no /nowhere; expected the directory of node_exporter's"),
         ({"metrics": "here"}, "metrics: seen"),
-        ({"inputs": {"profil": "strict"}}, "inputs: seen profil; wanted profile,"),
-        ({"calendar": "hourly\nExecStart=/bin/sh"}, "calendar: seen 'hourly"),
+        ({"inputs": {"profil": "strict"}}, "inputs: observed profil; expected profile,"),
+        ({"calendar": "hourly\nExecStart=/bin/sh"}, "calendar: observed 'hourly"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_before_anything_changes(given: dict[str, Any], why: str) -> None:

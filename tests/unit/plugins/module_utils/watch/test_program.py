@@ -182,7 +182,7 @@ def test_metrics_in_a_directory_of_any_user_exit_with_1(
     monkeypatch.setattr(program, "Host", lambda: host)
     monkeypatch.setattr(program.os, "umask", lambda _mask: 0)
     assert program.main() == 1
-    assert capsys.readouterr().out.startswith("<3>/metrics: seen that others than root")
+    assert capsys.readouterr().out.startswith("<3>/metrics: observed that others than root")
 
 
 def test_the_report_has_the_rollback_timer() -> None:

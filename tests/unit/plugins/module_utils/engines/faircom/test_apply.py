@@ -118,7 +118,7 @@ def test_what_waits_already_is_only_restarted() -> None:
 def test_a_restart_that_does_not_help_is_said() -> None:
     host = with_faircom()
     host.deaf = True
-    with pytest.raises(ChangeFailed, match=r"LOG_WRITETHRU \(running\): seen off, wanted on"):
+    with pytest.raises(ChangeFailed, match=r"LOG_WRITETHRU \(running\): observed off, expected on"):
         run(host, ON, restart=True)
 
 
@@ -175,7 +175,7 @@ def test_a_server_without_a_file_is_told_so() -> None:
     host = with_faircom()
     del host.files[CFG]
     host.write("/opt/faircom/server/CTSTATUS.FCS", status(host.version, False), at=BOOT + 1001)
-    with pytest.raises(ChangeFailed, match=r"seen no ctsrvr\.cfg"):
+    with pytest.raises(ChangeFailed, match=r"observed no ctsrvr\.cfg"):
         run(host, ON)
 
 

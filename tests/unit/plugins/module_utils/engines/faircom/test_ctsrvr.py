@@ -177,7 +177,7 @@ def test_a_comment_about_subsystems_is_a_comment() -> None:
 )
 def test_what_cannot_be_told_is_refused_and_never_changed(text: str, line: int, wanted: str) -> None:
     with pytest.raises(
-        Malformed, match=rf"^ctsrvr\.cfg line {line}: seen .*; wanted .*{wanted}.*; .*then run again$"
+        Malformed, match=rf"^ctsrvr\.cfg line {line}: observed .*; expected .*{wanted}.*; .*then run again$"
     ):
         ctsrvr.parse(text)
     with pytest.raises(Malformed):

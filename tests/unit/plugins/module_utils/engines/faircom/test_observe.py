@@ -121,7 +121,7 @@ def test_what_its_log_says_of_recovery_and_damage_is_told() -> None:
     failed = "\nSat Jan 31 11:00:00 2026\n - User# 00001\tAutomatic recovery terminated with error: 571\n"
     host.write(STATUS, failed + status(host.version, synchronous=False), at=BOOT + 1001)
     assert seen(host)["evidence"]["damage"]["value"] == "seen"
-    assert "indexes have to be rebuilt" in seen(host)["evidence"]["damage"]["reason"]
+    assert "indexes must be rebuilt" in seen(host)["evidence"]["damage"]["reason"]
 
 
 @pytest.mark.fact(33)

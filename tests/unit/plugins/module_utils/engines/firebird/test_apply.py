@@ -101,7 +101,7 @@ def test_a_database_in_use_is_left_as_it_is(opened: bool) -> None:
     work = plan(host, targets)
     assert [change.target for change in work.changes] == [B]
     assert work.warnings == (
-        f"{A}: forced writes are off, wanted on: somebody has it open; run again when nobody has",
+        f"{A}: forced writes are off, expected on: somebody has it open; run again when nobody has",
     )
     apply(host, work, targets)
     assert not any(A in argv for argv in commands(host))
@@ -510,7 +510,7 @@ def test_release_leaves_what_is_in_use_for_later() -> None:
 
 
 def test_release_forgets_a_database_that_is_another_one_now() -> None:
-    """One that was made anew or restored has what its maker gave it."""
+    """One that was made again or restored has what its maker gave it."""
     host = FirebirdHost(a=off(), b=off())
     run(host, A, B)
     host.databases[A].created = b"restored"

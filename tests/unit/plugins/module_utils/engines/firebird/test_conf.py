@@ -93,7 +93,7 @@ def test_the_first_of_a_key_counts() -> None:
 )
 def test_a_bad_line_is_refused_by_number(line: str, wanted: str) -> None:
     text = f"# first\n{line}\nB = 1\n"
-    with pytest.raises(Malformed, match=rf"^/etc/firebird\.conf line 2: seen .*; wanted .*{wanted}"):
+    with pytest.raises(Malformed, match=rf"^/etc/firebird\.conf line 2: observed .*; expected .*{wanted}"):
         firebird_conf.parse(text, "/etc/firebird.conf")
 
 
@@ -139,7 +139,7 @@ def test_an_include_that_cannot_be_followed_is_refused(text: str, wanted: str) -
 
 def test_what_two_files_of_one_pattern_both_set_is_refused() -> None:
     """Firebird reads them in the order of the directory."""
-    with pytest.raises(Malformed, match=r"main\.conf line 2: .*wanted a in one of these files alone"):
+    with pytest.raises(Malformed, match=r"main\.conf line 2: .*expected a in one of these files alone"):
         effective(main="B = 1\ninclude d/*.conf\n", d__a="A = 1\n", d__b="a = 2\n")
     with pytest.raises(Malformed, match="no known order"):
         effective(main="include d/*.conf\n", d__a="include ../e.conf\n", d__b="A = 2\n", e="A = 1\n")
@@ -173,8 +173,8 @@ def test_macros(value: str, wanted: str) -> None:
 @pytest.mark.parametrize(
     "value, wanted",
     [
-        ("$(nonsense)/x", r"seen the macro \$\(nonsense\); wanted one of Firebird's"),
-        ("$(root)/x", r"directory of \$\(root\) is not known"),
+        ("$(nonsense)/x", r"observed the macro \$\(nonsense\); expected one of Firebird's"),
+        ("$(root)/x", r"directory of \$\(root\) is unknown"),
         ("$(root", "macro that is closed"),
     ],
 )

@@ -88,7 +88,7 @@ def test_quotes_and_odd_names() -> None:
         ("", "is not absolute"),
         ("server:/srv/x.fdb", "on another server"),
         ("inet://server/x", "on another server"),
-        ("$(dir_udf)/x", "is not known"),
+        ("$(dir_udf)/x", "is unknown"),
         ("$(nonsense)/x", "seen the macro"),
         ("/srv\\x.fdb", "takes for a slash"),
     ],
@@ -127,13 +127,15 @@ def test_included_aliases() -> None:
     ],
 )
 def test_what_firebird_refuses_is_refused(text: str, line: int, wanted: str) -> None:
-    with pytest.raises(Malformed, match=rf"^/f/databases\.conf line {line}: seen .*; wanted .*{wanted}"):
+    with pytest.raises(
+        Malformed, match=rf"^/f/databases\.conf line {line}: observed .*; expected .*{wanted}"
+    ):
         read(text)
 
 
 def test_a_second_block_for_one_database_is_refused() -> None:
     with pytest.raises(
-        Malformed, match=r"line 5: seen a second block of settings for /a; wanted one, that of a"
+        Malformed, match=r"line 5: observed a second block of settings for /a; expected one, that of a"
     ):
         read("a = /a {\nX = 1\n}\n\nb = /a {\n}\n")
     with pytest.raises(Malformed, match="a second block"):

@@ -163,12 +163,12 @@ def test_prefixes(name: str, value: str | None, wanted: tuple[str, str | None]) 
 )
 def test_what_the_server_refuses_or_reads_otherwise_is_refused(line: str, wanted: str) -> None:
     text = f"[mysqld]\n{line}\n"
-    with pytest.raises(Malformed, match=rf"^/my\.cnf line [23]: seen .*; wanted .*{wanted}"):
+    with pytest.raises(Malformed, match=rf"^/my\.cnf line [23]: observed .*; expected .*{wanted}"):
         my_cnf.parse(text, "/my.cnf")
 
 
 def test_an_option_before_any_group_is_refused() -> None:
-    with pytest.raises(Malformed, match=r"line 2: seen 'a = 1'; wanted a \[group\]"):
+    with pytest.raises(Malformed, match=r"line 2: observed 'a = 1'; expected a \[group\]"):
         my_cnf.parse("# x\na = 1\n[mysqld]\n")
 
 
@@ -264,7 +264,7 @@ def test_the_last_character_of_an_include_without_a_line_end_is_lost() -> None:
 @pytest.mark.parametrize(
     "line, wanted",
     [
-        ("!includedir /gone", r"my\.cnf line 2: seen .*/gone is not"),
+        ("!includedir /gone", r"my\.cnf line 2: observed .*/gone is not"),
         ("!includedir conf.d", "an absolute path"),
         ("!include ~/my.cnf", "an absolute path"),
     ],

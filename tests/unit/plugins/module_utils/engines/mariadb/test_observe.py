@@ -195,7 +195,7 @@ def test_an_option_file_named_from_where_it_was_started_is_unknown() -> None:
     host = MariaHost(argv=("--defaults-file=x.cnf",))
     found = seen(host)["settings"][LOG]
     assert (found["running"], found["persisted"]) == ("1", "unknown")
-    assert "from where it was started is not known" in found["reason"]
+    assert "from where it was started is unknown" in found["reason"]
 
 
 @pytest.mark.fact(50)
@@ -516,7 +516,7 @@ def test_no_line_of_an_option_file_is_shown() -> None:
     found = seen(host)["settings"][LOG]
     assert (found["running"], found["persisted"]) == ("1", "unknown")
     assert found["reason"] == (
-        f"{SERVER_CNF} line 1: wanted a [group] before the first option; mend that line, then run again"
+        f"{SERVER_CNF} line 1: expected a [group] before the first option; mend that line, then run again"
     )
 
 

@@ -170,7 +170,7 @@ def test_a_restart_has_the_time_that_its_unit_gives() -> None:
 def test_a_restart_that_does_not_help_is_said() -> None:
     host = with_mssql(WRONG, "3979")
     host.deaf = True
-    with pytest.raises(ChangeFailed, match=r"writethrough \(running\): seen 0, wanted 1"):
+    with pytest.raises(ChangeFailed, match=r"writethrough \(running\): observed 0, expected 1"):
         run(host, FLUSH, restart=True)
     assert host.slept == 120
 
@@ -211,7 +211,7 @@ def test_where_a_cluster_may_manage_it_nothing_is_changed() -> None:
             {"traceflag3979": "off"},
             "seen writethrough unknown",
         ),
-        ("x = 1\n", {"writethrough": "1"}, "seen nothing that counts .*section"),
+        ("x = 1\n", {"writethrough": "1"}, "observed nothing that counts .*section"),
     ],
 )
 def test_what_would_lose_commits_or_cannot_be_read_is_refused(
@@ -237,7 +237,7 @@ def test_a_contradiction_that_was_there_keeps_nothing_else_from_being_mended() -
 
 
 def test_an_instance_that_is_not_there() -> None:
-    with pytest.raises(ChangeFailed, match="no such instance; wanted one of those that are here: none"):
+    with pytest.raises(ChangeFailed, match="no such instance; expected one of those that are here: none"):
         plan(VendorHost(), [Target("mssql", FLUSH)])
     assert plan(VendorHost(), []).changes == ()
 
@@ -245,7 +245,7 @@ def test_an_instance_that_is_not_there() -> None:
 def test_a_tool_that_changes_nothing_is_found_out() -> None:
     host = with_mssql(WRONG)
     host.broken = True
-    with pytest.raises(ChangeFailed, match=r"writethrough \(persisted\): seen 0, wanted 1"):
+    with pytest.raises(ChangeFailed, match=r"writethrough \(persisted\): observed 0, expected 1"):
         run(host, FLUSH, restart=True)
     assert RESTART not in host.mutations
 
@@ -254,7 +254,7 @@ def test_a_tool_that_changes_nothing_is_found_out() -> None:
 def test_owner_and_mode_have_to_stay() -> None:
     host = with_mssql(WRONG)
     host.chowns = True
-    with pytest.raises(ChangeFailed, match="seen owner and mode 0:0 660, wanted 998:998 660 as before"):
+    with pytest.raises(ChangeFailed, match="observed owner and mode 0:0 660, expected 998:998 660 as before"):
         run(host, FLUSH)
     # It is on the disk all the same.
     assert commands(host)[-1] == ("sync", CONF)
@@ -309,7 +309,9 @@ def test_release_of_what_cannot_be_observed_says_why(monkeypatch: pytest.MonkeyP
         raise Unobservable("its place cannot be read")
 
     monkeypatch.setattr(engine, "observe", fail)
-    with pytest.raises(ChangeFailed, match=r"mssql: seen no settings .*its place cannot be read.*, wanted"):
+    with pytest.raises(
+        ChangeFailed, match=r"mssql: observed no settings .*its place cannot be read.*, expected"
+    ):
         plan_release(host)
     assert host.mutations == []
 
@@ -372,7 +374,7 @@ def test_in_root_s_own_directory_mssql_conf_runs_as_root() -> None:
 @pytest.mark.parametrize(
     ("owners", "modes", "message"),
     [
-        ({HOME: "0:998"}, {HOME: 0o770}, "seen root's directory that others may change .*mode 0770"),
+        ({HOME: "0:998"}, {HOME: 0o770}, "observed root's directory that others may change .*mode 0770"),
         ({HOME: "4711:0", CONF: "4711:0"}, {}, "user 4711 has no account"),
     ],
 )
@@ -438,7 +440,7 @@ def test_mssql_conf_is_not_run_where_its_file_is_a_link() -> None:
     host = with_mssql()
     host.files["/etc/x.conf"] = host.files.pop(CONF)
     host.links[CONF] = "/etc/x.conf"
-    with pytest.raises(ChangeFailed, match="seen a link to /etc/x"):
+    with pytest.raises(ChangeFailed, match="observed a link to /etc/x"):
         run(
             host,
             {

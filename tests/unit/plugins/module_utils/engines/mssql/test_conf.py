@@ -101,7 +101,9 @@ def test_slips_are_named_with_what_is_meant(text: str, slip: str | None) -> None
 
 @pytest.mark.fact(28)
 def test_a_flag_that_is_no_number_says_what_is_meant() -> None:
-    with pytest.raises(Malformed, match=r"seen 'T8932' for traceflag0; wanted .* \(did you mean 3982\?\)"):
+    with pytest.raises(
+        Malformed, match=r"observed 'T8932' for traceflag0; expected .* \(did you mean 3982\?\)"
+    ):
         mssql_conf.trace_flags(mssql_conf.parse("[traceflag]\ntraceflag0 = T8932\n"))
 
 
@@ -138,7 +140,7 @@ def test_a_word_is_never_taken_for_a_number(word: str) -> None:
 def test_a_trace_flag_that_is_no_number_is_refused(word: str) -> None:
     lines = mssql_conf.parse(f"[traceflag]\ntraceflag0 = 834\ntraceflag10 = {word}\n")
     with pytest.raises(
-        Malformed, match=r"line 3: seen .* for traceflag10; wanted the number of one trace flag"
+        Malformed, match=r"line 3: observed .* for traceflag10; expected the number of one trace flag"
     ):
         mssql_conf.trace_flags(lines)
 
@@ -175,7 +177,9 @@ def test_a_key_set_twice_counts_only_when_both_agree() -> None:
     ],
 )
 def test_what_two_readers_would_take_differently_is_refused(line: str) -> None:
-    with pytest.raises(Malformed, match=r"^/var/opt/mssql/mssql\.conf line 3: seen .*; wanted 'key = value'"):
+    with pytest.raises(
+        Malformed, match=r"^/var/opt/mssql/mssql\.conf line 3: observed .*; expected 'key = value'"
+    ):
         mssql_conf.parse(f"[control]\nwritethrough = 1\n{line}\n")
 
 

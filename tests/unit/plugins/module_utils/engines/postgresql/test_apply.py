@@ -164,18 +164,21 @@ def linked(host: FakePostgresql) -> None:
     [
         (
             lambda host: host.write(AUTO, "fsync = 'off'\n"),
-            rf"15/main: fsync: seen off in {AUTO}:1, which beats .* wanted on; .* ALTER SYSTEM RESET fsync",
+            rf"15/main: fsync: observed off in {AUTO}:1, which beats .* wanted on; .* ALTER SYSTEM RESET fsync",
         ),
         (
             lambda host: host.files.update({f"{ETC}/pg_ctl.conf": "pg_ctl_options = '-o -F'"}),
-            f"15/main: fsync: seen off in {ETC}/pg_ctl.conf, which beats",
+            f"15/main: fsync: observed off in {ETC}/pg_ctl.conf, which beats",
         ),
         (lambda host: setattr(host, "refused", REFUSED), "fsync cannot be read, .* Peer authentication"),
         (lambda host: host.write(CONF, "fsync\n"), "fsync cannot be read"),
         (lambda host: host.files.update({CONF: "fsync = maybe\n"}), "fsync cannot be read, .*maybe"),
-        (lambda host: host.files.update({OURS: "fsync = off\n"}), f"{OURS}: seen a file that is not ours"),
-        (linked, f"{OURS}: seen a link"),
-        (lambda host: host.files.pop(f"{BIN}/initdb"), f"initdb is not in {BIN}; wanted it"),
+        (
+            lambda host: host.files.update({OURS: "fsync = off\n"}),
+            f"{OURS}: observed a file that is not ours",
+        ),
+        (linked, f"{OURS}: observed a link"),
+        (lambda host: host.files.pop(f"{BIN}/initdb"), f"initdb is not in {BIN}; expected it"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_anything_changes(arrange: Any, message: str) -> None:
@@ -191,7 +194,7 @@ def test_what_cannot_be_done_is_refused_before_anything_changes(arrange: Any, me
 
 def test_an_unknown_cluster_is_refused() -> None:
     with pytest.raises(
-        ChangeFailed, match="15/other: no cluster of that name is there; wanted one of 15/main"
+        ChangeFailed, match="15/other: no cluster of that name is there; expected one of 15/main"
     ):
         layer.plan(FakePostgresql(), [Target("15/other", SAFE)])
 
@@ -228,7 +231,7 @@ def test_whom_it_belongs_to_is_asked_first(cgroup: str, beside: FakeProcess | No
 
 def test_a_command_line_that_beats_the_files_is_named() -> None:
     host = FakePostgresql("-F", config=RED_HAT)
-    with pytest.raises(ChangeFailed, match=f"{DATA}: fsync: seen off in its command line, which beats"):
+    with pytest.raises(ChangeFailed, match=f"{DATA}: fsync: observed off in its command line, which beats"):
         run(host, {"fsync": "on"}, DATA)
     assert host.mutations == []
 
@@ -239,7 +242,7 @@ def test_a_setting_that_is_beaten_keeps_no_other_from_being_set() -> None:
     targets = [Target("15/main", SAFE)]
     work = layer.plan(host, targets)
     assert list(work.failures) == ["15/main"]
-    assert re.match("15/main: fsync: seen off in .* ALTER SYSTEM RESET fsync", work.failures["15/main"])
+    assert re.match("15/main: fsync: observed off in .* ALTER SYSTEM RESET fsync", work.failures["15/main"])
     layer.apply(host, work, targets)
     assert host.files[OURS] == f"{HEADER}full_page_writes = on\nsynchronous_commit = on\n"
     assert (host.state["full_page_writes"], host.state["fsync"]) == ("on", "off")
@@ -358,7 +361,7 @@ def test_a_server_that_does_not_follow_is_a_failure() -> None:
     host = unsafe()
     host.deaf = True
     with pytest.raises(
-        ChangeFailed, match=r"15/main: fsync \(running\): seen off, wanted on: the server did"
+        ChangeFailed, match=r"15/main: fsync \(running\): observed off, expected on: the server did"
     ):
         run(host, SAFE)
     assert told(host)[0] == "off"
@@ -557,7 +560,7 @@ def test_what_somebody_undoes_meanwhile_is_a_failure() -> None:
         host.files[OURS] = f"{HEADER}synchronous_commit = on\n"
 
     host.load = load  # type: ignore[method-assign]
-    with pytest.raises(ChangeFailed, match=r"synchronous_commit \(persisted\): seen on, wanted off"):
+    with pytest.raises(ChangeFailed, match=r"synchronous_commit \(persisted\): observed on, expected off"):
         layer.apply(host, work, targets)
 
 
@@ -608,7 +611,7 @@ def test_files_that_somebody_else_may_change_are_left(path: str) -> None:
     ("path", "text", "why"),
     [
         (f"{DATA}/PG_VERSION", "../../../tmp/x\n", "PG_VERSION: it names no version"),
-        ("owner", "0\n", f"{DATA}: seen root as its owner"),
+        ("owner", "0\n", f"{DATA}: observed root as its owner"),
     ],
 )
 def test_a_stopped_cluster_does_not_say_which_program_is_run(path: str, text: str, why: str) -> None:

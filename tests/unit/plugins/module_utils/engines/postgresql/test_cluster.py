@@ -82,7 +82,7 @@ def test_the_last_word_wins() -> None:
     assert cluster(host) == f"on {ETC}/conf.d/a.conf:1"
     host.files[AUTO] = "# By ALTER SYSTEM\nfsync = 'off'\n"
     assert cluster(host) == f"off {AUTO}:2"
-    # Debian's tools start it anew with what they say, not with the words of today.
+    # Debian's tools start it again with what they say, not with the words of today.
     assert cluster(host, CONF, DATA, "-c", "fsync=on") == f"off {AUTO}:2"
     host.files[f"{ETC}/pg_ctl.conf"] = "pg_ctl_options = '-t 90 -o --fsync=on'\n"
     assert cluster(host) == f"on {ETC}/pg_ctl.conf"
@@ -121,9 +121,9 @@ def test_a_unit_that_does_not_run_tells_its_command_line() -> None:
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ("fsync = maybe\n", ValueError, f"{CONF}:1: fsync: seen 'maybe'; wanted on or off"),
-        ("fsync =\n", Malformed, f"{CONF} line 1: seen 'fsync ='"),
-        ("include 'gone'\n", Malformed, f"{ETC}/gone: seen no such file"),
+        ("fsync = maybe\n", ValueError, f"{CONF}:1: fsync: observed 'maybe'; expected on or off"),
+        ("fsync =\n", Malformed, f"{CONF} line 1: observed 'fsync ='"),
+        ("include 'gone'\n", Malformed, f"{ETC}/gone: observed no such file"),
         ("include_dir 'gone'\n", Malformed, "a directory that is there"),
         ("#" * (LIMIT + 1), Malformed, "seen 1048577 bytes"),
         ("\0", Malformed, "NUL"),
@@ -140,7 +140,7 @@ def test_a_password_is_never_shown() -> None:
     host = FakePostgresql()
     for line in ("primary_conninfo = 'host=a password=geheim", "primary_conninfo = x password=geheim"):
         host.files[CONF] = line
-        with pytest.raises(Malformed, match=r"seen 'primary_conninfo \.\.\.'") as caught:
+        with pytest.raises(Malformed, match=r"observed 'primary_conninfo \.\.\.'") as caught:
             cluster(host)
         assert "geheim" not in str(caught.value)
 

@@ -142,7 +142,7 @@ def test_which_characters_make_words(line: str, name: str, value: str, more: str
 )
 def test_a_line_that_postgresql_refuses_is_refused_by_number(line: str, wanted: str) -> None:
     text = f"# first\n{line}\nfsync = on\n"
-    with pytest.raises(Malformed, match=rf"^/p\.conf line 2: seen .*; wanted .*{wanted}.*; mend"):
+    with pytest.raises(Malformed, match=rf"^/p\.conf line 2: observed .*; expected .*{wanted}.*; mend"):
         postgresql_conf.parse(text, "/p.conf")
 
 
@@ -216,8 +216,8 @@ def test_no_auto_conf() -> None:
 @pytest.mark.parametrize(
     "text, wanted",
     [
-        ("include 'gone'\n", "/etc/postgresql/15/main/gone: seen no such file"),
-        ("\ninclude_dir 'gone'\n", r"postgresql\.conf line 2: seen .*/gone is not"),
+        ("include 'gone'\n", "/etc/postgresql/15/main/gone: observed no such file"),
+        ("\ninclude_dir 'gone'\n", r"postgresql\.conf line 2: observed .*/gone is not"),
         ("include ''\n", "the name of a file or directory"),
         ("include_dir ' '\n", "the name of a file or directory"),
         ("include 'postgresql.conf'\n", "another file than this one"),
@@ -244,7 +244,7 @@ def test_a_flood_of_includes_is_refused() -> None:
 
 
 def test_a_broken_included_file_is_named() -> None:
-    with pytest.raises(Malformed, match=r"^/etc/postgresql/15/main/conf\.d/a\.conf line 2: seen 'fsync'"):
+    with pytest.raises(Malformed, match=r"^/etc/postgresql/15/main/conf\.d/a\.conf line 2: observed 'fsync'"):
         effective({"postgresql.conf": "include_dir 'conf.d'", "conf.d/a.conf": "\nfsync\n"})
 
 

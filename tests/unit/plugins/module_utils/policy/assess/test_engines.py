@@ -58,7 +58,7 @@ GOOD = {
 }
 
 
-#: What engine_facts says of files that are open with O_DSYNC or O_SYNC, as FairCom's and SQL Server's have to be.
+#: What engine_facts says of files that are open with O_DSYNC or O_SYNC, as FairCom's and SQL Server's must be.
 WRITTEN_THROUGH = {"value": "yes", "source": "/proc/PID/fd, /proc/PID/fdinfo", "reason": None}
 ALL_FILES = {"value": "complete", "source": "/proc/PID/fd, /proc/PID/fdinfo", "reason": None}
 NO_PRELOADS = {"value": "none", "source": "/proc/1/maps", "reason": None}
@@ -329,10 +329,10 @@ def test_a_container_s_command_line_hides_no_setting_of_a_role() -> None:
 
 def test_a_refusal_is_part_of_the_reason_and_its_fix_is_the_fix() -> None:
     given = instance(persisted={"fsync": "off"})
-    given["settings"]["fsync"].update({"held": "move it away", "refused": "a.conf: seen a link"})
+    given["settings"]["fsync"].update({"held": "move it away", "refused": "a.conf: observed a link"})
     seen = row(judged(given), "fsync")
     assert (seen["phase"], seen["remedy"]) == (None, "move it away")
-    assert seen["why"].endswith(", and no run sets it: a.conf: seen a link")
+    assert seen["why"].endswith(", and no run sets it: a.conf: observed a link")
     given["settings"]["fsync"].update({"persisted": "on"})
     assert "seen a link" not in row(judged(given), "fsync")["why"]
 
@@ -659,13 +659,13 @@ UNKNOWNS: dict[str, tuple[dict[str, Any], str, str]] = {
             },
             "evidence": silent("write_through"),
         },
-        "mssql main: with alternatewritethrough 0 its files have to be open with O_DSYNC",
+        "mssql main: with alternatewritethrough 0 its files must be open with O_DSYNC",
         "run mssql-conf set control.alternatewritethrough 1 and mssql-conf traceflag 3979 off, then restart it (through its"
         " cluster, if any)",
     ),
     "open logs": (
         {"engine": "faircom", "running": {"LOG_WRITETHRU": "on"}, "evidence": silent("write_through")},
-        "faircom main: with LOG_WRITETHRU its logs have to be open with O_SYNC",
+        "faircom main: with LOG_WRITETHRU its logs must be open with O_SYNC",
         "run again while the server has a transaction log open",
     ),
 }
@@ -843,7 +843,7 @@ def test_what_is_told_counts_though_the_evidence_calls_it_absent() -> None:
     [
         # What the layer would refuse, for it cannot be read, is not promised.
         ("fsync", "off", "unknown", False, "drift_running", False),
-        # Not live: what the next start brings is not known.
+        # Not live: what the next start brings is unknown.
         ("data_sync_retry", "on", "unknown", False, "unknown", False),
         # This start's command line has fixed it.
         ("fsync", "off", "on", True, "pending", False),

@@ -100,7 +100,7 @@ def test_what_takes_harm_away_is_done_on_every_build() -> None:
             {"value": "on", "reason": "TINDEX_WRITETHRU is meant"},
             "TINDEX_WRITETHRU is meant",
         ),
-        ("line_ends", {"value": "dos", "reason": "dos line ends, wanted Unix's"}, "dos line ends"),
+        ("line_ends", {"value": "dos", "reason": "dos line ends, expected Unix's"}, "dos line ends"),
     ],
 )
 @pytest.mark.fact(32)

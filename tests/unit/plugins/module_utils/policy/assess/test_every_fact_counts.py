@@ -412,7 +412,7 @@ POWER_TEXT = {
     "conditions.*.why": "for people",
     "conditions.*.remedy": "for people",
     "conditions.*.target": "for people",
-    "budget.*.terms.*.name": "for people, but for those that durable_ups sets",
+    "budget.*.terms.*.name": "for people, except those that durable_ups sets",
 }
 POWER_HARMLESS = {
     ("timing", "{}"): "for people: what they add up to is in budget",

@@ -260,7 +260,7 @@ def test_what_is_not_seen_cannot_be_vouched_for(lost: str) -> None:
 def test_it_has_to_name_one_layer() -> None:
     found = look(over(STRANGE, "sdc1"), "strict", mounts=[SRV], attestations=[vouching("host")])
     assert found["verdict"] == "blocked"
-    assert "layer_passes_flushes: seen target 'host'; wanted a layer's id" in found["why"][0]
+    assert "layer_passes_flushes: observed target 'host'; expected a layer's id" in found["why"][0]
 
 
 def test_one_about_a_layer_that_is_understood_is_a_note() -> None:

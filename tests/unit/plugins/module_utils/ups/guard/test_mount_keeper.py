@@ -65,7 +65,7 @@ def test_a_remount_that_changes_nothing_is_an_error() -> None:
     found._say = said.append
     found.prepare()
     host.on_options = lambda _target, _options: None  # type: ignore[method-assign]
-    with pytest.raises(ChangeFailed, match=f"{PG}: barriers: seen on, wanted off"):
+    with pytest.raises(ChangeFailed, match=f"{PG}: barriers: observed on, expected off"):
         found.loosen(lambda: True)
     assert said == []
 
@@ -97,7 +97,7 @@ def test_barriers_of_unknown_state_are_set() -> None:
     found = loosened(host)
     path = "/proc/fs/ext4/sda1/options"
     shown, host.files[path] = host.files[path], "rw\n"
-    with pytest.raises(ChangeFailed, match="barriers: seen unknown after the remount, wanted on"):
+    with pytest.raises(ChangeFailed, match="barriers: observed unknown after the remount, expected on"):
         found.tighten()
     assert ON in host.mutations
     # And the cache was emptied all the same.
@@ -127,7 +127,7 @@ def test_barriers_removed_during_the_sync_fail_the_tightening() -> None:
             host.mounts[PG].barrier = "off"
 
     host.after_mutation = interfere
-    with pytest.raises(ChangeFailed, match="barriers: seen off at the end, wanted on"):
+    with pytest.raises(ChangeFailed, match="barriers: observed off at the end, expected on"):
         found.tighten()
     assert found.below == Below("8:1", ("sda",))
 
@@ -147,7 +147,7 @@ def test_a_flush_that_is_not_counted_is_none() -> None:
     host = SmallHost()
     found = loosened(host)
     host.disk("sda").counts = False
-    with pytest.raises(ChangeFailed, match="sda: seen no flush counted during a sync"):
+    with pytest.raises(ChangeFailed, match="sda: observed no flush counted during a sync"):
         found.tighten()
     assert host.mounts[PG].barrier == "on"
     assert f"{OWED}/sda" in host.files
@@ -229,11 +229,11 @@ def _silent(host: SmallHost) -> None:
         (_other, "the lease is for"),
         (_no_uuid, "its superblock has none"),
         (_write_through, "the kernel cache mode of sda is write through"),
-        (_off, "barriers: seen off, wanted on before they go"),
+        (_off, "barriers: observed off, expected on before they go"),
         (_owed, "owed a flush"),
         (_gone, "nothing is mounted there"),
         (_hidden, "what is mounted there is hidden by tmpfs mounted over /srv"),
-        (_silent, "UUID of its file system is not known: superblock"),
+        (_silent, "UUID of its file system is unknown: superblock"),
     ],
 )
 def test_what_keeps_barriers_on(spoil: Callable[[SmallHost], Any], reason: str) -> None:
@@ -299,7 +299,7 @@ def test_a_failed_flush_after_an_unmount_is_retried() -> None:
     found = loosened(host)
     del host.mounts[PG], host.files["/proc/fs/ext4/sda1/options"]
     host.disk("sda").counts = False
-    with pytest.raises(ChangeFailed, match="sda: seen no flush counted during a sync"):
+    with pytest.raises(ChangeFailed, match="sda: observed no flush counted during a sync"):
         found.tighten()
     assert found.below == Below("8:1", ("sda",))
     host.disk("sda").counts = True

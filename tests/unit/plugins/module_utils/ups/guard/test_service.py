@@ -231,7 +231,7 @@ def test_each_word_of_the_monitor_tightens_at_once(guard: Guard, word: str) -> N
     looks = guard.eyes.looks
     guard.expect_tight(f"the monitor says {word}")
     assert guard.eyes.looks == looks
-    # And it does not loosen before all has been well for the quiet time anew.
+    # And it does not loosen before all has been well for the quiet time again.
     for _look in range(9):
         guard.look()
         assert guard.barriers() == ["on", "on"]
@@ -388,7 +388,7 @@ def test_only_what_is_still_the_one_named_is_loosened(guard: Guard) -> None:
     for _look in range(13):
         guard.look()
     assert (guard.state, guard.barriers()) == ("loose", ["off", "on"])
-    assert f"{MA}: seen the file system ffffffff" in guard.reason
+    assert f"{MA}: observed the file system ffffffff" in guard.reason
 
 
 def test_barriers_that_somebody_else_changed_are_noticed(guard: Guard) -> None:
@@ -410,7 +410,7 @@ def test_a_program_that_was_replaced_tightens_and_starts_anew(guard: Guard) -> N
     guard.clock.time += services.POLL + 0.1
     guard.turn(lambda: guard.eyes.looks > before and bool(guard.service.stopping))
     assert guard.service.end() == 0
-    assert guard.facts()["reason"] == "/usr/bin/python3 was replaced: the guard starts anew"
+    assert guard.facts()["reason"] == "/usr/bin/python3 was replaced: the guard starts again"
     assert guard.barriers() == ["on", "on"]
     assert guard.host.disk("sda").dirty is False
 
