@@ -216,7 +216,7 @@ OTHERS: dict[str, Defect] = {
 FILES: dict[str, Defect] = {
     "a NUL": Defect(edit("/srv/foreign", options="defa\0ults"), FILE, "carriage return or a NUL"),
     "the ends of lines of another system": Defect(
-        whole(FSTAB, lambda text: text.replace("\n", "\r\n")), FILE, "seen a carriage return", BOOTS
+        whole(FSTAB, lambda text: text.replace("\n", "\r\n")), FILE, "observed a carriage return", BOOTS
     ),
     "a byte order mark before a comment": Defect(
         whole(FSTAB, lambda text: f"\ufeff{text}"), FILE, "line 1: observed a byte order mark"
@@ -231,9 +231,11 @@ FILES: dict[str, Defect] = {
     "a line of 10 MB": Defect(
         edit("/srv/foreign", options="x," * 5_000_000), FILE, "/etc/fstab: longer than"
     ),
-    "too few fields": Defect(add("/dev/sdb"), FILE, "seen 1 field", BOOTS),
-    "too many": Defect(edit("/srv/foreign", options="defaults, noatime"), FILE, "seen 7 fields", BOOTS),
-    "a blank in a mount point": Defect(edit("/srv/foreign", target="/srv/for eign"), FILE, "seen 7 fields"),
+    "too few fields": Defect(add("/dev/sdb"), FILE, "observed 1 field", BOOTS),
+    "too many": Defect(edit("/srv/foreign", options="defaults, noatime"), FILE, "observed 7 fields", BOOTS),
+    "a blank in a mount point": Defect(
+        edit("/srv/foreign", target="/srv/for eign"), FILE, "observed 7 fields"
+    ),
 }
 ENCRYPTED: dict[str, Defect] = {
     "a container that nothing opens": Defect(whole(CRYPTTAB, lambda _text: ""), "container", "opens vault"),

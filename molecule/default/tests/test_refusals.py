@@ -42,7 +42,7 @@ CASES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         ("strict, which this collection ships",),
     ),
     "a verdict that does not exist": ({"durable_fail_on": ["at-risk"]}, ("'at-risk'", "at_risk, blocked")),
-    "text for a boolean": ({"durable_accept_data_loss": "yes please"}, ("wanted true or false",)),
+    "text for a boolean": ({"durable_accept_data_loss": "yes please"}, ("expected true or false",)),
 }
 
 

@@ -127,8 +127,8 @@ def test_nothing_is_left_behind(proved: Proved) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "wanted -e durable_confirm=prove-fua"),
-        (("-e", "durable_confirm=benchmark"), "wanted -e durable_confirm=prove-fua"),
+        ((), "expected -e durable_confirm=prove-fua"),
+        (("-e", "durable_confirm=benchmark"), "expected -e durable_confirm=prove-fua"),
         (("-e", CONFIRM, "--check"), "cannot be taken in check mode"),
     ],
     ids=["no word", "another's word", "check mode"],
@@ -171,7 +171,7 @@ def test_what_cannot_be_measured_is_refused_and_what_cannot_be_counted_is_unknow
         "traced": 0,
     }
     assert "/srv/small: seen" in said
-    assert "wanted 128 MiB for a scratch file of 32 MiB" in said
+    assert "expected 128 MiB for a scratch file of 32 MiB" in said
     assert "observed /srv/elsewhere: nothing is mounted there" in said
     rows = {row["pattern"]: row for row in run.reports["prove-fua-traced"]["rows"]}
     assert {name: row["found"] for name, row in rows.items()} == {

@@ -38,7 +38,7 @@ SCSI = {"serial": "A", "bus": "scsi", "store": {"type": "file", "path": "/x"}}
             {"control": "/c", "disks": [{**VIRTIO, "bus": "sata"}]},
             "bus 'sata': expected is one of virtio, scsi",
         ),
-        ({"control": "/c", "disks": [{**VIRTIO, "serial": "x" * 21}]}, "wanted are 1 to 20 ASCII"),
+        ({"control": "/c", "disks": [{**VIRTIO, "serial": "x" * 21}]}, "expected are 1 to 20 ASCII"),
         ({"control": "/c", "disks": [{**VIRTIO, "fua": True}]}, "has fua: that is for the other bus"),
         ({"control": "/c", "disks": [{**SCSI, "socket": "/x"}]}, "has socket: that is for the other bus"),
         (
@@ -47,7 +47,7 @@ SCSI = {"serial": "A", "bus": "scsi", "store": {"type": "file", "path": "/x"}}
         ),
         ({"control": "/c", "disks": [SCSI]}, "no socket `scsi`"),
         ({"control": "/c", "disks": [VIRTIO, VIRTIO]}, "two disks have the serial A"),
-        ({"control": "/c", "scsi": "/s", "disks": [{**SCSI, "target": 64}]}, "wanted is 0 to 63"),
+        ({"control": "/c", "scsi": "/s", "disks": [{**SCSI, "target": 64}]}, "expected is 0 to 63"),
         ({"control": "/c", "scsi": "/s", "disks": [{**SCSI, "wwn": "lab"}]}, "hexadecimal"),
         ({"control": "/c", "scsi": "/s", "disks": [{**SCSI, "wwn": "0x1" + "0" * 16}]}, "64 bits"),
     ],

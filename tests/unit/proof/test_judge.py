@@ -399,7 +399,7 @@ def test_the_command_judges_kept_records(
     assert run.main([*words, SAFE_CELL.name, "strict/virtio/ext4/dsync"]) == 1
     told = capsys.readouterr().out
     assert "1 of 2 cells show what they should" in told
-    assert "wanted 1000: raise --cuts or --seeds" in told
+    assert "expected 1000: raise --cuts or --seeds" in told
     assert "strict/virtio/ext4:" in told and "no whole record" in told
     assert len(evidence.read(records / "e")) == 2
 

@@ -245,7 +245,7 @@ def test_what_lies_there_already_stays_unless_its_model_is_another(tmp_path: Pat
     kept = evidence.read_price(tmp_path / "evidence")
     assert kept == {ON.name: found} and price.wrong(kept) == []
     (mixed,) = price.wrong({**kept, FUA.name: {**found, "scale": 2.0}})
-    assert "seen 2 models of the disk" in mixed
+    assert "observed 2 models of the disk" in mixed
 
 
 def test_the_price_is_recorded_on_a_slow_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,7 +40,7 @@ def test_each_mutant_fits_its_source_and_names_tests_that_are_there(tools: Any) 
 @pytest.mark.parametrize("text", ["b", "aa", ""])
 def test_a_mutant_whose_text_is_not_there_once_is_refused(tools: Any, text: str) -> None:
     mutants, _venvs = tools
-    with pytest.raises(mutants.Wrong, match="wanted once"):
+    with pytest.raises(mutants.Wrong, match="expected once"):
         mutants.mutated(mutants.Mutant("m", "f.py", "a", "c", ("t",)), text)
 
 

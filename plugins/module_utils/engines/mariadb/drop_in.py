@@ -149,7 +149,7 @@ def beaten(seen: Sight, wanted: Mapping[str, str], planned: Mapping[str, str]) -
     seen.files.overlay = dict(planned)
     kept = options.persisted(list(wanted), seen.version, seen.begun, seen.files, seen.data)
     left = [
-        f"{name}: {kept[name].reason or f'seen {kept[name].word} from {kept[name].origin}'}; expected {word}"
+        f"{name}: {kept[name].reason or f'observed {kept[name].word} from {kept[name].origin}'}; expected {word}"
         for name, word in wanted.items()
         if kept[name].word != word
     ]

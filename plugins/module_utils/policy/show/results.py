@@ -61,7 +61,7 @@ _CAUSES = (
     ),
     (
         re.compile(r"password is required|missing \w+ password|incorrect \w+ password", re.I),
-        "a password is wanted for root's rights",
+        "a password is required for root's rights",
         "give it with -K, or log in as root",
     ),
     (

@@ -206,11 +206,11 @@ def test_without_facts_of_the_ups_its_profile_is_blocked_and_the_host_made_safer
         (
             "Task failed: Premature end of stream waiting for become success.\n>>> Standard Error\n"
             "sudo: a password is required",
-            "no facts: a password is wanted for root's rights (sudo: a password is required); give it with -K, or",
+            "no facts: a password is required for root's rights (sudo: a password is required); give it with -K, or",
         ),
         (
             "Missing sudo password",
-            "no facts: a password is wanted for root's rights (Missing sudo password); give it",
+            "no facts: a password is required for root's rights (Missing sudo password); give it",
         ),
         (
             "sudo: a terminal is needed",

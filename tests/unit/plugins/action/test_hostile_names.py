@@ -63,7 +63,7 @@ def test_a_server_s_working_directory_does_not_run_on_the_controller(
 ) -> None:
     ran = tmp_path / "ran"
     name = f"/srv/x{{{{ lookup('pipe', 'touch {ran}') }}}}"
-    with pytest.raises(BadInput, match="wanted a plain one"):
+    with pytest.raises(BadInput, match="expected a plain one"):
         attested(name)
     # Also where nobody had refused it.
     monkeypatch.setattr(attestations, "expect_plain", lambda names: None)

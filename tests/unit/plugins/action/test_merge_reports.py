@@ -113,13 +113,13 @@ def test_more_than_anybody_reads_is_refused(collected: Path, monkeypatch: pytest
 
 @pytest.mark.parametrize("given", [[], None, 7, [""]])
 def test_no_directory_is_refused(given: Any) -> None:
-    with pytest.raises(AnsibleActionFail, match="wanted a directory with reports"):
+    with pytest.raises(AnsibleActionFail, match="expected a directory with reports"):
         run(directories=given)
 
 
 def test_a_directory_without_a_report_is_refused(tmp_path: Path) -> None:
     """A check of nothing would pass."""
-    with pytest.raises(AnsibleActionFail, match="seen no report in"):
+    with pytest.raises(AnsibleActionFail, match="observed no report in"):
         run(tmp_path)
 
 

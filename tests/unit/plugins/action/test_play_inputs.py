@@ -38,7 +38,7 @@ def run(
 @pytest.mark.parametrize("name", ["durable_hosts", "durable_serial"])
 def test_one_host_is_enough_to_refuse(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     with pytest.raises(
-        AnsibleActionFail, match=rf"{name}: observed in the inventory \(for b\).*wanted -e {name}="
+        AnsibleActionFail, match=rf"{name}: observed in the inventory \(for b\).*expected -e {name}="
     ):
         run(monkeypatch, {"a": {}, "b": {name: "1"}}, {})
 

@@ -60,7 +60,7 @@ def test_a_limit_may_leave_some(limit: str) -> None:
 @pytest.mark.parametrize("limit", ["web", "!databases", "web1"])
 def test_a_limit_that_leaves_none_is_an_error(limit: str) -> None:
     with pytest.raises(
-        AnsibleLookupError, match=r"--limit: observed .* which leaves none .* wanted one of db1, db2$"
+        AnsibleLookupError, match=r"--limit: observed .* which leaves none .* expected one of db1, db2$"
     ):
         pattern("databases", limit)
 
@@ -76,7 +76,7 @@ def test_a_limit_that_leaves_none_is_an_error(limit: str) -> None:
         ),
         ({"skip_tags": ["always"]}, "observed --skip-tags always; expected neither"),
         ({"skip_tags": ["tagged"]}, "observed --skip-tags tagged; expected neither"),
-        ({"tags": ["a"], "skip_tags": ["all"]}, "seen --tags a --skip-tags all"),
+        ({"tags": ["a"], "skip_tags": ["all"]}, "observed --tags a --skip-tags all"),
         ({"tags": ["all"], "skip_tags": []}, ""),
         # As Molecule gives to each of its playbooks: a tag that no step has skips nothing.
         ({"tags": ["all"], "skip_tags": ["molecule-notest", "notest"]}, ""),

@@ -68,7 +68,7 @@ def test_the_first_and_the_last_day(claim: str, days: Any, good: bool) -> None:
         ({"by": "  "}, "by: observed '  '; expected the name of"),
         ({"reason": None}, "reason: observed None; expected what was checked, and how: check first"),
         ({"target": 7}, "target: observed 7; expected text"),
-        ({"until": "2026-06-30"}, "wanted exactly claim, target, by, reason, expires"),
+        ({"until": "2026-06-30"}, "expected exactly claim, target, by, reason, expires"),
     ],
 )
 def test_a_malformed_word_is_refused(change: dict[str, Any], message: str) -> None:
@@ -97,7 +97,7 @@ def test_only_a_list_of_mappings_is_read(entries: Any) -> None:
 def test_every_field_is_needed(field: str) -> None:
     entry = attested()
     del entry[field]
-    with pytest.raises(BadInput, match="wanted exactly"):
+    with pytest.raises(BadInput, match="expected exactly"):
         read_all([entry], TODAY)
 
 

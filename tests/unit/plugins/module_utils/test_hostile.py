@@ -36,7 +36,7 @@ SAID: dict[str, tuple[str, ...]] = {
     "tablespaces": ("the time for all that is asked here was over",),
     "crowd": (f"more {WHO} are as this one",),
     "opened": (),
-    "arguments": ("wanted a path of at most 4096",),
+    "arguments": ("expected a path of at most 4096",),
     "mounts": (),
 }
 

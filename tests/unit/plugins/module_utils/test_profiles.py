@@ -55,7 +55,7 @@ def test_own_profile_and_override() -> None:
         (["strict"], {}, {}, r"durable_profile: observed \['strict'\]"),
         ("", {}, {}, "durable_profile: observed ''"),
         ("strict", {"strict": OWN}, {}, "durable_profiles: observed strict, which this collection ships"),
-        ("strict", [OWN], {}, "durable_profiles: observed .* wanted a mapping"),
+        ("strict", [OWN], {}, "durable_profiles: observed .* expected a mapping"),
         ("ours", {"ours": "fast"}, {}, "profile ours: observed 'fast'; expected a mapping"),
         (
             "ours",
@@ -73,7 +73,7 @@ def test_own_profile_and_override() -> None:
             "ours",
             own(barrier=True),
             {},
-            "profile ours: barrier: observed the boolean True .* wanted one of off, keep, on, in quotes",
+            "profile ours: barrier: observed the boolean True .* expected one of off, keep, on, in quotes",
         ),
         (
             "ours",
@@ -181,5 +181,5 @@ def test_a_commit_delay_in_ms(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [-2, 60001, True, 1.0, "1", "long", None, [], {}])
 def test_a_commit_delay_that_is_none_is_refused(value: Any) -> None:
-    with pytest.raises(BadInput, match=r"commit_delay: observed .* wanted 'keep', 'short', or ms"):
+    with pytest.raises(BadInput, match=r"commit_delay: observed .* expected 'keep', 'short', or ms"):
         choose("strict", shipped(), {}, {"commit_delay": value})

@@ -154,7 +154,7 @@ def test_an_attestation_is_written_only_of_what_was_kept(
 
 
 def test_numbers_of_another_job_are_refused(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    assert "wanted 12" in verify(monkeypatch, capsys, acknowledged=[1])["msg"]
+    assert "expected 12" in verify(monkeypatch, capsys, acknowledged=[1])["msg"]
 
 
 def test_a_witness_on_the_same_machine_is_none(
@@ -165,7 +165,7 @@ def test_a_witness_on_the_same_machine_is_none(
     same = JOB._replace(boot_id=host.read("/proc/sys/kernel/random/boot_id").strip())
     given = {"state": "started", "name": "db1", "key": KEY, "directory": str(tmp_path / "kept")}
     result = run_module(plug_witness, host, monkeypatch, capsys, job=plug_job.dumps(same), **given)
-    assert "wanted another machine" in result["msg"]
+    assert "expected another machine" in result["msg"]
     checked = run_module(plug_witness, host, monkeypatch, capsys, True, job=plug_job.dumps(JOB), **given)
     assert checked["changed"] is True
     assert os.listdir(tmp_path) == []

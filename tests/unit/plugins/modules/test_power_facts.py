@@ -82,7 +82,7 @@ def test_what_is_to_be_stopped_and_the_margin_count(monkeypatch: pytest.MonkeyPa
     ("arguments", "words"),
     [
         ({"margin": -1}, "margin: observed -1, expected seconds, 0 or more"),
-        ({"stop_timeouts": [{"unit": "x"}]}, "wanted engine, unit and seconds"),
+        ({"stop_timeouts": [{"unit": "x"}]}, "expected engine, unit and seconds"),
     ],
 )
 def test_bad_input_is_refused_by_cause(

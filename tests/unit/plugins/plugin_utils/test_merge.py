@@ -75,9 +75,9 @@ def test_slices_make_the_fleet_of_one_run(reports: list[dict[str, Any]]) -> None
         (Found("/r/db9.json", ""), "no JSON"),
         (Found("/r/db9.json", '{"schema": NaN}'), "no JSON"),
         (Found("/r/db9.json", "[]"), "all of it: observed [], expected object"),
-        (Found("/r/db9.json", '{"schema": 1}'), "wanted time, host"),
-        (Found("/r/benchmark-db9.json", "[]"), "wanted object"),
-        (Found("/r/db9.json", '{"rows": []}'), "wanted schema, time"),
+        (Found("/r/db9.json", '{"schema": 1}'), "expected time, host"),
+        (Found("/r/benchmark-db9.json", "[]"), "expected object"),
+        (Found("/r/db9.json", '{"rows": []}'), "expected schema, time"),
     ],
 )
 def test_what_is_no_report_is_named_and_fails(spoilt: Found, said: str, well: dict[str, Any]) -> None:

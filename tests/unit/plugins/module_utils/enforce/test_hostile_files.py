@@ -116,7 +116,7 @@ def targets(case: Case) -> list[Any]:
         ("\ufeff{}", "byte order mark"),
         ("{}# a\0b\n", "NUL"),
         ("\udcff\udcfea\0=\0", "NUL"),
-        ("{}" + "#" * 10 * 2**20, "wanted at most 1048576"),
+        ("{}" + "#" * 10 * 2**20, "expected at most 1048576"),
     ],
     ids=["byte order mark", "NUL", "UTF-16", "10 MB"],
 )

@@ -59,7 +59,7 @@ def test_what_others_may_change_is_refused(
 ) -> None:
     host.uids.update(uids)
     host.modes.update(modes)
-    with pytest.raises(ChangeFailed, match="wanted a file that only root, or the user of the server"):
+    with pytest.raises(ChangeFailed, match="expected a file that only root, or the user of the server"):
         writer(host)
 
 
@@ -74,7 +74,7 @@ def test_links_are_refused(host: FakeHost) -> None:
     host.files["/etc/cron.d/x"] = ""
     host.links[f"{BASE}/ours.conf"] = "/etc/cron.d/x"
     host.links[f"{BASE}/sub"] = "/etc/cron.d"
-    with pytest.raises(ChangeFailed, match="seen a link"):
+    with pytest.raises(ChangeFailed, match="observed a link"):
         writer(host, f"{BASE}/ours.conf")
     with pytest.raises(ChangeFailed, match="neither of its configuration"):
         writer(host, f"{BASE}/sub/ours.conf")

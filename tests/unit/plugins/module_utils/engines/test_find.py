@@ -289,7 +289,7 @@ def test_firebird(exe: str, environment: dict[str, str], files: tuple[str, ...],
     guard = FakeProcess(49, "/opt/firebird/bin/fbguard")
     (found,) = find(firebird, guard, FakeProcess(50, exe, ppid=49, environment=environment), files=files)
     assert ([process.pid for process in found.processes], found.config) == ([50], config)
-    assert config or "wanted one" in why(found)
+    assert config or "expected one" in why(found)
 
 
 @pytest.mark.parametrize(

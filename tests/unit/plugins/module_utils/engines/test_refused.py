@@ -80,17 +80,17 @@ REFUSED: dict[str, tuple[str, Callable[[Any], None], str, str]] = {
     "PostgreSQL: a file of somebody else's": (
         "postgresql",
         lambda host: host.files.update({OURS: "fsync = off\n"}),
-        "seen a file that is not ours",
+        "observed a file that is not ours",
         f"move {OURS} away",
     ),
-    "PostgreSQL: a link": ("postgresql", linked(OURS), "seen a link", f"move {OURS} away"),
+    "PostgreSQL: a link": ("postgresql", linked(OURS), "observed a link", f"move {OURS} away"),
     "PostgreSQL: a directory of somebody's": (
         "postgresql",
         owned(f"{ETC}/conf.d"),
         "belongs to user 1000",
         "let only root or user",
     ),
-    "MariaDB: a link": ("mariadb", linked(DROP_IN), "seen a link", "move it away"),
+    "MariaDB: a link": ("mariadb", linked(DROP_IN), "observed a link", "move it away"),
     "MariaDB: a directory of somebody's": (
         "mariadb",
         owned("/etc/mysql/mariadb.conf.d"),
@@ -103,14 +103,14 @@ REFUSED: dict[str, tuple[str, Callable[[Any], None], str, str]] = {
         f"observed 2 from {LATER} line 2; expected 1",
         f"remove innodb_flush_log_at_trx_commit from {LATER} line 2",
     ),
-    "FairCom: a link": ("faircom", linked(vendor_host.CFG), "seen a link", "put the file itself at"),
+    "FairCom: a link": ("faircom", linked(vendor_host.CFG), "observed a link", "put the file itself at"),
     "FairCom: a directory of somebody's": (
         "faircom",
         owned("/opt/faircom/config"),
         "user 1000",
         "let only root",
     ),
-    "SQL Server: a link": ("mssql", linked(vendor_host.CONF), "seen a link", "put the file at"),
+    "SQL Server: a link": ("mssql", linked(vendor_host.CONF), "observed a link", "put the file at"),
     "SQL Server: a program of somebody's": (
         "mssql",
         owned(vendor_host.TOOL),

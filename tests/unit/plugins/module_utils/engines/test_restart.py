@@ -60,7 +60,7 @@ def test_another_process_or_none_begins_the_count_again(monkeypatch: pytest.Monk
 
 def test_a_server_that_starts_and_ends_repeatedly_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server(monkeypatch, lambda look: look)
-    with pytest.raises(ChangeFailed, match="seen to start and end again and again after a restart"):
+    with pytest.raises(ChangeFailed, match="observed to start and end again and again after a restart"):
         settle(server)
 
 

@@ -95,7 +95,7 @@ def test_odd_letters_are_written_as_systemd_takes_them(path: str, written: str) 
 
 @pytest.mark.parametrize("path", ["/srv/a\nExecStart=/bin/sh", "srv/pgdata", "/srv/\udce4", "", "/"[:0]])
 def test_a_path_that_no_unit_can_name_is_refused(path: str) -> None:
-    with pytest.raises(ChangeFailed, match="wanted one or more absolute paths"):
+    with pytest.raises(ChangeFailed, match="expected one or more absolute paths"):
         unit_mounts.plan(UnitHost(), [Target(PG, (path,))])
 
 

@@ -36,7 +36,7 @@ def test_the_line_with_a_nul_is_named() -> None:
 
 def test_a_text_at_the_limit_is_read_and_bytes_count() -> None:
     assert textfile.split("x" * textfile.LIMIT, "x") == ["x" * textfile.LIMIT]
-    with pytest.raises(textfile.Malformed, match="seen 1048577 bytes"):
+    with pytest.raises(textfile.Malformed, match="observed 1048577 bytes"):
         textfile.split("x" * (textfile.LIMIT - 1) + "\u00e9", "x")
 
 
@@ -79,7 +79,7 @@ def test_the_last_counts_or_the_first() -> None:
 
 @pytest.mark.parametrize("note", ["a\nb", "a\rb", "a\0b", "a\x1b[31m"])
 def test_a_note_cannot_end_its_comment(note: str) -> None:
-    with pytest.raises(ValueError, match=re.escape("wanted text on one line")):
+    with pytest.raises(ValueError, match=re.escape("expected text on one line")):
         textfile.insert([], 0, "x", "#", note)
 
 
@@ -99,6 +99,6 @@ def test_a_marked_line_is_found_changed_and_removed_with_its_mark() -> None:
 @pytest.mark.parametrize("words", ["2\n[client]", "2\r", "2\x00", "2\x0b"])
 def test_a_part_of_a_line_never_becomes_several_lines(words: str) -> None:
     line = textfile.Line(1, "a = 1\n", "setting", "", "a", "1", 4, 5)
-    with pytest.raises(ValueError, match="wanted text on one line"):
+    with pytest.raises(ValueError, match="expected text on one line"):
         textfile.replace([line], [(line, 4, 5, words)], "#", "managed")
     assert textfile.replace([line], [(line, 4, 5, "2")], "#", "managed").endswith("a = 2\n")

@@ -71,7 +71,7 @@ def test_what_is_not_there_yet_is_whose_directory_it_would_be_in(host: FakeHost)
     host.uids["/opt/db"] = 26
     assert trusted_path.weak_future(host, "/opt/db/etc/more/x.cnf") == "/opt/db belongs to user 26"
     assert trusted_path.weak_entry(host, "/opt/db/plugins") == "/opt/db belongs to user 26"
-    with pytest.raises(Unobservable, match="wanted an absolute path"):
+    with pytest.raises(Unobservable, match="expected an absolute path"):
         trusted_path.weak_future(host, "etc/x.cnf")
 
 

@@ -162,7 +162,7 @@ class TestFio:
         assert fio.parse(said(), 1, 2) == [fio.Figures(1000, 500.0, 4.0, 3.0)]
         assert fio.parse(said(sync=True), 1, 1)[0].p99 == 9.0
         assert len(fio.parse(said(groups=2), 2, 1)) == 2
-        with pytest.raises(Unobservable, match="seen 2 groups, wanted 1"):
+        with pytest.raises(Unobservable, match="observed 2 groups, expected 1"):
             fio.parse(said(groups=2), 1, 1)
 
     @pytest.mark.parametrize(
@@ -220,9 +220,9 @@ class TestPlan:
             ({"rate": 1}, "rate"),
             ({"patterns": ["direct"]}, "patterns"),
             ({"schedulers": ["cfq"]}, "schedulers"),
-            ({"schedulers": ["kyber"]}, "wanted one that is loaded there"),
+            ({"schedulers": ["kyber"]}, "expected one that is loaded there"),
             ({"mount_options": ["barrier=0"]}, "mount_options"),
-            ({"seconds": 60, "minutes": 1}, "wanted at most 60"),
+            ({"seconds": 60, "minutes": 1}, "expected at most 60"),
         ],
     )
     def test_wrong_input_is_refused_before_anything_starts(self, changes: Any, why: str) -> None:
@@ -353,7 +353,7 @@ class TestVariants:
         assert [one.value for one in found] == ["", "bfq", "noatime"]
 
     def test_another_file_system_is_refused(self) -> None:
-        with pytest.raises(Refused, match="wanted ext4 or xfs"):
+        with pytest.raises(Refused, match="expected ext4 or xfs"):
             variants.plan(FakeHost(), [place(fstype="btrfs")], [], ["sync"])
 
     def test_nothing_that_loosens_can_be_asked_for(self) -> None:

@@ -133,7 +133,7 @@ def test_a_rule_that_udev_applies_at_any_time_follows() -> None:
 def test_a_cache_that_something_switches_on_meanwhile_fails_the_measurement() -> None:
     host = SmallHost()
     with (
-        pytest.raises(ChangeFailed, match="seen enabled, wanted disabled"),
+        pytest.raises(ChangeFailed, match="observed enabled, expected disabled"),
         variants.in_force(host, find(host, ["/srv/pgdata"]), OFF),
     ):
         host.disks["sda"].cache = "enabled"

@@ -129,7 +129,7 @@ class TestJob:
             plug_job.loads(text)
 
     def test_too_few_clients_are_refused(self) -> None:
-        with pytest.raises(Refused, match="wanted at least 6"):
+        with pytest.raises(Refused, match="expected at least 6"):
             plug_job.make(RUN, "b", [{"target": "/a", "device": "8:1"}], {**ROW, "clients": 5})
 
     def test_a_block_belongs_to_one_commit(self) -> None:
@@ -202,7 +202,7 @@ class TestCheck:
         file = self.write(tmp_path, job, 0, range(300))
         os.pwrite(file, plug_job.record(job, 0, 299 - 256), job.slot_of(0, 299) * BLOCK)
         losses = plug_job.check(job, {0: 300}, {0: file})
-        assert (losses.lost, losses.named) == (1, ("client 0 (dsync): commit 299, seen commit 43",))
+        assert (losses.lost, losses.named) == (1, ("client 0 (dsync): commit 299, observed commit 43",))
         os.close(file)
 
     def test_a_file_that_is_gone_has_lost_all_of_it(self, tmp_path: Path) -> None:
@@ -535,7 +535,7 @@ class TestHost:
         job = plug_host.plan(host, RUN, {**ROW, "mounts": [str(tmp_path)]})
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        with pytest.raises(Refused, match="wanted one that this host reaches"):
+        with pytest.raises(Refused, match="expected one that this host reaches"):
             plug_host.begin(host, job, ("127.0.0.1", port), KEY)
         assert os.listdir(tmp_path) == []
 

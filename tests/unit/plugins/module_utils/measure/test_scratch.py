@@ -149,9 +149,9 @@ def test_a_file_is_reached_whatever_its_name_says_now(tmp_path: Path) -> None:
     ("status", "size", "why"),
     [
         (space(100, 1000), 25 * MIB, None),
-        (space(99, 1000), 25 * MIB, "seen 99 MiB free, wanted 100 MiB"),
+        (space(99, 1000), 25 * MIB, "observed 99 MiB free, expected 100 MiB"),
         (space(51, 1000), 1 * MIB, None),
-        (space(50, 1000), 1 * MIB, "wanted 51 MiB"),
+        (space(50, 1000), 1 * MIB, "expected 51 MiB"),
         (space(900, 1000, read_only=True), MIB, "read-only"),
     ],
 )
@@ -173,5 +173,5 @@ def test_a_number_has_limits(value: Any) -> None:
 @pytest.mark.parametrize("values", [[], None, "ab", ["x"], [["a"]]])
 def test_words_are_known_ones(values: Any) -> None:
     assert chosen("w", ["b", "a", "b"], ("a", "b")) == ["b", "a"]
-    with pytest.raises(Refused, match="wanted some of a, b"):
+    with pytest.raises(Refused, match="expected some of a, b"):
         chosen("w", values, ("a", "b"))

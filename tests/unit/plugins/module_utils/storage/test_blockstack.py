@@ -224,10 +224,15 @@ def test_a_loop_device_below_a_bcache_is_none_though_it_has_the_same_directory()
 @pytest.mark.parametrize(
     ("mode", "state", "below", "why"),
     [
-        ("writeback", "inconsistent", ("sdc",), "seen inconsistent, writeback, for which there is no rule"),
+        (
+            "writeback",
+            "inconsistent",
+            ("sdc",),
+            "observed inconsistent, writeback, for which there is no rule",
+        ),
         ("writeback", "dirty", ("sdc",), "it is dirty, and its cache is not named below it"),
-        ("writeback", "", ("sdc", "sdd"), "seen no state, writeback, for which there is no rule"),
-        ("of_tomorrow", "clean", ("sdc", "sdd"), "seen clean, no mode, for which there is no rule"),
+        ("writeback", "", ("sdc", "sdd"), "observed no state, writeback, for which there is no rule"),
+        ("of_tomorrow", "clean", ("sdc", "sdd"), "observed clean, no mode, for which there is no rule"),
     ],
 )
 def test_a_bcache_that_is_not_understood_names_its_disks(

@@ -319,7 +319,7 @@ class TestVirtio:
     def test_another_word_is_an_error(self, word: str) -> None:
         host = SmallHost()
         host.files[host.resolve("/sys/block/vdb/cache_type")] = f"{word}\n"
-        with pytest.raises(ValueError, match="wanted one of write back, write through"):
+        with pytest.raises(ValueError, match="expected one of write back, write through"):
             CONTROLS["virtio"].ask(host, "vdb")
 
 

@@ -111,7 +111,7 @@ UNKNOWN = {
     "an end too many": (f"{SHOWN}}}\n", "ends where it does not"),
     "no name": (f"{{ }} {SHOWN}", "has no name"),
     "too deep": ("a {" * 9 + "}" * 9, "lies too deep"),
-    "a quote that is not closed": (SHOWN.replace('g";', "g;"), "wanted words and sections"),
+    "a quote that is not closed": (SHOWN.replace('g";', "g;"), "expected words and sections"),
     "a minor that is no number": (SHOWN.replace("minor 5", "minor x"), "invalid literal"),
     "nothing": ("", "does not list it"),
 }

@@ -311,13 +311,13 @@ def test_a_drop_in_may_name_another_device() -> None:
 def test_a_drop_in_that_makes_another_mount_of_fstabs_line_tells_nothing(said: str) -> None:
     host = SmallHost()
     host.files[f"{UNITS}/{UNIT}.d/x.conf"] = f"[Mount]\n{said}\nOptions=barrier=1\n"
-    with pytest.raises(Unobservable, match="wanted Options= alone"):
+    with pytest.raises(Unobservable, match="expected Options= alone"):
         find(host, PG, True)
 
 
 @pytest.mark.parametrize("options", [("rw", "a\\"), ("a\nb",)])
 def test_options_that_are_no_line_of_a_unit_are_not_rendered(options: tuple[str, ...]) -> None:
-    with pytest.raises(ValueError, match="wanted one line"):
+    with pytest.raises(ValueError, match="expected one line"):
         render(options)
 
 

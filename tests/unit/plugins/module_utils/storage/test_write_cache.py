@@ -431,10 +431,10 @@ def test_a_flush_that_failed_stays_pending_until_one_is_counted(state: str) -> N
     """Without a cache no flush is sent. A second run took the note of the failed one away, and the host was green."""
     host = SmallHost()
     vars(host.disk("vdb")).update(cache_mode="write back", counts=False)
-    with pytest.raises(ChangeFailed, match="seen no flush counted"):
+    with pytest.raises(ChangeFailed, match="observed no flush counted"):
         run(host, Target(VDB, "disabled"))
     for _run in range(2):
-        with pytest.raises(ChangeFailed, match="seen no flush counted"):
+        with pytest.raises(ChangeFailed, match="observed no flush counted"):
             run(host, Target(VDB, state))
         assert (host.disk("vdb").cache, host.exists(f"{OWED}/vdb")) == ("disabled", True)
     host.disk("vdb").counts = True
@@ -449,7 +449,7 @@ def test_a_flush_that_failed_before_a_cache_went_off_is_the_next_run_s(known: st
     """What was written without barriers has this flush alone. The next run found the cache off, and nothing to do."""
     host = BigHost()
     vars(host.disk(name)).update(counts=False)
-    with pytest.raises(ChangeFailed, match="seen no flush counted"):
+    with pytest.raises(ChangeFailed, match="observed no flush counted"):
         run(host, Target(known, "disabled"))
     assert host.disk(name).cache == "disabled"
     assert [change.setting for change in plan(host, [Target(known, "disabled")]).changes] == ["flush"]

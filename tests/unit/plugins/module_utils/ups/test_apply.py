@@ -199,7 +199,7 @@ def test_a_password_that_is_there_is_kept_and_so_is_the_word_for_primary() -> No
 
 
 def test_a_new_monitor_without_a_password_is_refused() -> None:
-    with pytest.raises(ChangeFailed, match="seen no password"):
+    with pytest.raises(ChangeFailed, match="observed no password"):
         power.plan(NutHost(), targets({"monitor": {**MONITOR, "system": "a@b"}}))
 
 
@@ -252,7 +252,7 @@ def test_a_monitor_that_does_not_become_active_fails_the_run() -> None:
             said = super()._shown(name)
             return said if self.began.get(name, 0) == 100 else said.replace("=active\n", "=activating\n")
 
-    with pytest.raises(ChangeFailed, match="wanted it up"):
+    with pytest.raises(ChangeFailed, match="expected it up"):
         run(Starting(), GUARD)
 
 
@@ -307,7 +307,7 @@ def test_a_run_that_is_killed_is_made_good_by_the_next(step: int) -> None:
 def test_a_monitor_that_does_not_come_up_fails_the_run() -> None:
     host = NutHost()
     host.dies = True
-    with pytest.raises(ChangeFailed, match="seen it down, or starting again and again"):
+    with pytest.raises(ChangeFailed, match="observed it down, or starting again and again"):
         run(host, GUARD)
 
 
@@ -349,7 +349,7 @@ def test_a_powerdown_flag_that_nothing_reads_is_a_warning() -> None:
 def test_a_file_that_others_may_change_is_not_written(path: str, mode: int) -> None:
     host = NutHost()
     host.modes[path] = mode
-    with pytest.raises(ChangeFailed, match="wanted a file that only root"):
+    with pytest.raises(ChangeFailed, match="expected a file that only root"):
         power.plan(host, targets(GUARD))
 
 
@@ -483,7 +483,7 @@ def test_a_killed_run_never_loses_a_script_of_apcupsd_s(step: int) -> None:
 
 
 def test_settings_that_apcupsd_does_not_have_are_refused() -> None:
-    with pytest.raises(ChangeFailed, match="seen final_delay, wanted settings that apcupsd has"):
+    with pytest.raises(ChangeFailed, match="observed final_delay, expected settings that apcupsd has"):
         power.plan(ApcHost(), targets(GUARD, {"final_delay": 5}))
 
 

@@ -189,7 +189,7 @@ def test_a_battery_that_ends_too_soon_is_told_with_the_seconds_that_are_needed()
 
 @pytest.mark.parametrize("stops", [["postgresql"], [{"unit": "x.service"}], [{"engine": 1}]])
 def test_what_is_no_list_of_stops_is_refused(stops: list[Any]) -> None:
-    with pytest.raises(ValueError, match="wanted engine, unit and seconds"):
+    with pytest.raises(ValueError, match="expected engine, unit and seconds"):
         look(nut_28(), stops)
 
 

@@ -475,7 +475,7 @@ TABLE: list[tuple[tuple[str, ...], Arrange, str, str, str, str]] = [
         "its status is empty",
         "run upsc rack@localhost to see",
     ),
-    (NUT, says("ups.status", "ol <b>"), "status_online", "unknown", "wanted words", "send a capture"),
+    (NUT, says("ups.status", "ol <b>"), "status_online", "unknown", "expected words", "send a capture"),
     (
         ("apcupsd",),
         field("STATUS", "ONBATT LOWBATT "),
@@ -740,14 +740,14 @@ def test_each_word_against_a_ups_is_named(word: str) -> None:
             answers("VAR rack ups.status OL\n"),
             "observed 'VAR rack ups.status OL', expected BEGIN LIST VAR rack",
         ),
-        (answers("BEGIN LIST VAR rack\nups.status OL\nEND LIST VAR rack\n"), "wanted VAR rack name"),
+        (answers("BEGIN LIST VAR rack\nups.status OL\nEND LIST VAR rack\n"), "expected VAR rack name"),
         (
             answers('BEGIN LIST VAR rack\nVAR other ups.status "OL"\nEND LIST VAR rack\n'),
             "observed 'VAR other",
         ),
         (answers("BEGIN LIST VAR rack\nEND LIST VAR rack\n"), "its status is empty"),
-        (answers("\udce9\n"), "wanted BEGIN LIST VAR rack"),
-        (edit("rack@localhost", "rack@localhost:0"), "wanted a port below 65536"),
+        (answers("\udce9\n"), "expected BEGIN LIST VAR rack"),
+        (edit("rack@localhost", "rack@localhost:0"), "expected a port below 65536"),
     ],
 )
 def test_a_upsd_that_is_silent_stale_or_lies_makes_unknown_with_what_was_seen(
@@ -827,7 +827,7 @@ def test_stale_is_a_word_of_its_own() -> None:
         (lambda host: host.daemons.clear(), "Connection refused"),
         (edit("NETSERVER on", "NETSERVER off", CONF), "NETSERVER is off"),
         (lambda host: host.nis.fields.pop("STATUS"), "its status is empty"),
-        (lambda host: host.nis.fields.update({"bad line": "x"}), "wanted NAME : value"),
+        (lambda host: host.nis.fields.update({"bad line": "x"}), "expected NAME : value"),
     ],
 )
 def test_an_apcupsd_that_does_not_tell_makes_unknown(arrange: Arrange, words: str) -> None:

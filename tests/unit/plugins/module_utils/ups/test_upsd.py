@@ -170,7 +170,7 @@ def test_a_list_with_any_odd_line_is_none(body: str) -> None:
 
 @pytest.mark.parametrize("last", ["END LIST VAR other", "END LIST UPS", 'VAR rack a "b"'])
 def test_a_list_without_its_own_end_is_none(last: str) -> None:
-    with pytest.raises(Unobservable, match="wanted BEGIN LIST VAR rack"):
+    with pytest.raises(Unobservable, match="expected BEGIN LIST VAR rack"):
         upsd.variables(f'BEGIN LIST VAR rack\nVAR rack ups.status "OL"\n{last}\n', "rack")
 
 

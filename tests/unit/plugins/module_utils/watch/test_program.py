@@ -154,7 +154,7 @@ def test_a_label_ends_where_it_should() -> None:
     [
         ("{", 0, "none of this version's"),
         (None, 0, our_paths.WATCH_INPUTS),
-        ("as it should be", 1000, "seen user 1000, wanted root"),
+        ("as it should be", 1000, "observed user 1000, expected root"),
     ],
 )
 def test_a_failed_check_exits_with_1(

@@ -140,7 +140,7 @@ def test_a_read_only_database_needs_nothing() -> None:
     [
         (FakeDatabase(flags=SHUT), "shut down; bring it online"),
         (FakeDatabase(flags=BACKUP), "nbackup"),
-        (off(owner=0), "seen root as its owner"),
+        (off(owner=0), "observed root as its owner"),
         (FakeDatabase(flags=SHADOW), "a part or a shadow"),
         (FakeDatabase(sequence=1), "a part or a shadow"),
         (FakeDatabase(content=b"x" * 1024), "does not begin as a Firebird database"),
@@ -181,7 +181,7 @@ def test_a_target_that_is_gone_or_hangs_does_not_stop_the_others(lost: str) -> N
     ],
 )
 def test_a_target_is_one_absolute_path(row: dict[str, str]) -> None:
-    with pytest.raises(ChangeFailed, match="wanted one of them"):
+    with pytest.raises(ChangeFailed, match="expected one of them"):
         target_of(row)
 
 
@@ -190,7 +190,7 @@ def test_a_target_that_is_not_there_and_one_wanted_both_ways() -> None:
     with pytest.raises(ChangeFailed, match="nothing is there"):
         run(host, "/data/gone.fdb")
     targets = [target_of({"database": A, "forced_writes": word}) for word in ("on", "off")]
-    with pytest.raises(ChangeFailed, match="wanted on and off"):
+    with pytest.raises(ChangeFailed, match="expected on and off"):
         plan(host, targets)
     host.hung = ("/data",)
     with pytest.raises(ChangeFailed, match="no answer"):
@@ -375,7 +375,7 @@ def test_without_such_a_user_the_password_is_given_to_none() -> None:
     host.install()
     host.accounts = {str(uid) for uid in range(60706, 61184)}
     host.server.answers = True
-    with pytest.raises(ChangeFailed, match="wanted one that nobody is"):
+    with pytest.raises(ChangeFailed, match="expected one that nobody is"):
         run(host, A, password=PASSWORD)
     assert host.server.said == []
 

@@ -192,7 +192,7 @@ def test_booleans(words: str, wanted: str) -> None:
         if wanted:
             assert firebird_conf.boolean(word) == wanted
         else:
-            with pytest.raises(ValueError, match="wanted true or false"):
+            with pytest.raises(ValueError, match="expected true or false"):
                 firebird_conf.boolean(word)
 
 
@@ -205,5 +205,5 @@ def test_numbers() -> None:
         1 << 30,
     ]
     for word in ("", "x", "1kb", "1.5", "--1", "²"):
-        with pytest.raises(ValueError, match="wanted a number"):
+        with pytest.raises(ValueError, match="expected a number"):
             firebird_conf.integer(word)

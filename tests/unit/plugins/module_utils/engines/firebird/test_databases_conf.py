@@ -89,7 +89,7 @@ def test_quotes_and_odd_names() -> None:
         ("server:/srv/x.fdb", "on another server"),
         ("inet://server/x", "on another server"),
         ("$(dir_udf)/x", "is unknown"),
-        ("$(nonsense)/x", "seen the macro"),
+        ("$(nonsense)/x", "observed the macro"),
         ("/srv\\x.fdb", "takes for a slash"),
     ],
 )

@@ -102,7 +102,7 @@ def test_the_modes_of_a_database(flags: int, mode: str, forced: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("major", "owner"), [(11, "Firebird 2"), (14, "Firebird 6"), (15, "wanted 12 or 13")]
+    ("major", "owner"), [(11, "Firebird 2"), (14, "Firebird 6"), (15, "expected 12 or 13")]
 )
 def test_an_unknown_structure_is_named_and_not_guessed(major: int, owner: str) -> None:
     with pytest.raises(Unfamiliar, match=f"ODS {major}.*{owner}"):

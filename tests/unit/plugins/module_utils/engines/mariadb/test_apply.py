@@ -201,18 +201,18 @@ def test_what_our_file_says_already_stays() -> None:
 @pytest.mark.parametrize(
     ("path", "text", "argv", "why"),
     [
-        (LAST, f"[mariadbd]\n{LOG}=0\n", (), f"seen 0 from {LAST} line 2"),
+        (LAST, f"[mariadbd]\n{LOG}=0\n", (), f"observed 0 from {LAST} line 2"),
         (
             MAIN,
             f"!includedir /etc/mysql/mariadb.conf.d\n[server]\n{LOG}=0\n",
             (),
-            "seen 0 from /etc/mysql/my.cnf line 3",
+            "observed 0 from /etc/mysql/my.cnf line 3",
         ),
         (
             LAST,
             "",
             (f"--{LOG}=0",),
-            "seen 0 from its command line.*remove --innodb_flush_log_at_trx_commit from the unit",
+            "observed 0 from its command line.*remove --innodb_flush_log_at_trx_commit from the unit",
         ),
         (LAST, f"[mysqld]\n{LOG}=x\n", (), "observed nothing that counts.*expected a number"),
     ],
@@ -290,7 +290,7 @@ def test_servers_that_share_their_files_cannot_be_set_apart() -> None:
     one, two = targets(**{LOG: "1"})[0], targets("/srv/two", **{LOG: "3"})[0]
     with pytest.raises(ChangeFailed, match=f"mariadb: {LOG}: observed 3 from {DROP_IN} line 3; expected 1"):
         layer.plan(host, [one, two])
-    with pytest.raises(ChangeFailed, match="seen twice among the targets"):
+    with pytest.raises(ChangeFailed, match="observed twice among the targets"):
         layer.plan(host, [one, one])
     same = [one, two._replace(wanted={LOG: "1", BINLOG: "1"})]
     layer.apply(host, layer.plan(host, same), same)
@@ -332,10 +332,10 @@ def test_somebody_else_s_file_of_our_name_is_left_alone() -> None:
     [
         ({"max_connections": "1"}, "max_connections"),
         ({"log_bin": "ON"}, "log_bin"),
-        ({LOG: "1; DROP TABLE x"}, "wanted a number"),
-        ({LOG: True}, "wanted a number"),
-        ({METHOD: "O_DIRECT\n[mysqld]"}, "wanted one of"),
-        ({DOUBLEWRITE: "fast"}, "wanted ON or OFF"),
+        ({LOG: "1; DROP TABLE x"}, "expected a number"),
+        ({LOG: True}, "expected a number"),
+        ({METHOD: "O_DIRECT\n[mysqld]"}, "expected one of"),
+        ({DOUBLEWRITE: "fast"}, "expected ON or OFF"),
     ],
 )
 def test_settings_and_words_that_are_none_are_refused(settings: dict[str, Any], why: str) -> None:
@@ -490,7 +490,7 @@ def test_a_link_in_our_place_is_refused() -> None:
     host.files["/etc/shadow"], host.modes["/etc/shadow"] = "root:secret\n", 0o640
     host.owners[DROP_IN] = ("640", "0", "42")
     host.links[DROP_IN] = "/etc/shadow"
-    with pytest.raises(ChangeFailed, match="seen a link to"):
+    with pytest.raises(ChangeFailed, match="observed a link to"):
         layer.plan(host, targets(**{LOG: "1"}))
     assert host.mutations == []
 

@@ -196,7 +196,7 @@ def test_groups() -> None:
 
 @pytest.mark.parametrize("flavour, version", [("mariadb", "unknown"), ("percona", "8.0.1"), ("mysql", "8")])
 def test_groups_of_an_unknown_server_are_not_guessed(flavour: str, version: str) -> None:
-    with pytest.raises(ValueError, match="wanted mariadb or mysql"):
+    with pytest.raises(ValueError, match="expected mariadb or mysql"):
         my_cnf.groups(flavour, version)
 
 
@@ -342,5 +342,5 @@ def test_booleans() -> None:
     assert [my_cnf.boolean(word) for word in (None, "1", "On", "TRUE")] == ["on"] * 4
     assert [my_cnf.boolean(word) for word in ("0", "OFF", "false")] == ["off"] * 3
     for word in ("", "2", "yes", "detect_only"):
-        with pytest.raises(ValueError, match="wanted ON or OFF"):
+        with pytest.raises(ValueError, match="expected ON or OFF"):
             my_cnf.boolean(word)

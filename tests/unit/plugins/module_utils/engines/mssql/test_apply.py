@@ -204,12 +204,12 @@ def test_where_a_cluster_may_manage_it_nothing_is_changed() -> None:
     [
         ("", {"traceflag3979": "on", "traceflag3982": "on"}, "contradict each other"),
         ("[traceflag]\ntraceflag = 3982\n", {"traceflag3979": "on"}, "contradict each other"),
-        (WRONG, {"traceflag3979": "on"}, "seen writethrough 0 at the next start, wanted 1"),
-        ("[control]\nwritethrough = false\n", {"alternatewritethrough": "1"}, "seen writethrough false"),
+        (WRONG, {"traceflag3979": "on"}, "observed writethrough 0 at the next start, expected 1"),
+        ("[control]\nwritethrough = false\n", {"alternatewritethrough": "1"}, "observed writethrough false"),
         (
             "[control]\nwritethrough = 1\nwritethrough = 0\n",
             {"traceflag3979": "off"},
-            "seen writethrough unknown",
+            "observed writethrough unknown",
         ),
         ("x = 1\n", {"writethrough": "1"}, "observed nothing that counts .*section"),
     ],

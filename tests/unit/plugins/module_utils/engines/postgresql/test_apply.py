@@ -164,7 +164,7 @@ def linked(host: FakePostgresql) -> None:
     [
         (
             lambda host: host.write(AUTO, "fsync = 'off'\n"),
-            rf"15/main: fsync: observed off in {AUTO}:1, which beats .* wanted on; .* ALTER SYSTEM RESET fsync",
+            rf"15/main: fsync: observed off in {AUTO}:1, which beats .* expected on; .* ALTER SYSTEM RESET fsync",
         ),
         (
             lambda host: host.files.update({f"{ETC}/pg_ctl.conf": "pg_ctl_options = '-o -F'"}),

@@ -125,7 +125,7 @@ def test_a_unit_that_does_not_run_tells_its_command_line() -> None:
         ("fsync =\n", Malformed, f"{CONF} line 1: observed 'fsync ='"),
         ("include 'gone'\n", Malformed, f"{ETC}/gone: observed no such file"),
         ("include_dir 'gone'\n", Malformed, "a directory that is there"),
-        ("#" * (LIMIT + 1), Malformed, "seen 1048577 bytes"),
+        ("#" * (LIMIT + 1), Malformed, "observed 1048577 bytes"),
         ("\0", Malformed, "NUL"),
     ],
 )

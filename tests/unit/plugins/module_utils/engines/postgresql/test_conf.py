@@ -257,7 +257,7 @@ def test_booleans(words: str, wanted: str) -> None:
         if wanted:
             assert postgresql_conf.boolean(word) == wanted
         else:
-            with pytest.raises(ValueError, match="wanted on or off"):
+            with pytest.raises(ValueError, match="expected on or off"):
                 postgresql_conf.boolean(word)
     with pytest.raises(ValueError):
         postgresql_conf.boolean("")
@@ -276,7 +276,7 @@ def test_choices(word: str, wanted: str) -> None:
 
 @pytest.mark.parametrize("word", ["t", "", "remote", "remote_apply ", "2"])
 def test_choices_take_no_beginnings(word: str) -> None:
-    with pytest.raises(ValueError, match="wanted one of local, remote_write"):
+    with pytest.raises(ValueError, match="expected one of local, remote_write"):
         postgresql_conf.choice(word, SYNC)
     with pytest.raises(ValueError):
         postgresql_conf.choice("1", ["fdatasync", "fsync"])

@@ -334,7 +334,7 @@ def test_a_refusal_is_part_of_the_reason_and_its_fix_is_the_fix() -> None:
     assert (seen["phase"], seen["remedy"]) == (None, "move it away")
     assert seen["why"].endswith(", and no run sets it: a.conf: observed a link")
     given["settings"]["fsync"].update({"persisted": "on"})
-    assert "seen a link" not in row(judged(given), "fsync")["why"]
+    assert "observed a link" not in row(judged(given), "fsync")["why"]
 
 
 @pytest.mark.parametrize("manager", ["galera", "group_replication"])

@@ -145,7 +145,7 @@ def test_both_settings_of_a_device_are_one_target() -> None:
 
 @pytest.mark.parametrize("value", [True, "4096", -4, 3, 1.5, None, 4 * 1024 * 1024, [4]])
 def test_a_readahead_that_is_none_is_refused(value: Any) -> None:
-    with pytest.raises(BadInput, match=r"readahead: observed .* wanted 'keep', or KiB"):
+    with pytest.raises(BadInput, match=r"readahead: observed .* expected 'keep', or KiB"):
         profile(readahead=value)
 
 

@@ -216,7 +216,7 @@ def test_one_that_is_named_is_managed_and_listed_whoever_found_the_others() -> N
             "observed None; expected the name of a profile, or a mapping with profile, overrides or both",
         ),
         ({PG: {}}, "observed {}; expected the name of a profile"),
-        ({PG: {"profil": "strict"}}, "wanted the name of a profile, or a mapping with"),
+        ({PG: {"profil": "strict"}}, "expected the name of a profile, or a mapping with"),
         ({PG: {"profile": None}}, f"{PG}: observed None; expected one of disposable"),
         ({PG: {"overrides": {"barriers": "on"}}}, f"{PG}: observed 'barriers'; expected one of write_cache"),
         (

@@ -37,7 +37,7 @@ def test_what_may_be_asked_for(value: Any, expected: Asked) -> None:
     ("value", "message"),
     [
         ("hunter2", "durable_ups: observed a value of type str; expected a mapping of quiet"),
-        (["hunter2"], "seen a value of type list"),
+        (["hunter2"], "observed a value of type list"),
         ({"password": "hunter2"}, "durable_ups: observed password; expected only"),
         ({"quiet": "300"}, "durable_ups: quiet: observed '300'; expected seconds as a number, 10 to 86400"),
         ({"quiet": True}, "quiet: observed True"),

@@ -267,7 +267,7 @@ def test_an_attestation_that_is_about_nothing_here_is_mentioned(target: str) -> 
     )
     assert note.endswith(
         "expected host, serial:QEMU_HARDDISK_SATA0001, serial:VIRT0001, wwn:0x5000c500a1b2c3d4"
-    ) or ("wanted host, " in note)
+    ) or ("expected host, " in note)
     # Also of a host without a profile, and of one without a mount to manage: there nothing rests on any, yet.
     for other in ({"profile": None}, {"mounts": []}):
         found = look(SmallHost(), attestations=[word], **other)
@@ -348,7 +348,7 @@ def test_the_worst_thing_that_is_true_is_the_verdict(level: int) -> None:
         ({"attestations": "me"}, "durable_attestations: observed 'me'; expected a list"),
         ({"attestations": [{**attested(), "expires": datetime.date(2026, 6, 1)}]}, "an unquoted date"),
         ({"attestations": [{**attested(), "expires": "2036-01-30"}]}, "at most"),
-        ({"attestations": [attested("trust_me")]}, "wanted one of power_loss_protection"),
+        ({"attestations": [attested("trust_me")]}, "expected one of power_loss_protection"),
         (
             {"mounts": ["srv/pgdata"]},
             r"durable_mounts: observed \['srv/pgdata'\]; expected a list of absolute paths",
@@ -360,7 +360,7 @@ def test_the_worst_thing_that_is_true_is_the_verdict(level: int) -> None:
         ({"databases": ["pg"]}, r"durable_databases\[0\]: observed 'pg'; expected engine"),
         (
             {"databases": [{"engine": "oracle", "paths": ["/"]}]},
-            r"durable_databases\[0\]: observed .* wanted engine: one of mssql",
+            r"durable_databases\[0\]: observed .* expected engine: one of mssql",
         ),
         ({"databases": [{"engine": "mssql"}]}, r"durable_databases\[0\]: no paths"),
         ({"databases": [{"engine": "mssql", "paths": ["data"]}]}, r"durable_databases\[0\].paths: seen"),

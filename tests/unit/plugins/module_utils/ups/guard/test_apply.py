@@ -374,7 +374,7 @@ def test_release_keeps_everything_when_a_disk_does_not_flush() -> None:
     host.mounts[PG].barrier = "off"
     host.say(state.LOOSE)
     host.disk("sda").counts = False
-    with pytest.raises(ChangeFailed, match="wanted one"):
+    with pytest.raises(ChangeFailed, match="expected one"):
         apply_release(host, plan_release(host))
     assert {LEASE, UNIT, PROGRAM} <= set(host.files)
 

@@ -158,7 +158,7 @@ def test_a_flush_that_failed_stays_pending_where_a_run_has_switched_the_cache_of
     host = SmallHost()
     found = loosened(host)
     host.disk("sda").counts = False
-    with pytest.raises(ChangeFailed, match="seen no flush counted"):
+    with pytest.raises(ChangeFailed, match="observed no flush counted"):
         found.tighten()
     vars(host.disk("sda")).update(counts=True, cache="disabled", cache_mode="write through")
     with pytest.raises(ChangeFailed, match="sda: a flush is pending"):
@@ -246,7 +246,7 @@ def test_what_keeps_barriers_on(spoil: Callable[[SmallHost], Any], reason: str) 
 
 @pytest.mark.fact(1)
 def test_xfs_keeps_its_barriers() -> None:
-    with pytest.raises(ChangeFailed, match="seen xfs, wanted ext4 or ext3"):
+    with pytest.raises(ChangeFailed, match="observed xfs, expected ext4 or ext3"):
         keeper(SmallHost(), MS).prepare()
 
 

@@ -496,7 +496,7 @@ def test_what_was_not_flushed_is_tried_again_and_never_called_tight(guard: Guard
     with guard.fifo.open("w") as fifo:
         fifo.write("ONBATT\n")
     guard.turn(lambda: guard.service.machine.under_way is None and guard.state == "failed")
-    guard.turn(lambda: "wanted one" in guard.reason)
+    guard.turn(lambda: "expected one" in guard.reason)
     assert guard.facts()["state"] == "failed"
     guard.host.disk("sda").counts = True
     guard.clock.time += 9.0

@@ -74,7 +74,7 @@ def test_a_lease_is_read_as_it_was_written() -> None:
         ({"schema": 2}, "not a lease of schema 1"),
         ({"more": 1}, "says more, which this guard does not know"),
         ({"mounts": []}, "mounts: expected a list"),
-        ({"mounts": [{"target": "srv", "uuid": UUID}]}, "wanted an absolute path"),
+        ({"mounts": [{"target": "srv", "uuid": UUID}]}, "expected an absolute path"),
         ({"mounts": [{"target": PG, "uuid": "x"}]}, "expected a file system's UUID"),
         ({"mounts": [{"target": PG, "uuid": UUID}] * 2}, "named twice"),
         ({"expires": "tomorrow"}, "expires: observed 'tomorrow'"),
