@@ -88,7 +88,7 @@ def ensure(name: str) -> Path:
         raise Unavailable(f"{name} needs Python {' or '.join(recipe.pythons)}, which is not here")
     venv = VENVS / name
     if VENVS.is_symlink():
-        # Another checkout's, and whoever works there uses them now: taken as they are, never made anew from here.
+        # Another checkout's, and whoever works there uses them now: taken as they are, never made again from here.
         if not (venv / "bin").is_dir():
             raise Unavailable(f"{name} is not in {VENVS.resolve()}, to which .venv leads: make it there")
         return venv
@@ -144,7 +144,7 @@ def locked(name: str) -> Iterator[None]:
 
 
 def make(venv: Path, name: str, python: str, requirements: str) -> None:
-    """Make the environment anew."""
+    """Make the environment again."""
     print(f"setup: .venv/{name} ...", flush=True)
     started = time.monotonic()
     shutil.rmtree(venv, ignore_errors=True)
