@@ -138,7 +138,8 @@ _BLOCKS = "/sys/class/scsi_device/{}:*/device/block/*"
 
 def facts(*paths: str) -> dict[str, Any]:
     """Take the facts once; return them, with what they cost."""
-    host, found = Counting(), {}
+    host = Counting()
+    found: dict[str, Any] = {}
     cost: dict[str, Any] = dict(timed(lambda: found.update(storage.collect(host, NOW, paths))))
     cost["commands"], cost["calls"] = dict(host.commands), dict(host.calls)
     return {"cost": cost, "facts": found, "luns": luns()}

@@ -56,7 +56,7 @@ def main() -> int:
     facts = capture.replay(taken, f"{taken['taken']}T00:00:00Z")
     CAPTURES.mkdir(exist_ok=True)
     (CAPTURES / f"{arguments.name}.json").write_text(text, encoding="ascii")
-    (CAPTURES / f"{arguments.name}.facts.json").write_text(recording.dumps(facts), encoding="ascii")
+    (CAPTURES / f"{arguments.name}.facts.json").write_text(recording.dumps({**facts}), encoding="ascii")
     return 0
 
 

@@ -80,7 +80,7 @@ UNMATCHED_ATTESTATION = Kind(
     "note",
     "an attestation of {claim} by {author} is about {target}, and no disk here has that id, nor a layer that is not understood:"
     " it has no effect",
-    "wanted {expected}",
+    "use {expected}",
 )
 ROLLBACK_TIMER = Kind("note.rollback_timer", "note", "{cause}")
 STEP_FAILED = Kind("note.performance_step", "note", "a step about speed alone failed: {cause}")

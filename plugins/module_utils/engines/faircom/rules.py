@@ -91,7 +91,7 @@ LONG_DELAY = Kind(
     "note.faircom.commit_delay",
     "note",
     "{engine}: COMMIT_DELAY: observed {value}",
-    f"wanted -1 to {_LONG_DELAY} (ms): a longer one keeps every commit waiting, and loses none",
+    f"set -1 to {_LONG_DELAY} (ms): a longer delay delays every commit, and loses none",
 )
 IN_FILE = Kind("note.faircom.configuration", "note", "{engine}: {source}: {cause}")
 ON_XFS = Kind(
