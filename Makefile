@@ -27,7 +27,7 @@ demo: ## show harden-db on a throw-away host with emulated disks
 	@$(RUN)/python -m lab doctor --install
 	@$(RUN)/python -m lab.demo
 
-test: ## lint, unit, sanity and lab-test, up to the first failure; ONLY=name for one stage or scenario
+test: ## what each commit needs of lint, unit, sanity and lab-test, up to the first failure; ONLY=name for one stage or scenario
 	@$(PYTHON) tools/run_tests.py "$(ONLY)"
 
 check: ## before a commit, in about five minutes: lint, the unit tests of one ansible-core, one fast scenario

@@ -28,6 +28,8 @@ ORDER = (
 )
 #: Scenarios of which `make test` runs a short part, and `make scenario` the whole.
 WITH_SHORT_PART = ("buses", "default", "faults")
+#: Scenarios that `make lab-test` runs and `make test` leaves out: no other scenario needs more processor for what they show.
+LONG_SCENARIOS = ("kernels", "measure", "selinux")
 #: What is short, and nothing waits for it, comes after all scenarios, so that no processor waits long for the last of them.
 AT_THE_END = ("antsibull-docs", "galaxy-importer", "documentation site", "audit, as installed")
 COLLECTIONS = ROOT / "playbooks/collections"
@@ -233,7 +235,10 @@ def lab_stages(scratch: Path) -> Iterator[Stage]:
         own, other = (new, old) if name in ON_NEWEST else (old, new)
         # One test compares both versions.
         also = other if name == ORDER[0] else ""
-        yield Stage("lab", name, own, command, environment=facts, live=True, also=also, needs="image")
+        long = name in LONG_SCENARIOS
+        yield Stage(
+            "lab", name, own, command, environment=facts, live=True, also=also, needs="image", is_long=long
+        )
     boots = ("python", "-m", "oracles", "boot", "--short")
     yield Stage("lab", "boot oracle, the short part", old, boots, live=True, needs="image")
     ends = ("pytest", "-v", "tests/lab")

@@ -363,7 +363,10 @@ def test_every_stage_can_be_named(tools: dict[str, ModuleType]) -> None:
     long = {each.name for each in found if each.is_long}
     assert stages.select(found, "") == [each for each in found if each.name not in long]
     assert long == {
-        each.name for group in ("unit", "sanity") for each in stages.select(found, group) if each.is_long
+        each.name
+        for group in ("unit", "sanity", "lab")
+        for each in stages.select(found, group)
+        if each.is_long
     }
     assert {f"unit tests, {venv}" for venv in stages.BETWEEN} <= long
     assert not long & {each.needs for each in found}
