@@ -37,7 +37,7 @@ class ActionModule(ActionBase):
             if hosts:
                 raise refused(
                     f"{name}: observed in the inventory (for {', '.join(hosts[:3])}), where a play cannot read it;"
-                    f" wanted -e {name}=... on the command line, or vars of import_playbook."
+                    f" expected -e {name}=... on the command line, or vars of import_playbook."
                     " Nothing was changed."
                 )
         given = Variables(self._templar, variables)

@@ -158,7 +158,7 @@ def expect_fields(where: str, entry: Any, fields: Collection[str], optional: Col
     if isinstance(entry["expires"], datetime.date):
         raise BadInput(
             f"{where}: expires: observed an unquoted date ({entry['expires']});"
-            f' wanted text; write expires: "{entry["expires"]}", in quotes'
+            f' expected text; write expires: "{entry["expires"]}", in quotes'
         )
 
 

@@ -14,7 +14,7 @@ from .host import printable
 
 
 class BadInput(ValueError):
-    """Something the user wrote cannot be used. Each of `errors`: seen, expected, what to do."""
+    """Something the user wrote cannot be used. Each of `errors`: observed, expected, what to do."""
 
     def __init__(self, *errors: str) -> None:
         self.errors = tuple(dict.fromkeys(errors))
@@ -127,15 +127,25 @@ def choose(
 
     `where` and `overriding` are where the two are written.
     """
-    profiles = known(shipped, own)
-    if not isinstance(name, str) or name not in profiles:
-        raise BadInput(
-            f"{where}: observed {name!r}; expected one of {', '.join(sorted(profiles))};"
-            f" pin one of these, or add yours to durable_profiles.{near(name, profiles)}"
+    _known, pinned, _changes = gathered(
+        (
+            functools.partial(known, shipped, own),
+            functools.partial(_named, where, name, shipped, own),
+            functools.partial(changes, overriding, overrides),
         )
-    fields = _mapping(f"profile {name}", profiles[name])
-    pinned = _read(name, fields)
+    )
     return overridden(overriding, pinned, overrides), pinned
+
+
+def _named(where: str, name: Any, shipped: Any, own: Any) -> Profile:
+    profiles = {**_mapping("durable_profiles", own), **_mapping("the shipped profiles", shipped)}
+    if not isinstance(name, str) or name not in profiles:
+        names = sorted(map(str, profiles))
+        raise BadInput(
+            f"{where}: observed {name!r}; expected one of {', '.join(names)};"
+            f" pin one of these, or add yours to durable_profiles.{near(name, names)}"
+        )
+    return _read(name, _mapping(f"profile {name}", profiles[name]))
 
 
 def known(shipped: Any, own: Any) -> dict[str, Any]:
@@ -152,23 +162,17 @@ def _own(shipped: Any, own: Any) -> dict[str, Any]:
     if taken:
         raise BadInput(
             f"durable_profiles: observed {', '.join(taken)}, which this collection ships;"
-            " wanted a name of your own, so that a shipped name always means the same"
+            " expected a name of your own, so that a shipped name always means the same"
         )
     return found
 
 
 def _read(name: str, fields: dict[str, Any]) -> Profile:
     where = f"profile {name}"
-    wanted = set(Profile._fields) - {"name", *_OPTIONAL}
-    missing, extra = sorted(wanted - set(fields)), sorted(map(str, set(fields) - wanted - set(_OPTIONAL)))
-    if missing or extra:
-        raise BadInput(
-            f"{where}: missing {', '.join(missing) or 'nothing'}, not known"
-            f" {', '.join(extra) or 'nothing'}; expected {', '.join(sorted(wanted))},"
-            f" and if you like {', '.join(_OPTIONAL)}"
-        )
     checks = [functools.partial(_check, where, each, fields[each]) for each in _SETTINGS if each in fields]
-    gathered([*checks, functools.partial(_check_promise, where, fields["rests_on"])])
+    if "rests_on" in fields:
+        checks.append(functools.partial(_check_promise, where, fields["rests_on"]))
+    gathered([functools.partial(_check_keys, where, fields), *checks])
     profile = Profile(name=name, **fields)
     _consistent(where, profile)
     if profile.rests_on == "device" and profile.write_cache == "enabled":
@@ -179,13 +183,31 @@ def _read(name: str, fields: dict[str, Any]) -> Profile:
     return profile
 
 
+def _check_keys(where: str, fields: dict[str, Any]) -> None:
+    needed = sorted(set(Profile._fields) - {"name", *_OPTIONAL})
+    missing = [name for name in needed if name not in fields]
+    expected = f"{', '.join(needed)}, and if you like {', '.join(_OPTIONAL)}"
+    wrong = [f"{where}: observed no {', '.join(missing)}; expected {expected}"] if missing else []
+    for name in sorted(map(str, set(fields) - {*needed, *_OPTIONAL})):
+        wrong.append(
+            f"{where}: observed {name!r}; expected only {expected}.{near(name, (*needed, *_OPTIONAL))}"
+        )
+    if wrong:
+        raise BadInput(*wrong)
+
+
 def overridden(where: str, profile: Profile, overrides: Any) -> Profile:
     """Return a profile with single settings of it changed; `where` they are written. Raises BadInput."""
-    found = _mapping(where, overrides)
-    gathered(functools.partial(_override, where, *each) for each in found.items())
-    changed = profile._replace(**found)
+    changed = profile._replace(**changes(where, overrides))
     _consistent(where, changed)
     return changed
+
+
+def changes(where: str, overrides: Any) -> dict[str, Any]:
+    """Return overrides as written, if each is one of a setting and valid alone. Raises BadInput."""
+    found = _mapping(where, overrides, f" of {', '.join(_SETTINGS)} to values")
+    gathered(functools.partial(_override, where, *each) for each in found.items())
+    return found
 
 
 def _override(where: str, setting: Any, value: Any) -> None:
@@ -231,7 +253,7 @@ def _check(where: str, setting: str, value: Any) -> None:
     if isinstance(value, bool):
         raise BadInput(
             f"{where}: {setting}: observed the boolean {value} (YAML reads an unquoted on or off as one);"
-            f" wanted one of {', '.join(VALUES[setting])}, in quotes"
+            f" expected one of {', '.join(VALUES[setting])}, in quotes"
         )
     if value not in VALUES[setting]:
         raise BadInput(
@@ -288,9 +310,9 @@ def _consistent(where: str, profile: Profile) -> None:
         )
 
 
-def _mapping(where: str, value: Any) -> dict[str, Any]:
+def _mapping(where: str, value: Any, of: str = "") -> dict[str, Any]:
     if value is None:
         return {}  # a variable without a value
     if not isinstance(value, dict):
-        raise BadInput(f"{where}: observed {value!r}; expected a mapping")
+        raise BadInput(f"{where}: observed {value!r}; expected a mapping{of}")
     return value

@@ -20,8 +20,10 @@ from ...host.paths import normal
 from ...profiles import (
     BadInput,
     Profile,
+    changes,
     choose,
     gathered,
+    near,
     overridden,
     strictest,
 )
@@ -115,12 +117,16 @@ def _read(path: Any, entry: Any, shipped: Any, own: Any) -> Entry:
     if not isinstance(path, str) or not path.startswith("/"):
         raise BadInput(f"{VARIABLE}: observed {path!r}; expected an absolute path")
     said = {"profile": entry} if isinstance(entry, str) else entry
-    if not isinstance(said, Mapping) or not said or set(said) - set(_KEYS):
+    unknown = sorted(map(str, set(said) - set(_KEYS))) if isinstance(said, Mapping) else []
+    if not isinstance(said, Mapping) or not said or unknown:
+        question = "".join(near(key, _KEYS) for key in unknown)
         raise BadInput(
             f"{where}: observed {said!r}; expected the name of a profile, or a mapping with profile, overrides or both"
+            + (f".{question}" if question else "")
         )
     overrides = said.get("overrides")
     named = choose(said["profile"], shipped, own, overrides, where, where) if "profile" in said else None
+    changes(where, overrides)
     return Entry(named, overrides)
 
 

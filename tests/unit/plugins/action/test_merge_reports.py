@@ -125,7 +125,7 @@ def test_a_directory_without_a_report_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("given", ["soon", 0, -1, "nan", "inf", 10**6, []])
 def test_an_age_that_is_none_is_refused(given: Any, collected: Path) -> None:
-    with pytest.raises(AnsibleActionFail, match="durable_reports_max_hours: seen"):
+    with pytest.raises(AnsibleActionFail, match="durable_reports_max_hours: observed"):
         run(collected, max_hours=given)
 
 

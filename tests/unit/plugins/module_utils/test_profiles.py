@@ -61,13 +61,13 @@ def test_own_profile_and_override() -> None:
             "ours",
             {"ours": {"barrier": "on"}},
             {},
-            "profile ours: missing atime, .*write_cache, not known nothing",
+            "profile ours: observed no atime, data_mode, rests_on, summary, write_cache; expected atime, .*if you like engines",
         ),
         (
             "ours",
             own(scheduler="none", x=1),
             {},
-            "profile ours: missing nothing, not known scheduler, x; expected .*, and if you like engines, scheduler_rotational",
+            "profile ours: observed 'scheduler'; expected only atime, .*, and if you like engines, scheduler_rotational",
         ),
         (
             "ours",
@@ -131,7 +131,12 @@ def test_own_profile_and_override() -> None:
         ),
         ("flush", {}, {"rests_on": "nothing"}, "durable_overrides: observed 'rests_on'"),
         ("flush", {}, {"atime": "nodiratime"}, "durable_overrides: atime: observed 'nodiratime'"),
-        ("flush", {}, "barrier=on", "durable_overrides: observed 'barrier=on'; expected a mapping"),
+        (
+            "flush",
+            {},
+            "barrier=on",
+            "durable_overrides: observed 'barrier=on'; expected a mapping of write_cache, barrier",
+        ),
     ],
 )
 def test_bad_input_names_seen_wanted_and_what_to_do(
@@ -140,6 +145,31 @@ def test_bad_input_names_seen_wanted_and_what_to_do(
     with pytest.raises(BadInput) as caught:
         choose(name, shipped(), profiles, overrides)
     assert re.search(message, str(caught.value))
+
+
+def test_no_error_of_a_profile_hides_another_nor_those_of_the_overrides() -> None:
+    batch = {**OWN, "write_cache": True, "barrier": "yes", "rest_on": "flush"}
+    del batch["rests_on"]
+    with pytest.raises(BadInput) as caught:
+        choose(
+            "batch",
+            shipped(),
+            {"batch": batch, "strict": OWN},
+            {"bariers": "on", "atime": "none", "readahead": 5},
+        )
+    starts = (
+        "durable_profiles: observed strict, which this collection ships; expected a name of your own",
+        "profile batch: observed no rests_on; expected atime",
+        "profile batch: observed 'rest_on'; expected only atime",
+        "profile batch: write_cache: observed the boolean True",
+        "profile batch: barrier: observed 'yes'",
+        "durable_overrides: observed 'bariers'",
+        "durable_overrides: atime: observed 'none'",
+        "durable_overrides: readahead: observed 5",
+    )
+    assert len(caught.value.errors) == len(starts)
+    assert [said for said, start in zip(caught.value.errors, starts) if not said.startswith(start)] == []
+    assert "Did you mean rests_on?" in caught.value.errors[2]
 
 
 def test_a_variable_without_a_value_is_an_empty_one() -> None:

@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.promises import read
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.report import details, with_outcomes
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results import power_wanted
+from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput
 
 from ...fakes.fake_host import Killed
 from ...fakes.runs import (
@@ -22,6 +24,7 @@ from ...fakes.runs import (
     enforce,
     inputs,
     look,
+    shipped,
 )
 from ...fakes.small_host import (
     BigHost,
@@ -434,3 +437,15 @@ def test_two_mounts_that_change_sides_are_at_no_death_less_safe_than_either_end(
 def ours(host: SmallHost) -> set[str]:
     """Return the ways to lose commits of the two mounts that may have any, except what waits for a flush."""
     return {way for way in host.ways_to_lose() if way.startswith((f"{PG} ", f"{MARIA} "))}
+
+
+def test_no_entry_hides_another_and_overrides_alone_are_checked() -> None:
+    entries = {PG: "disposible", MARIA: {"profil": "flush"}, SCRATCH: {"overrides": {"barrier": False}}}
+    with pytest.raises(BadInput) as caught:
+        read(entries, shipped(), {})
+    first, second, third = caught.value.errors
+    assert first.startswith(
+        f"durable_mount_profiles: {PG}: observed 'disposible'; expected one of disposable"
+    )
+    assert second.endswith("Did you mean profile?")
+    assert third.startswith(f"durable_mount_profiles: {SCRATCH}: barrier: observed the boolean False")

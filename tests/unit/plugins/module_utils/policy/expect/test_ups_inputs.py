@@ -55,7 +55,7 @@ def test_what_may_be_asked_for(value: Any, expected: Asked) -> None:
         ),
         ({"shutdown_command": "/sbin/shutdown -h +15"}, "at once: it waits 15 min (+15)"),
         ({"shutdown_command": "/sbin/reboot"}, "at once: it restarts the host"),
-        ({"shutdown_command": "/sbin/x\nNOTIFYCMD /y"}, "shutdown_command: seen"),
+        ({"shutdown_command": "/sbin/x\nNOTIFYCMD /y"}, "shutdown_command: observed"),
         ({"powerdown_flag": 1}, "powerdown_flag: observed 1"),
         ({"monitor": "rack@localhost 1 upsmon hunter2 primary"}, "monitor: observed a value of type str"),
         (
@@ -74,7 +74,7 @@ def test_what_may_be_asked_for(value: Any, expected: Asked) -> None:
             "monitor: type: observed 'primry'; expected primary or secondary. Did you mean primary?",
         ),
         ({"monitor": {**LINE, "system": "rack"}}, "monitor: system: observed 'rack'; expected ups@host"),
-        ({"monitor": {**LINE, "system": "a@b c"}}, "monitor: system: seen"),
+        ({"monitor": {**LINE, "system": "a@b c"}}, "monitor: system: observed"),
         ({"monitor": {**LINE, "power_value": "1"}}, "monitor: power_value: observed '1'"),
         ({"monitor": {**LINE, "user": ""}}, "monitor: user: observed ''"),
     ],
@@ -99,7 +99,7 @@ def test_all_that_is_wrong_is_reported_at_once() -> None:
         "'rack'; expected ups",
         "True; expected a number",
     )
-    errors = [re.sub(r"^durable_ups: (\w+: )?(\w+: )?(seen )?", "", each) for each in caught.value.errors]
+    errors = [re.sub(r"^durable_ups: (\w+: )?(\w+: )?(observed )?", "", each) for each in caught.value.errors]
     assert len(errors) == len(starts)
     assert [error for error, start in zip(errors, starts) if not error.startswith(start)] == []
     assert "missing type" in str(caught.value) and "hunter2" not in str(caught.value)
