@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from datetime import datetime
 from typing import Any
 
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput, gathered
 from ansible_collections.durable.dbhost.plugins.plugin_utils.merge import merge
 from ansible_collections.durable.dbhost.plugins.plugin_utils.output import collected, refused
 from ansible_collections.durable.dbhost.plugins.plugin_utils.publish import publish
@@ -32,10 +34,17 @@ class ActionModule(ActionBase):
         """Return the verdicts, and the line with which the run is to fail. What is no report is one that fails."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         given = self._task.args
-        directories = _directories(given.get("directories"))
+        try:
+            directories, hours = gathered(
+                (
+                    functools.partial(_directories, given.get("directories")),
+                    functools.partial(_hours, given.get("max_hours")),
+                )
+            )
+        except BadInput as error:
+            raise refused(error) from None
         expected = [host for host in given.get("hosts") or () if host != _NOBODY]
         now = datetime(*time.gmtime()[:6])
-        hours = _hours(given.get("max_hours"))
         try:
             fleet = merge(collected(directories), expected, now, hours)
         except OSError as error:
@@ -61,24 +70,24 @@ class ActionModule(ActionBase):
 
 
 def _directories(found: Any) -> list[str]:
-    """Return the directories to read. Raises AnsibleActionFail."""
+    """Return the directories to read. Raises BadInput."""
     directories = [found] if isinstance(found, str) else found
     if not isinstance(directories, list) or not directories or not all(map(str, directories)):
-        raise refused(
+        raise BadInput(
             f"durable_reports: observed {found!r}; expected a directory with reports, or a list of such"
         )
     return [str(each) for each in directories]
 
 
 def _hours(found: Any) -> float:
-    """Return how old a report may be. Raises AnsibleActionFail."""
+    """Return how old a report may be. Raises BadInput."""
     try:
         hours = float(_MAX_HOURS if found is None else found)
     except (TypeError, ValueError):
         hours = 0
     # A number that is none is in no order.
     if not 0 < hours <= 24 * 366:
-        raise refused(
+        raise BadInput(
             f"durable_reports_max_hours: observed {found!r}; expected hours, above 0 and no more than a year's"
         )
     return hours

@@ -11,11 +11,26 @@ from typing import Any
 from ansible.plugins.action import ActionBase
 from ansible.utils.vars import load_extra_vars
 
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.page import names
+from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput
 from ansible_collections.durable.dbhost.plugins.plugin_utils.output import refused
-from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Variables
+from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Unreadable, Variables
 
 #: What a play reads before any variable of the inventory.
 _READ_FIRST = ("durable_hosts", "durable_serial")
+_UNREAD = (
+    "{name}: observed in the inventory, where a play cannot read it; expected -e {name}=... on the command line, or vars of"
+    " import_playbook: delete it there"
+)
+_UNCHANGED = ". Nothing was changed."
+
+
+class _Evaluated:
+    """Leaves values as they are: hostvars has evaluated them."""
+
+    def template(self, value: Any) -> Any:
+        """Return the value."""
+        return value
 
 
 class ActionModule(ActionBase):
@@ -32,21 +47,43 @@ class ActionModule(ActionBase):
         hostvars, play_hosts = variables["hostvars"], variables["ansible_play_hosts_all"]
         # Of a play's own variables hostvars holds nothing: what is there is extra or inventory.
         unread = [name for name in _READ_FIRST if name not in load_extra_vars(self._loader)]
-        for name in unread:
-            hosts = [host for host in play_hosts if name in hostvars[host]]
-            if hosts:
-                raise refused(
-                    f"{name}: observed in the inventory (for {', '.join(hosts[:3])}), where a play cannot read it;"
-                    f" expected -e {name}=... on the command line, or vars of import_playbook."
-                    " Nothing was changed."
-                )
-        given = Variables(self._templar, variables)
-        given.report_formats()
-        given.report_dir()
+        wrong: dict[str, list[str]] = {}
+        own = Variables(self._templar, variables)
+        for said in own.report_errors():
+            wrong[said] = []
+        read_in = {host: Variables(_Evaluated(), hostvars[host]) for host in play_hosts}
+        for host, given in read_in.items():
+            unreadable = [_UNREAD.format(name=name) for name in unread if name in hostvars[host]]
+            for said in (*unreadable, *given.report_errors()):
+                wrong.setdefault(said, []).append(host)
+        if wrong:
+            for host, given in read_in.items():
+                for said in _errors_of(given):
+                    wrong.setdefault(said, []).append(host)
+            raise refused(
+                ". Also: ".join(f"{said}{_on(hosts)}" for said, hosts in wrong.items()) + _UNCHANGED
+            )
+        own.report_dir()
+        own.report_formats()
         if self._task.args.get("pinned"):
             _check_pinned(variables, play_hosts)
         result.update(changed=False, clock=time.monotonic_ns())
         return result
+
+
+def _errors_of(given: Variables) -> tuple[str, ...]:
+    """Return what is wrong with the other variables of a host, each read alone."""
+    try:
+        given.inputs().check()
+    except Unreadable:
+        pass  # The assessment reports it.
+    except BadInput as error:
+        return error.errors
+    return ()
+
+
+def _on(hosts: list[str]) -> str:
+    return f" (of {names(hosts)})" if hosts else ""
 
 
 def _check_pinned(variables: dict[str, Any], hosts: list[str]) -> None:

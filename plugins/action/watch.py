@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ansible_collections.durable.dbhost.plugins.action.engine_facts import Bounded
+from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput
 from ansible_collections.durable.dbhost.plugins.plugin_utils.on_host import execute
 from ansible_collections.durable.dbhost.plugins.plugin_utils.output import refused
 from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Unreadable, Variables
@@ -34,7 +35,10 @@ def _inputs(inventory: Variables) -> dict[str, Any]:
     """Return what the inventory says of the host, as an assessment takes it."""
     try:
         found = inventory.inputs()
-    except Unreadable as error:
-        raise refused(f"{error}. Nothing was changed.") from error
+        found.check()
+    except (Unreadable, BadInput) as error:
+        end = "" if str(error).endswith(("?", ".")) else "."
+        # With a cause Ansible shows the text twice.
+        raise refused(f"{error}{end} Nothing was changed.") from None
     own = [name for name in found.names if name.startswith("durable_")]
     return found._replace(names=own)._asdict()

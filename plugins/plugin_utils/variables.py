@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -115,11 +115,9 @@ class Variables:
             found = self.get("durable_report_dir", REPORT_DIR)
         except Unreadable as error:
             raise refused(error) from error
-        if not isinstance(found, str):
-            raise refused(
-                f"durable_report_dir: observed {found!r}; expected a path as text, or '' for no files"
-            )
-        return found
+        for said in _dir_errors(found):
+            raise refused(said)
+        return str(found)
 
     def report_formats(self) -> list[str]:
         """Return which files are written. Raises AnsibleActionFail."""
@@ -127,11 +125,21 @@ class Variables:
             found = self.get("durable_report_formats", REPORT_FORMATS)
         except Unreadable as error:
             raise refused(error) from error
-        if not isinstance(found, (list, tuple)) or any(word not in FORMATS for word in found):
-            raise refused(
-                f"durable_report_formats: observed {found!r}; expected a list of {', '.join(FORMATS)}"
-            )
+        for said in _formats_errors(found):
+            raise refused(said)
         return list(found)
+
+    def report_errors(self) -> Iterator[str]:
+        """Yield what is wrong with the variables of the reports. One that Ansible cannot read here is left out."""
+        for name, default, errors in (
+            ("durable_report_dir", REPORT_DIR, _dir_errors),
+            ("durable_report_formats", REPORT_FORMATS, _formats_errors),
+        ):
+            with contextlib.suppress(Unreadable):
+                found = self.get(name, default)
+                # Before ansible-core 2.19 hostvars returns a template with an undefined variable as text.
+                if not (isinstance(found, str) and "{{" in found):
+                    yield from errors(found)
 
     def _ups(self) -> Any:
         """Return `durable_ups` without the password. What should be a mapping and is none may be one."""
@@ -147,6 +155,16 @@ class Variables:
             else "no mapping"
         )
         return {**found, "monitor": kept}
+
+
+def _dir_errors(found: Any) -> Iterator[str]:
+    if not isinstance(found, str):
+        yield f"durable_report_dir: observed {found!r}; expected a path as text, or '' for no files"
+
+
+def _formats_errors(found: Any) -> Iterator[str]:
+    if not isinstance(found, (list, tuple)) or any(word not in FORMATS for word in found):
+        yield f"durable_report_formats: observed {found!r}; expected a list of {', '.join(FORMATS)}"
 
 
 def _decrypted(value: Any) -> Any:

@@ -131,3 +131,10 @@ def test_an_age_that_is_none_is_refused(given: Any, collected: Path) -> None:
 
 def test_the_age_is_the_one_that_was_given(collected: Path) -> None:
     assert run(collected, max_hours="1")["verdicts"] == {"db3": "unknown", "db4": "unknown"}
+
+
+def test_both_inputs_are_refused_at_once() -> None:
+    with pytest.raises(
+        AnsibleActionFail, match=r"durable_reports: observed \[\].*durable_reports_max_hours: observed"
+    ):
+        run(max_hours="soon")

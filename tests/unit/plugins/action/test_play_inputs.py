@@ -38,7 +38,7 @@ def run(
 @pytest.mark.parametrize("name", ["durable_hosts", "durable_serial"])
 def test_one_host_is_enough_to_refuse(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     with pytest.raises(
-        AnsibleActionFail, match=rf"{name}: observed in the inventory \(for b\).*expected -e {name}="
+        AnsibleActionFail, match=rf"{name}: observed in the inventory.*expected -e {name}=.* \(of b\)"
     ):
         run(monkeypatch, {"a": {}, "b": {name: "1"}}, {})
 
@@ -80,3 +80,35 @@ def test_a_directory_that_is_no_path_is_refused_before_a_host_is_asked(
     with pytest.raises(AnsibleActionFail, match=r"durable_report_dir: observed .*expected a path as text"):
         run(monkeypatch, {"a": {}}, {}, durable_report_dir=directory)
     assert run(monkeypatch, {"a": {}}, {}, durable_report_dir="")["changed"] is False
+
+
+def test_no_error_hides_another_and_each_names_its_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts = {
+        "a": {"durable_hosts": "all", "durable_allow": ["reboots"]},
+        "b": {"durable_serial": "ten", "durable_report_dir": 5, "durable_allow": ["reboots"]},
+        "c": {"durable_report_formats": ["pdf"], "durable_profle": "strict"},
+    }
+    with pytest.raises(AnsibleActionFail) as caught:
+        run(monkeypatch, hosts, {})
+    said = caught.value.message
+    for start, end in (
+        ("durable_hosts: observed in the inventory", "delete it there (of a)"),
+        ("durable_serial: observed in the inventory", "delete it there (of b)"),
+        ("durable_report_dir: observed 5", "'' for no files (of b)"),
+        ("durable_report_formats: observed ['pdf']", "sarif (of c)"),
+        ("durable_allow: observed ['reboots']", "Did you mean reboot? (of a, b)"),
+        ("durable_profle: no such variable", "another name (of c)"),
+    ):
+        (each,) = [each for each in said.split(". Also: ") if each.startswith(start)]
+        assert each.removesuffix(". Nothing was changed.").endswith(end), each
+    assert said.endswith(". Nothing was changed.")
+
+
+@pytest.mark.parametrize("wrong", [{"durable_report_dir": 5}, {"durable_report_formats": ["pdf"]}])
+def test_the_report_variables_of_one_host_are_checked(
+    monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any]
+) -> None:
+    with pytest.raises(
+        AnsibleActionFail, match=r"durable_report_\w+: observed .* \(of b\)\. Nothing was changed"
+    ):
+        run(monkeypatch, {"a": {}, "b": wrong}, {})
