@@ -170,7 +170,7 @@ def test_what_cannot_be_measured_is_refused_and_what_cannot_be_counted_is_unknow
         **dict.fromkeys(hosts, 1),
         "traced": 0,
     }
-    assert "/srv/small: seen" in said
+    assert "/srv/small: observed" in said
     assert "expected 128 MiB for a scratch file of 32 MiB" in said
     assert "observed /srv/elsewhere: nothing is mounted there" in said
     rows = {row["pattern"]: row for row in run.reports["prove-fua-traced"]["rows"]}

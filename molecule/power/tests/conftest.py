@@ -43,7 +43,7 @@ def playbooks(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Playbooks
 
 @pytest.fixture(scope="session")
 def hardened(site: Site, playbooks: Playbooks) -> Run:
-    """The first run of harden-db. What was there before it is kept in /root/before."""
+    """The first run of harden_db. What was there before it is kept in /root/before."""
     site.sh("mkdir -p /root/before; cp -a /etc/nut/upsmon.conf /etc/nut/nut.conf /etc/fstab /root/before/")
     return playbooks.run("harden-db")
 

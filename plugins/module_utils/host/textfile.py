@@ -111,7 +111,7 @@ def without_content(error: Exception) -> str:
 
     It may hold a password, and whoever runs a server can name a file that only root reads.
     """
-    place, seen, rest = str(error).partition(": seen ")
+    place, seen, rest = str(error).partition(": observed ")
     wanted = rest.rpartition("; expected ")[2]
     return f"{place}: expected {wanted}" if seen and isinstance(error, Malformed) else str(error)
 

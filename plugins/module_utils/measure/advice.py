@@ -143,7 +143,7 @@ def _how(made: Plan, variant: Variant, profiles: Mapping[str, Mapping[str, Any]]
     if not profiles:
         return f"pin a profile, and set durable_overrides: {{{setting}: {variant.value}}}"
     if all(profile.get(setting) == variant.value for profile in profiles.values()):
-        return "the pinned profile wants it already: run harden-db"
+        return "the pinned profile wants it already: run harden_db"
     return f"it keeps the promise of the profile: durable_overrides: {{{setting}: {variant.value}}}"
 
 

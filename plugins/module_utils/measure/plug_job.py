@@ -174,5 +174,5 @@ def check(job: Job, acknowledged: Mapping[int, int], files: Mapping[int, int]) -
             lost += 1
             if len(named) < _NAMED:
                 held = "nothing whole" if seen is None else f"commit {seen}"
-                named.append(f"client {client} ({job.pattern_of(client)}): commit {commit}, seen {held}")
+                named.append(f"client {client} ({job.pattern_of(client)}): commit {commit}, observed {held}")
     return Losses(sum(acknowledged.values()), checked, lost, tuple(named))

@@ -143,7 +143,7 @@ def _expect_back(host: Host, leaves: Sequence[dict[str, Any]]) -> None:
         if comes != ENABLED:
             why = f"after a reset it is {comes}, and a switch may be saved"
         if rules.get(leaf["id"], ("", ENABLED))[1] != ENABLED:
-            why = "its rule switches it off at the next boot: run harden-db first"
+            why = "its rule switches it off at the next boot: run harden_db first"
         if leaf["id"] is None:
             why = "it has no name that stays"
         if why:
@@ -175,7 +175,7 @@ def _uncached(host: Host, leaves: Sequence[dict[str, Any]]) -> Iterator[None]:
             _switch(host, on)
         except ChangeFailed as error:
             raise ChangeFailed(
-                f"write cache: could not be put back to {ENABLED}: {error}; off is the safer of the two: run harden-db,"
+                f"write cache: could not be put back to {ENABLED}: {error}; off is the safer of the two: run harden_db,"
                 " or switch it on by hand"
             ) from error
 

@@ -24,7 +24,7 @@ WITHHELD_LAYER = Kind(
     "withheld.layer",
     "blocked",
     "{setting}: {wanted} is withheld until {layers} has made its part safer: durable_layers leaves it out",
-    "add {layers} to durable_layers, then run harden-db",
+    "add {layers} to durable_layers, then run harden_db",
 )
 WITHHELD_ENGINE = Kind(
     "withheld.engine",

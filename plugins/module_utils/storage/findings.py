@@ -35,14 +35,14 @@ FLUSH_PENDING = Kind(
     "risk.flush_pending",
     "at_risk",
     "commits since the last flush on {disk} can be lost: a run ended before it flushed that disk",
-    "run harden-db",
+    "run harden_db",
 )
 RAID_CACHE = Kind("risk.raid_cache", "at_risk", "commits on {disk} can be lost: {cause}", "{cure}")
 WRITE_THROUGH = Kind(
     "risk.write_through",
     "at_risk",
     "commits since the last flush on {disk} can be lost: its kernel cache mode is write through, so the kernel never flushes it",
-    "run harden-db",
+    "run harden_db",
 )
 FLUSH_BLOCKED = Kind(
     "risk.flush_blocked",
@@ -62,11 +62,11 @@ DRBD = Kind(
     "at_risk",
     "commits since the last flush on {disk} can be lost: {layer} (DRBD) is set to {setting}",
     "remove disk-flushes no and md-flushes no from the resource and from common in /etc/drbd.d and run drbdadm adjust"
-    " RESOURCE, or run harden-db with durable_profile: strict",
+    " RESOURCE, or run harden_db with durable_profile: strict",
 )
 #: Without those options a write ordering comes of what lies below: no option changes it.
 DRBD_ORDERING = Kind(
-    "risk.drbd.write_ordering", "at_risk", DRBD.says, "run harden-db with durable_profile: strict"
+    "risk.drbd.write_ordering", "at_risk", DRBD.says, "run harden_db with durable_profile: strict"
 )
 _ADD_JOURNAL = "--readonly, --manage --add-journal UNUSED-DEVICE and --readwrite"
 PARTIAL_PARITY_LOG = Kind(

@@ -54,7 +54,7 @@ def flush_disk(host: Host, name: str) -> None:
         if is_owed(host, name):
             raise ChangeFailed(
                 f"{name}: a flush is pending: observed the kernel cache mode write through, with which none is sent,"
-                " expected write back. Fix: run harden-db"
+                " expected write back. Fix: run harden_db"
             )
         return
     with counted(host, name) as count:

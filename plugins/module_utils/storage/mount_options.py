@@ -221,7 +221,7 @@ def _plan_one(work: Work, target: Target, superblock: Superblock, reader: Mounts
     # What cannot be read cannot be checked either: it stays, and stays unknown, which is not well.
     warnings = [
         f"{name}: {setting} at the next boot: unknown ({facts['evidence'][f'persisted.{setting}']['reason']});"
-        f" wanted {value}, and left as it is"
+        f" expected {value}, and left as it is"
         for setting, value in asked.items()
         if target.persist and mount_settings.persisted(facts, setting) == UNKNOWN
     ]

@@ -14,6 +14,7 @@ from ..host.observation import UNKNOWN
 from ..host.seam import ChangeFailed, Host, Unobservable
 from . import cache_rules, kernel_cache_mode
 from .caches import CONTROLS, DISABLED, ENABLED, NONE
+from .disk_kinds import PLACES
 from .disks import Disks
 from .flush import flush_disk, owe, takes_flushes, unflushed
 
@@ -143,7 +144,7 @@ def _check(target: Target, facts: DiskFacts) -> None:
     if facts["switchable"] != "yes":
         raise ChangeFailed(
             f"{where}: observed a {facts['transport']} disk of kind {facts['kind']}, whose cache cannot be switched"
-            f" from here; switch it {facts['place'] or 'where it belongs'}"
+            f" from here; switch it {PLACES.get(facts['place'], 'where it belongs')}"
         )
     if facts["write_cache"]["device"] == UNKNOWN:
         reason = facts["evidence"]["write_cache.device"]["reason"]

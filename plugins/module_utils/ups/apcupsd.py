@@ -267,7 +267,7 @@ def _notify(missing: list[str], scripts: str) -> Condition:
     name = "notify_reaches_guard"
     if missing:
         seen = f"no script that runs {HOOK} for {' '.join(missing)}"
-        return unmet(name, scripts, seen, "meet the other UPS requirements, then run harden-db")
+        return unmet(name, scripts, seen, "meet the other UPS requirements, then run harden_db")
     return met(name, scripts, f"{HOOK} is run for {' '.join(EVENTS)}")
 
 

@@ -156,7 +156,7 @@ def _as_it_runs(host: Host, power: Power, condition: Condition) -> Condition:
     except Unobservable as error:
         return conditions.unknown(condition.name, path, str(error), f"run systemctl restart {power.unit}")
     seen = f"{power.unit}: {changed}"
-    remedy = "meet the other UPS requirements, then run harden-db"
+    remedy = "meet the other UPS requirements, then run harden_db"
     return conditions.unmet(condition.name, path, seen, remedy)
 
 

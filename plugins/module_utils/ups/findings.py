@@ -12,7 +12,7 @@ GUARD_FAILED = Kind(
     "risk.guard_failed",
     "at_risk",
     "commits can be lost: the guard could not put all barriers back and flush: {cause}",
-    "run harden-db, which turns barriers on and flushes, then read journalctl -u durable-dbhost-guard",
+    "run harden_db, which turns barriers on and flushes, then read journalctl -u durable-dbhost-guard",
 )
 
 #: Condition of the power facts -> what it means that it is unmet.

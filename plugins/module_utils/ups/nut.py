@@ -40,7 +40,7 @@ _INSTALL_HOOK = (
 )
 #: upsmon and upsd of one host come in one package.
 _OLD = re.compile(r"[01]\.|2\.[0-7]\.")
-_HARDEN = "meet the other UPS requirements, then run harden-db"
+_HARDEN = "meet the other UPS requirements, then run harden_db"
 
 
 def see(host: Host) -> Sight:
@@ -160,7 +160,7 @@ def _powerdown_flag(
         return unmet(name, path, seen, remedy)
     if not flag.startswith("/"):
         seen = f"POWERDOWNFLAG is {flag or 'not set'}"
-        remedy = "set powerdown_flag: /etc/killpower in durable_ups, then run harden-db"
+        remedy = "set powerdown_flag: /etc/killpower in durable_ups, then run harden_db"
         return unmet(name, path, seen, remedy)
     try:
         program = hook(host, "nut")

@@ -46,7 +46,7 @@ class Sight(NamedTuple):
 def shutdown_command(host: Host, command: Observation, file: str) -> Condition:
     """Tell whether there is a command that shuts this host down at once. A rehearsal alone shows that it does."""
     name = "shutdown_command"
-    remedy = "set shutdown_command: /sbin/shutdown -h now in durable_ups, then run harden-db"
+    remedy = "set shutdown_command: /sbin/shutdown -h now in durable_ups, then run harden_db"
     if command.reason:
         return unknown(name, file, command.reason, remedy)
     if not command.value.strip():

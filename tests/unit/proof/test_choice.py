@@ -139,7 +139,7 @@ def test_0_0_is_told_and_not_compared() -> None:
 
 
 def test_only_what_was_shown_is_compared() -> None:
-    """Not a cell with a problem, a control, a plant, a device that harden-db has no rule for, nor one way alone."""
+    """Not a cell with a problem, a control, a plant, a device that harden_db has no rule for, nor one way alone."""
     good = cell("virtio", FLUSH, 1.0, 1.0)
     planted = asdict(replace(Setting("flush", "virtio", "ext4"), plant="barrier0"))
     ruleless = asdict(Setting("defaults", "nbd", "ext4"))

@@ -134,7 +134,7 @@ def test_a_safe_cell_and_its_control_are_shown(
     assert f"| {SAFE_CELL.name} | 6.1, qemu | {safe['totals']['cuts']} | 0 |" in text
     assert "all 4 of 4 trials lost a commit by it (100%); 0 trials lost none" in text
     assert "In 0 of 1 cells" in text
-    # the page of a device without a rule of harden-db says so at its head
+    # the page of a device without a rule of harden_db says so at its head
     assert "1 safe ones, 1 controls.\n" in text
     by_default = {**safe, "setting": {**safe["setting"], "device": "nbd"}}
     assert "1 of the safe ones are as the kernel makes them" in evidence.page([by_default])

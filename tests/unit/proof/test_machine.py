@@ -256,7 +256,7 @@ def test_a_profile_that_no_rule_makes_is_said_so(tmp_path: Path) -> None:
     """harden-db has none for NBD."""
     made, _ = rig(tmp_path)
     made.setting = Setting("defaults", NBD, "ext4")
-    assert "not made by harden-db" in made.harden()["verdict"]
+    assert "not made by harden_db" in made.harden()["verdict"]
 
 
 @pytest.mark.parametrize(("profile", "mounts"), [("disposable", 1), ("flush", 0)])
@@ -370,7 +370,7 @@ def test_a_setting_is_recorded_whole(guests: list[Guest], tmp_path: Path) -> Non
 def test_a_moment_is_recorded_with_cuts_behind_it(
     guests: list[Guest], tmp_path: Path, plant: str, step: str
 ) -> None:
-    """Commits before it are looked for after it; after harden-db others are made, elsewhere, that flush nothing."""
+    """Commits before it are looked for after it; after harden_db others are made, elsewhere, that flush nothing."""
     setting = Setting("flush", "virtio", "ext4", plant)
     machine.record(setting, [Cell(setting, "append_fsync", LOSES)], [1], tmp_path / "r")
     found = Record.read(tmp_path / "r")
@@ -391,7 +391,7 @@ def test_a_moment_is_recorded_with_cuts_behind_it(
 
 @ext4_tool
 def test_a_slow_disk_is_recorded_with_its_scale(guests: list[Guest], tmp_path: Path) -> None:
-    """The journal is slowed once harden-db is done, and before barriers go: that remount reads fstab."""
+    """The journal is slowed once harden_db is done, and before barriers go: that remount reads fstab."""
     setting = Setting("strict", "virtio", "ext4", "barrier0")
     todo = [Job("/d", "osync", clients=1, commits=3, delay=0.01)]
     machine.record_jobs(setting, lambda rig: todo, tmp_path / "r", slow=10)

@@ -249,7 +249,7 @@ def engine() -> FakeHost:
             engine,
             *("faircom", {"instance": "/opt/faircom", "settings": {"COMMIT_DELAY": "2"}}),
             f"{CFG}: Read-only file system: not changed; the kernel log (dmesg) says why / is read-only",
-            "not done: /opt/faircom COMMIT_DELAY (persisted): seen",
+            "not done: /opt/faircom COMMIT_DELAY (persisted): observed",
         ),
     ],
 )

@@ -213,7 +213,7 @@ def _wanted(host: Host, targets: Iterable[Target]) -> tuple[dict[str, str], dict
             continue
         for path in paths:
             if wanted.setdefault(path, target.forced_writes) != target.forced_writes:
-                raise ChangeFailed(f"{path}: observed forced writes wanted on and off; expected one of them")
+                raise ChangeFailed(f"{path}: observed forced writes on and off; expected one of them")
     return wanted, failures
 
 

@@ -75,8 +75,8 @@ def runner(host: Host) -> list[str]:
         raise ChangeFailed(f"as whom {PATH} is to run cannot be told: {error}") from error
     if why:
         raise Refused(
-            f"{HOME}: seen root's directory that others may change ({why}), in which {PATH} would write as root;"
-            " wanted one of the server's user",
+            f"{HOME}: observed root's directory that others may change ({why}), in which {PATH} would write as root;"
+            " expected one of the server's user",
             f"run chown mssql {HOME}, then run again",
         )
     return [PATH]

@@ -502,7 +502,7 @@ def _await_statements(host: Host, step: Step) -> None:
             raise ChangeFailed(
                 f"{step.instance}: statements go on that began before {' and '.join(step.flush)} came on, and"
                 " commit as they did before, or sessions whose statements are not reported (track_activities is off);"
-                " wanted none; run again when they have ended"
+                " expected none; run again when they have ended"
             )
         time.sleep(_PAUSE)
 

@@ -330,7 +330,7 @@ def _remedy(
     if verdict == "ok":
         return ""
     if phase:
-        return "run harden-db"
+        return "run harden_db"
     manager = instance["managed_by"]
     if verdict == "pending":
         return _RESTARTS.get(manager, f"restart the server{_or_give(_RESTART)}")
@@ -374,7 +374,7 @@ def _override(
         phase=None if held else rule.phase,
         evidence={"running": said, "persisted": said, "override": where},
         why=f"{override['setting']} is {value} for {override['scope']}: {rule.meaning(value)}",
-        remedy=held or "run harden-db",
+        remedy=held or "run harden_db",
     )
 
 

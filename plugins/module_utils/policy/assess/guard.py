@@ -198,7 +198,7 @@ def _row(
 ) -> Setting:
     reason = why if seen == UNKNOWN else None
     observed = {"value": seen, "source": LEASE, "reason": reason}
-    remedy = "" if verdict == "ok" else "run harden-db" if phase else _UNKNOWN
+    remedy = "" if verdict == "ok" else "run harden_db" if phase else _UNKNOWN
     return Setting(
         layer=LAYER,
         target="host",

@@ -144,7 +144,7 @@ def _row(power: PowerFacts, name: str, wanted: str, seen: str, why: dict[str, st
     phase = "tighten" if verdict.startswith("drift") and (sets is None or name in sets) else None
     if verdict != "ok":
         remedy = (
-            "run harden-db"
+            "run harden_db"
             if phase
             else "correct the monitor's configuration that the reason names, then run again"
         )

@@ -26,7 +26,7 @@ from .found import Findings
 #: Verdicts of what is found of a host without a profile.
 NOW = ("at_risk", UNKNOWN)
 #: What is to be done about what a run mends.
-_RUN = "run harden-db"
+_RUN = "run harden_db"
 
 
 def rate(case: Case) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def _row(
         "unset": f"no rule sets the {setting} of {name}, so its own default applies",
     }
     phase: str | None = "tighten"
-    remedy, besides = "run harden-db", ""
+    remedy, besides = "run harden_db", ""
     if verdict == "ok":
         phase, remedy = None, ""
     elif tuned["profile"] == UNKNOWN:

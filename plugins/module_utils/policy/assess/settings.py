@@ -348,7 +348,7 @@ def _data_mode(mount: MountFacts, profile: Profile, boot: Boot) -> Setting:
     named = mount_settings.fold(mount["options_boot"] or ()).get("data_mode")
     if "/" in mount["targets"] and row.phase and named and not is_refused:
         # Changed there, it would fail the remount at boot and leave the root read-only.
-        remedy = f"remove data={named} from rootflags= and from the line of / in /etc/fstab, run harden-db, then reboot"
+        remedy = f"remove data={named} from rootflags= and from the line of / in /etc/fstab, run harden_db, then reboot"
         return row._replace(phase=None, remedy=remedy)
     mode = profile.data_mode if row.phase and not is_refused else row.persisted
     kernel, conflict = _conflict(mount, mode, boot.release)
@@ -510,11 +510,11 @@ def _mount_remedy(
     if verdict == "pending":
         return f"reboot, or unmount and mount {mount['target']} when its database is down"
     if phase:
-        return "run harden-db"
+        return "run harden_db"
     if mount["hidden_in"] is not None:
         return f"mount it by the host's /etc/fstab and pass it to {mount['hidden_in']} as a volume"
     if mount_settings.waits(mount) and verdict == "drift_persisted" and persisted != UNSET:
-        return f"mount it ({command('ls', mount['target'])}), then run harden-db"
+        return f"mount it ({command('ls', mount['target'])}), then run harden_db"
     if setting == "barrier" and mount["fstype"] in ("jfs", "zfs"):
         if verdict == UNKNOWN:
             return MEND
@@ -653,7 +653,7 @@ def _write_cache(disk: DiskFacts, profile: Profile) -> Setting:
     if verdict == "pending" and cache.get("power_on") in ("disabled", UNKNOWN):
         # It powers on as off, the initramfs makes layers over that, and the rule lets it be: at each boot.
         layers = ", ".join(disk["flush_blocked_by"])
-        remedy = f"with the databases down, {_reloaded(layers)}, then run harden-db"
+        remedy = f"with the databases down, {_reloaded(layers)}, then run harden_db"
         return row._replace(verdict="drift_running", remedy=remedy)
     return row
 
@@ -815,7 +815,7 @@ def _disk_remedy(disk: DiskFacts, profile: Profile, setting: str, verdict: str, 
     if verdict == "ok":
         return ""
     if phase:
-        return "run harden-db"
+        return "run harden_db"
     if disk["kind"] in (disk_kinds.MEMORY, disk_kinds.EPHEMERAL):
         return findings.NOT_KEPT.fix
     if disk["id"] is None:
@@ -836,7 +836,7 @@ def _disk_remedy(disk: DiskFacts, profile: Profile, setting: str, verdict: str, 
         return f"{cure}, or attest power_loss_protection for {disk['id']}"
     if disk["switchable"] == "yes":
         # A run switches it. What is left here follows the cache, or could not be read.
-        return MEND if verdict == UNKNOWN else "run harden-db"
+        return MEND if verdict == UNKNOWN else "run harden_db"
     return _elsewhere(disk, profile, setting)
 
 

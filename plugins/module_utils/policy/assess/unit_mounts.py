@@ -83,7 +83,7 @@ def _row(unit: str, optional: dict[str, str], held: Any) -> Setting:
         "drift_persisted": f"at the next boot {unit} does not wait for {', '.join(missing)}, which the boot goes on without:"
         f" its server fails, or starts without its files ({optional[missing[0]] if missing else ''})",
     }[verdict]
-    remedy = {"ok": "", UNKNOWN: "systemctl daemon-reload, then run again"}.get(verdict, "run harden-db")
+    remedy = {"ok": "", UNKNOWN: "systemctl daemon-reload, then run again"}.get(verdict, "run harden_db")
     evidence = {"value": seen, "source": source, "reason": stale if held == UNKNOWN else None}
     return Setting(
         layer=LAYER,

@@ -44,6 +44,6 @@ def leave_out(rows: Iterable[Setting], chosen: frozenset[str]) -> tuple[list[Set
             continue
         if row.phase != "loosen" and row.klass == "safety":
             safer[row.layer] = None
-        remedy = f"add {row.layer} to durable_layers, then run harden-db"
+        remedy = f"add {row.layer} to durable_layers, then run harden_db"
         found.append(row._replace(phase=None, remedy=remedy))
     return found, tuple(safer)

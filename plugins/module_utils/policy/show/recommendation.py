@@ -57,7 +57,7 @@ def _why(rating: dict[str, Any]) -> Iterable[str]:
         )
         if count:
             yield f"{what} can do it: {', '.join(f'{setting} ({number})' for setting, number in count.items())}"
-    yield from (f"left to you: {why}" for why in rating["why"] if not why.endswith("; run harden-db"))
+    yield from (f"left to you: {why}" for why in rating["why"] if not why.endswith("; run harden_db"))
 
 
 def _pinned(profile: str, mounts: Sequence[str]) -> Iterable[str]:

@@ -129,7 +129,7 @@ def parse(text: str) -> Said:
     if not isinstance(found, dict) or found.pop("schema", None) != SCHEMA:
         raise ValueError(f"not a state of schema {SCHEMA}")
     if set(found) != set(Said._fields):
-        raise ValueError(f"wanted the fields {', '.join(Said._fields)}")
+        raise ValueError(f"expected the fields {', '.join(Said._fields)}")
     texts = [found[name] for name in ("boot", "state", "reason", "since")]
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a text of it is none")

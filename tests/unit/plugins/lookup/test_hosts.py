@@ -106,5 +106,7 @@ def test_batches_are_numbers_or_shares(given: Any) -> None:
 @pytest.mark.parametrize("given", [0, "0", -1, "abc", "", "0%", "101%", 2.5, True, None, [], [1, "x"], {}])
 def test_what_is_no_size_of_a_batch_is_refused(given: Any) -> None:
     """Ansible takes 0 for all hosts at once."""
-    with pytest.raises(AnsibleLookupError, match=r"durable_serial: observed .*; expected how many hosts"):
+    with pytest.raises(
+        AnsibleLookupError, match=r"durable_serial: observed .*; expected the number of hosts"
+    ):
         batches(given)

@@ -114,7 +114,7 @@ def test_what_cannot_be_done_fails_in_check_mode_too(
     del host.mounts["/srv/pgdata"]
     result = run_module(module, host, monkeypatch, capsys, check, **arguments)
     assert result["failed"] is True
-    assert "wanted" in result["msg"]
+    assert "expected" in result["msg"]
     assert host.mutations == []
 
 

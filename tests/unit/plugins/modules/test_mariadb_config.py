@@ -80,7 +80,7 @@ def test_what_cannot_be_done_fails_in_check_mode_too(
     host = drifting()
     result = run_module(mariadb_config, host, monkeypatch, capsys, check, targets=[target])
     assert result["failed"] is True
-    assert "wanted" in result["msg"]
+    assert "expected" in result["msg"]
     assert host.mutations == []
 
 

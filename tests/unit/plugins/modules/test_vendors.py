@@ -111,7 +111,7 @@ def test_what_cannot_be_done_fails_in_check_mode_too(
     host.write(path, "\0", at=1.0)
     result = run_module(module, host, monkeypatch, capsys, check, targets=[target])
     assert result["failed"] is True
-    assert "wanted" in result["msg"]
+    assert "expected" in result["msg"]
     assert host.mutations == []
 
 

@@ -147,7 +147,7 @@ def test_a_host_is_drawn_as_the_way_of_its_commits(fleet: list[dict[str, Any]]) 
         "barrier on off on",
         "/proc/fs/ext4/sda1/options",
         "mounted without barriers",
-        "run harden-db",
+        "run harden_db",
     ):
         assert each in said, each
     boxes = [

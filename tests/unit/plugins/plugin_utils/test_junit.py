@@ -38,11 +38,11 @@ def test_a_failure_says_why_and_what_to_do() -> None:
     suite = suites([found])[found["host"]]
     (case,) = (each for each in suite if each.get("name") == "/srv/pgdata barrier")
     (failure,) = case
-    assert "acknowledged commits can be lost; run harden-db" in str(failure.get("message"))
+    assert "acknowledged commits can be lost; run harden_db" in str(failure.get("message"))
     (verdict,) = (each for each in suite if each.get("name") == "verdict at_risk")
     assert "mounted without barriers" in str(verdict[0].get("message"))
     (risk,) = (each for each in suite if str(each.get("name")).startswith("risk.barrier_off "))
-    assert "mounted without barriers; run harden-db" in str(risk[0].get("message"))
+    assert "mounted without barriers; run harden_db" in str(risk[0].get("message"))
 
 
 def test_reasons_of_one_name_are_several_cases_and_those_of_settings_are_not_lost() -> None:

@@ -113,7 +113,7 @@ def test_each_reason_of_each_host_is_a_result(found: list[dict[str, Any]]) -> No
 
 
 def test_two_hosts_are_listed_worst_first_with_level_fix_and_version() -> None:
-    wrong = reason(fix="run harden-db", targets=["/srv/pgdata", "sda"])
+    wrong = reason(fix="run harden_db", targets=["/srv/pgdata", "sda"])
     later = reason("setting.x", "pending", reason="waits for a reboot")
     only = run(
         [
@@ -125,7 +125,7 @@ def test_two_hosts_are_listed_worst_first_with_level_fix_and_version() -> None:
     assert [place["name"] for place in only["logicalLocations"]] == ["db10", "db2"]
     first, second, third = only["results"]
     assert [each["level"] for each in only["results"]] == ["error", "note", "warning"]
-    assert first["message"]["text"] == "wrong\nFix: run harden-db"
+    assert first["message"]["text"] == "wrong\nFix: run harden_db"
     assert third["message"]["text"] == "waits for a reboot"
     assert [place["logicalLocations"][0]["fullyQualifiedName"] for place in first["locations"]] == [
         "db10:/srv/pgdata",

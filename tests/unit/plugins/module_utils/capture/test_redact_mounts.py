@@ -179,7 +179,7 @@ def test_an_fstab_parses_to_the_same_form_or_fails_in_the_same_line(text: str) -
         try:
             found = fstab_file.parse(text)
         except fstab_file.MalformedFstab as error:
-            return str(error).partition(": seen")[0]
+            return str(error).partition(": observed")[0]
         return [
             (e.row, e.target.startswith("/"), len(e.options), fstab_file.is_marked(text, e)) for e in found
         ]

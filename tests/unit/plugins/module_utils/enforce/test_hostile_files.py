@@ -128,7 +128,7 @@ def test_what_no_server_reads_is_an_error_and_stays(case: Case, spoilt: str, mes
         plan(case, host)
     said = str(failed.value)
     assert message in said
-    assert "wanted" in said
+    assert "expected" in said
     assert len(said) < 1000
     assert host.mutations == []
     assert host.files[case.path] == text
@@ -170,7 +170,7 @@ def test_what_its_format_leaves_open_is_an_error_and_stays(name: str, text: str)
     case = CASES[name]
     host = case.make()
     host.files[case.path] = text
-    with pytest.raises(ChangeFailed, match="wanted"):
+    with pytest.raises(ChangeFailed, match="expected"):
         plan(case, host)
     assert host.mutations == []
     assert host.files[case.path] == text

@@ -161,7 +161,7 @@ def test_no_report_shows_what_stands_in_a_file_that_is_no_configuration() -> Non
     for host in (postgresql, firebird, maria, faircom, with_mssql(SHADOW)):
         facts = json.dumps(collect(host, "now"))
         assert "secret" not in facts
-        assert "wanted" in facts
+        assert "expected" in facts
 
 
 #: Engine -> the path of its configuration, one that is unsafe, and a setting of it with that word.

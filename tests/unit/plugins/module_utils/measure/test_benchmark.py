@@ -389,7 +389,7 @@ class TestAdvice:
             (105, {}, "keep the settings as they are"),
             (50, {}, "keep the settings as they are"),
             (150, {"scheduler_rotational": "mq-deadline"}, "durable_overrides: {scheduler_rotational: bfq}"),
-            (150, {"scheduler_rotational": "bfq"}, "run harden-db"),
+            (150, {"scheduler_rotational": "bfq"}, "run harden_db"),
             (150, None, "pin a profile"),
             (150, "of another mount", "pin a profile"),
         ],

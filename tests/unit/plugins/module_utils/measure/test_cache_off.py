@@ -102,7 +102,7 @@ def test_a_rule_that_is_safer_than_what_runs_is_not_taken_away() -> None:
     target = write_cache.Target(host.disks["sda"].id, "disabled")
     write_cache.apply(host, write_cache.plan(host, [target]), [target])
     host.disks["sda"].cache = "enabled"
-    with pytest.raises(Refused, match="its rule switches it off at the next boot: run harden-db first"):
+    with pytest.raises(Refused, match="its rule switches it off at the next boot: run harden_db first"):
         planned.plan(host, {**ROW, "write_caches": ["disabled"]})
 
 
@@ -143,7 +143,7 @@ def test_a_cache_that_something_switches_on_meanwhile_fails_the_measurement() ->
 def test_one_that_does_not_come_back_is_said() -> None:
     host = SmallHost()
     with (
-        pytest.raises(ChangeFailed, match=r"could not be put back to enabled: .*run harden-db"),
+        pytest.raises(ChangeFailed, match=r"could not be put back to enabled: .*run harden_db"),
         variants.in_force(host, find(host, ["/srv/pgdata"]), OFF),
     ):
         host.disks["sda"].refuses = True

@@ -292,9 +292,9 @@ class TestBenchmark:
         assert both.ways == [planned.Way("osync"), planned.Way("pgbench_tpcb")]
         # One mount after the other.
         assert both._replace(places=[place(), place(target="/log")]).runs == 6
-        with pytest.raises(Refused, match="transactions: seen"):
+        with pytest.raises(Refused, match="transactions: observed"):
             planned.plan(FioHost(), {**ROW, "transactions": ["tpcc"]})
-        with pytest.raises(Refused, match="patterns: seen"):
+        with pytest.raises(Refused, match="patterns: observed"):
             planned.plan(FioHost(), {**ROW, "patterns": []})
 
     def test_each_number_of_clients_has_a_row_with_the_server(

@@ -129,7 +129,7 @@ def test_without_flushes_a_disk_that_caches_is_at_risk(
     assert found["verdict"] == "at_risk"
     by_option = (
         "remove disk-flushes no and md-flushes no from the resource and from common in /etc/drbd.d and run drbdadm adjust"
-        " RESOURCE, or run harden-db with durable_profile: strict"
+        " RESOURCE, or run harden_db with durable_profile: strict"
     )
     risk, requirement, cure = (
         ("risk.drbd", "requirement.flush_awaited.drbd", by_option)
@@ -137,7 +137,7 @@ def test_without_flushes_a_disk_that_caches_is_at_risk(
         else (
             "risk.drbd.write_ordering",
             "requirement.flush_awaited.drbd.write_ordering",
-            "run harden-db with durable_profile: strict",
+            "run harden_db with durable_profile: strict",
         )
     )
     (told,) = (each for each in found["reasons"] if each["id"].startswith("risk."))

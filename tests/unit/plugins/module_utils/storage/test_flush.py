@@ -129,7 +129,7 @@ def facts(host: BigHost) -> Any:
 def test_a_path_that_went_meanwhile_leaves_the_flush_uncounted() -> None:
     host = Multipath()
     host.after_mutation = lambda: host.links.pop("/sys/block/nvme0c0n1", None)
-    with pytest.raises(ChangeFailed, match="nvme0n1: seen"):
+    with pytest.raises(ChangeFailed, match="nvme0n1: observed"):
         flush_disk(host, "nvme0n1")
 
 

@@ -280,7 +280,7 @@ def test_from_strict_to_flush_below_the_root_no_reboot_is_waited_for() -> None:
         (row,) = [row for row in found["settings"] if row["setting"] == "write_cache"]
         assert row["remedy"] == (
             "with the databases down, load the tables of dm-5 again (LUKS: cryptsetup refresh, others: dmsetup reload and"
-            " dmsetup resume), then run harden-db"
+            " dmsetup resume), then run harden_db"
         )
         host.reboot()
     # The remedy.

@@ -227,7 +227,7 @@ def test_a_mount_that_is_not_ours_to_persist_is_changed_live_alone() -> None:
             r"/srv/mssql: observed xfs, expected .*takes atime",
         ),
         (lambda host: None, Target(MS, {"data_mode": "ordered"}), "/srv/mssql: observed xfs"),
-        (lambda host: host.files.update({FSTAB: "UUID=x /srv/pgdata"}), TIGHT, "/etc/fstab line 1: seen"),
+        (lambda host: host.files.update({FSTAB: "UUID=x /srv/pgdata"}), TIGHT, "/etc/fstab line 1: observed"),
         (
             lambda host: host.files.update({FSTAB: ""}),
             TIGHT,

@@ -159,7 +159,7 @@ def test_without_barriers_it_is_no_risk_now_and_drift_at_the_first_access() -> N
     found = look(host, "strict", mounts=[PG])
     (row,) = [row for row in found["settings"] if (row["target"], row["setting"]) == (PG, "barrier")]
     assert (row["running"], row["persisted"], row["verdict"]) == ("unknown", "off", "drift_persisted")
-    assert (row["phase"], row["remedy"]) == (None, "mount it (ls /srv/pgdata), then run harden-db")
+    assert (row["phase"], row["remedy"]) == (None, "mount it (ls /srv/pgdata), then run harden_db")
     # No run turns barriers on of what is not mounted.
     assert found["verdict"] == "blocked" and "ls /srv/pgdata" in str(found)
     host.files["/proc/self/mountinfo"] = host._mountinfo

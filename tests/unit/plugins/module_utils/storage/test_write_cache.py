@@ -356,7 +356,7 @@ def test_a_flush_that_is_not_counted_keeps_a_cache_off(disk: str, name: str) -> 
     host = BigHost()
     run(host, Target(disk, "disabled"))
     host.disk(name).counts = False
-    with pytest.raises(ChangeFailed, match=f"{name}: seen"):
+    with pytest.raises(ChangeFailed, match=f"{name}: observed"):
         run(host, Target(disk, "enabled"))
     assert host.disk(name).cache == "disabled" or host.disk(name).cache_mode == "write back"
 

@@ -326,7 +326,7 @@ def test_a_configuration_with_which_upsmon_would_end_is_refused(text: str, seen:
     with pytest.raises(ChangeFailed) as refused:
         power.plan(host, targets(GUARD))
     assert seen in str(refused.value)
-    assert "wanted" in str(refused.value)
+    assert "expected" in str(refused.value)
     assert "topsecret" not in str(refused.value)
 
 
@@ -358,7 +358,7 @@ def test_none_or_two_monitors_are_refused(services: tuple[str, ...]) -> None:
     host = MonitorHost(services)
     host.files[UPSMON] = TEXT
     host.files["/etc/apcupsd/apcupsd.conf"] = ""
-    with pytest.raises(ChangeFailed, match="monitor of the UPS: seen"):
+    with pytest.raises(ChangeFailed, match="monitor of the UPS: observed"):
         power.plan(host, targets(GUARD))
 
 
@@ -388,7 +388,7 @@ def test_a_host_that_cannot_be_asked_is_not_changed(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_values_that_no_monitor_takes_are_refused(row: dict[str, Any]) -> None:
-    with pytest.raises(ChangeFailed, match="wanted"):
+    with pytest.raises(ChangeFailed, match="expected"):
         power.target_of(row)
 
 

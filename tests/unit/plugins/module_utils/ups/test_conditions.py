@@ -90,7 +90,7 @@ def answers(text: str) -> Arrange:
 
 #: Monitors, what is wrong, the condition, its state, and words that its evidence and its remedy have.
 #: One wording for all that a run of ours sets, and a lease needs.
-OTHERS = "meet the other UPS requirements, then run harden-db"
+OTHERS = "meet the other UPS requirements, then run harden_db"
 TABLE: list[tuple[tuple[str, ...], Arrange, str, str, str, str]] = [
     (
         ALL,
@@ -235,7 +235,7 @@ TABLE: list[tuple[tuple[str, ...], Arrange, str, str, str, str]] = [
         "shutdown_command",
         "unmet",
         "no SHUTDOWNCMD",
-        "set shutdown_command: /sbin/shutdown -h now in durable_ups, then run harden-db",
+        "set shutdown_command: /sbin/shutdown -h now in durable_ups, then run harden_db",
     ),
     (NUT, edit("/sbin/shutdown -h +0", ""), "shutdown_command", "unmet", "no SHUTDOWNCMD", "/sbin/shutdown"),
     (
@@ -341,7 +341,7 @@ TABLE: list[tuple[tuple[str, ...], Arrange, str, str, str, str]] = [
         "powerdown_flag",
         "unmet",
         "POWERDOWNFLAG is not set",
-        "set powerdown_flag: /etc/killpower in durable_ups, then run harden-db",
+        "set powerdown_flag: /etc/killpower in durable_ups, then run harden_db",
     ),
     (
         ("2.7",),

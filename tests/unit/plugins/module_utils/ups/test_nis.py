@@ -60,4 +60,4 @@ def test_no_answer_does_worse_than_be_refused(said: bytes) -> None:
         try:
             nis.fields(said)
         except ValueError as error:
-            assert "wanted" in str(error)
+            assert "expected" in str(error)

@@ -271,7 +271,7 @@ def test_nobody_signs_more_than_was_seen(words: tuple[str, str], said: str) -> N
 
 @pytest.mark.parametrize(("by", "today"), [(" ", "2026-01-31"), ("me", "31.1.2026")])
 def test_nobody_or_no_day_attests_nothing(by: str, today: str) -> None:
-    with pytest.raises(ValueError, match="wanted"):
+    with pytest.raises(ValueError, match="expected"):
         rehearsal.attestation(JOB, judged(), by, today)
 
 
@@ -377,7 +377,7 @@ def test_what_would_show_nothing_is_not_begun(
     with pytest.raises(rehearsal_host.Refused) as refused:
         rehearsal_host.plan(host, rows, "monitor")
     assert why in str(refused.value)
-    assert "wanted" in str(refused.value)
+    assert "expected" in str(refused.value)
 
 
 def test_apcupsd_by_hand() -> None:

@@ -132,7 +132,7 @@ def test_a_system_is_read_as_upsmon_reads_it(text: str, wanted: upsd.System) -> 
     "text", ["", "@host", "rack\n@host", "ra ck@host", "rack@host:99999", "rack@host:x", "a@b@c:1:2"]
 )
 def test_any_other_system_is_refused(text: str) -> None:
-    with pytest.raises(Unobservable, match="wanted"):
+    with pytest.raises(Unobservable, match="expected"):
         upsd.system(text)
 
 
@@ -164,7 +164,7 @@ def test_an_answer_is_whole_with_its_last_line(said: bytes, whole: bool) -> None
     ],
 )
 def test_a_list_with_any_odd_line_is_none(body: str) -> None:
-    with pytest.raises(Unobservable, match="wanted"):
+    with pytest.raises(Unobservable, match="expected"):
         upsd.variables(f"BEGIN LIST VAR rack\n{body}\nEND LIST VAR rack\n", "rack")
 
 

@@ -160,7 +160,7 @@ def test_release_leaves_no_trace(metrics: str) -> None:
     ("given", "why"),
     [
         ({"metrics": "/nowhere"}, "observed no /nowhere; expected the directory of node_exporter's"),
-        ({"metrics": "here"}, "metrics: seen"),
+        ({"metrics": "here"}, "metrics: observed"),
         ({"inputs": {"profil": "strict"}}, "inputs: observed profil; expected profile,"),
         ({"calendar": "hourly\nExecStart=/bin/sh"}, "calendar: observed 'hourly"),
     ],

@@ -190,7 +190,7 @@ def test_a_target_that_is_not_there_and_one_wanted_both_ways() -> None:
     with pytest.raises(ChangeFailed, match="nothing is there"):
         run(host, "/data/gone.fdb")
     targets = [target_of({"database": A, "forced_writes": word}) for word in ("on", "off")]
-    with pytest.raises(ChangeFailed, match="expected on and off"):
+    with pytest.raises(ChangeFailed, match="forced writes on and off"):
         plan(host, targets)
     host.hung = ("/data",)
     with pytest.raises(ChangeFailed, match="no answer"):

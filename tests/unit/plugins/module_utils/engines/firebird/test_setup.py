@@ -145,7 +145,7 @@ def test_hostile_files_are_told_by_name_and_stay(name: str, text: str, wanted: s
     found = read(host, "", CONF)
     assert list(found.unread) == [path]
     assert wanted in found.unread[path]
-    assert "wanted" in found.unread[path]
+    assert "expected" in found.unread[path]
     assert len(found.unread[path]) < 1000
     assert (host.mutations, host.files[path]) == ([], text)
 

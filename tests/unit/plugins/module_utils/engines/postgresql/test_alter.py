@@ -285,7 +285,7 @@ def test_a_name_is_one_word_of_sql(name: str) -> None:
     ],
 )
 def test_nothing_else_becomes_sql(original: Original, word: str | None) -> None:
-    with pytest.raises(ChangeFailed, match="seen"):
+    with pytest.raises(ChangeFailed, match="observed"):
         original.statement(word)
 
 

@@ -350,7 +350,7 @@ def test_a_node_of_a_cluster_is_set_like_any_other(manager: str) -> None:
     ("manager", "allow", "planned", "remedy"),
     [
         ("systemd", [], False, "restart_engines"),
-        ("systemd", ["restart_engines"], True, "run harden-db"),
+        ("systemd", ["restart_engines"], True, "run harden_db"),
         ("pacemaker", ["restart_engines"], False, "pcs resource restart"),
         ("none", ["restart_engines"], False, "stop and start the server as it was started"),
         ("container", ["restart_engines"], False, "restart its container"),
@@ -459,7 +459,7 @@ def test_what_alter_system_holds_is_promised_with_the_permission_alone(allow: li
     found = judged(given, allow=allow)
     assert ("postgresql" in found["plan"]["tighten"]) == bool(allow)
     without = "ALTER SYSTEM RESET fsync, or give durable_allow: [alter_system]"
-    assert row(found, "fsync")["remedy"] == ("run harden-db" if allow else without)
+    assert row(found, "fsync")["remedy"] == ("run harden_db" if allow else without)
 
 
 @pytest.mark.parametrize("value", ["on", "remote_apply", "off"])
@@ -798,7 +798,7 @@ def test_what_beats_every_file_of_ours_is_not_promised(running: str, persisted: 
     found = judged(given)
     assert ("postgresql" in found["plan"]["tighten"]) == planned
     assert any(change["setting"] == "fsync" for change in found["changes"]) == planned
-    remedies = {("off", "on"): "run harden-db", ("on", "on"): ""}
+    remedies = {("off", "on"): "run harden_db", ("on", "on"): ""}
     assert row(found, "fsync")["remedy"] == remedies.get((running, persisted), "ALTER SYSTEM RESET fsync")
     if running == "off" != persisted or persisted == "off":
         assert row(found, "fsync")["verdict"].startswith("drift")

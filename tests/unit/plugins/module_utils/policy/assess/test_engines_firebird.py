@@ -35,7 +35,7 @@ def settings(**words: str) -> dict[str, Any]:
     [
         ({}, "on", "ok", False, ""),
         ({"running": "on", "in_use": "yes"}, "on", "ok", False, ""),
-        ({"forced_writes": "off"}, "off", "drift_running", True, "run harden-db"),
+        ({"forced_writes": "off"}, "off", "drift_running", True, "run harden_db"),
         # Who has it open writes as before: the header alone is no proof.
         (
             {"running": "off", "in_use": "yes"},

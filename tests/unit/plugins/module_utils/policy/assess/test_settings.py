@@ -316,7 +316,7 @@ def test_what_the_kernel_would_refuse_is_not_planned(
     assert (found.verdict, found.phase) == ("drift_persisted", phase)
     line = {"/srv/pgdata": 3, "/srv/mssql": 4}[name]
     mend = f"correct or remove {options[-1]} in /etc/fstab line {line}"
-    assert found.remedy == ("run harden-db" if phase else mend)
+    assert found.remedy == ("run harden_db" if phase else mend)
 
 
 def refusal(target: str, words: list[str], state: str = "refused") -> dict[str, Any]:
@@ -417,7 +417,7 @@ VIRTIO = "vdb"
         (
             "kernel_cache_mode",
             {"write_cache__device": "disabled", "write_cache__kernel": "write through"},
-            "run harden-db",
+            "run harden_db",
         ),
     ],
 )

@@ -148,6 +148,6 @@ def test_durable_layers_may_leave_it_out() -> None:
     (row,) = rows(look("nofail", instance(), layers=["storage"]))
     assert (row["phase"], row["remedy"]) == (
         None,
-        "add unit_mounts to durable_layers, then run harden-db",
+        "add unit_mounts to durable_layers, then run harden_db",
     )
     assert rows(look("nofail", instance(), layers=["engines"]))[0]["phase"] == "tighten"

@@ -169,7 +169,7 @@ def test_barriers_off_without_a_guard_that_holds_them_lose_commits_and_are_put_b
 def test_a_guard_that_failed_is_a_risk_with_barriers_on_too() -> None:
     """It could count no flush: what was committed before may still be in a cache."""
     found = judged(host(), power(guard=leased("failed", "no flush counted on sda")))
-    fix = "run harden-db, which turns barriers on and flushes, then read journalctl -u durable-dbhost-guard"
+    fix = "run harden_db, which turns barriers on and flushes, then read journalctl -u durable-dbhost-guard"
     assert [each["fix"] for each in found["reasons"] if each["id"] == "risk.guard_failed"] == [fix]
     assert found["verdict"] == "at_risk"
     assert "no flush counted on sda" in found["why"][0]
@@ -577,7 +577,7 @@ def test_conditions_that_cannot_be_told_for_one_reason_are_one_line() -> None:
 def test_what_the_whole_host_has_is_named_by_its_layer() -> None:
     found = judged(host(lease=False), power())
     assert (
-        "power_guard: lease is absent, expected current: the guard has no lease yet; run harden-db"
+        "power_guard: lease is absent, expected current: the guard has no lease yet; run harden_db"
         in found["why"]
     )
     assert change_line(found["changes"][0]).startswith("power_guard lease: now absent -> current")

@@ -132,4 +132,4 @@ def test_an_observation_without_a_reason_is_no_observation() -> None:
     told = {**nothing_known(NOW, "x"), "boot_id": disks["boot_id"], "evidence": {"observation": 3}}
     found = assess(inputs("ups", attestations=list(WORDS), mounts=PG), disks, NOW, None, told)
     assert found["verdict"] == "unknown"
-    assert any("durable_power.evidence: seen" in why for why in found["why"]), found["why"]
+    assert any("durable_power.evidence: observed" in why for why in found["why"]), found["why"]

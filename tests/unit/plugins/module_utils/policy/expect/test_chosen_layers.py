@@ -52,7 +52,7 @@ def test_only_the_chosen_layers_are_touched_and_the_verdict_is_the_whole_host_s(
     )
     for row in part["settings"]:
         if row["layer"] not in chosen and row["verdict"].startswith("drift"):
-            assert row["remedy"] == f"add {row['layer']} to durable_layers, then run harden-db"
+            assert row["remedy"] == f"add {row['layer']} to durable_layers, then run harden_db"
 
 
 def test_nothing_is_loosened_while_a_layer_that_is_left_out_is_not_safe() -> None:

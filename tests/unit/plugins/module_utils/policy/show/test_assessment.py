@@ -212,7 +212,7 @@ def test_what_a_run_that_was_killed_has_not_flushed_is_at_risk() -> None:
     found = look(host, "flush", mounts=PG)
     assert (found["verdict"], found["why"][0]) == (
         "at_risk",
-        "commits since the last flush on sda can be lost: a run ended before it flushed that disk; run harden-db",
+        "commits since the last flush on sda can be lost: a run ended before it flushed that disk; run harden_db",
     )
     (row,) = [row for row in found["settings"] if row["verdict"] != "ok"]
     assert (row["setting"], row["verdict"], row["phase"]) == ("flush", "drift_running", "raise")
@@ -266,8 +266,8 @@ def test_an_attestation_that_is_about_nothing_here_is_mentioned(target: str) -> 
         f"an attestation of host_honours_flush by A. Person is about {target}, and no disk"
     )
     assert note.endswith(
-        "expected host, serial:QEMU_HARDDISK_SATA0001, serial:VIRT0001, wwn:0x5000c500a1b2c3d4"
-    ) or ("expected host, " in note)
+        "use host, serial:QEMU_HARDDISK_SATA0001, serial:VIRT0001, wwn:0x5000c500a1b2c3d4"
+    ) or ("use host, " in note)
     # Also of a host without a profile, and of one without a mount to manage: there nothing rests on any, yet.
     for other in ({"profile": None}, {"mounts": []}):
         found = look(SmallHost(), attestations=[word], **other)
@@ -429,7 +429,7 @@ def test_bad_input_hides_no_risk(given_inputs: dict[str, Any]) -> None:
     assert (found["plan"], found["changes"], found["fails"]) == (NO_PLAN, [], True)
     assert any("/srv/pgdata is mounted without barriers" in why for why in found["why"])
     assert found["why"][-1].startswith("durable_")
-    assert not any("; run harden-db" in why for why in found["why"])
+    assert not any("; run harden_db" in why for why in found["why"])
 
 
 def test_bad_input_of_the_shipped_profiles_blocks() -> None:

@@ -91,7 +91,7 @@ def test_hosts_of_one_reason_are_one_line_though_each_has_disks_of_its_own() -> 
     why = text.index(
         "commits since the last flush on sda can be lost: /srv/pgdata is mounted without barriers"
     )
-    assert why < text.index("fix: run harden-db")
+    assert why < text.index("fix: run harden_db")
     assert "QEMU_HARDDISK" not in text
 
 
@@ -212,7 +212,7 @@ def test_hosts_of_other_reasons_are_apart() -> None:
 
 
 def test_what_failed_comes_before_the_reasons() -> None:
-    text = render([simple("db1", "drifted", "a is off; run harden-db", error="sda: no such disk")])
+    text = render([simple("db1", "drifted", "a is off; run harden_db", error="sda: no such disk")])
     assert text.index("sda: no such disk") < text.index("a is off")
     assert "1 of 1 host fails (1 drifted)" in text
     # A step that failed fails its host, however well that is.

@@ -40,7 +40,7 @@ def test_a_host_that_loses_commits_is_at_risk_though_nobody_has_pinned_it() -> N
     assert (found["verdict"], found["profile"], found["fails"], found["steps"]) == ("at_risk", None, True, [])
     assert found["why"][0] == (
         "commits since the last flush on sda can be lost: /srv/pgdata is mounted without barriers;"
-        " pin a profile, then run harden-db"
+        " pin a profile, then run harden_db"
     )
     assert found["why"][-1].startswith(
         "no durable_profile is pinned: nothing is changed; set durable_profile"
@@ -121,7 +121,7 @@ def test_the_reason_names_disks_engines_and_what_is_left() -> None:
         "unverified",
         "at_risk",
         changes=[CHANGE, CHANGE, engine],
-        why=["a can be lost; run harden-db", "attest it"],
+        why=["a can be lost; run harden_db", "attest it"],
     )
     found = recommendation.of({"strict": given}, ("strict",), ())
     assert found is not None

@@ -269,7 +269,7 @@ def test_one_that_comes_up_failed_fails_the_run() -> None:
         ([PG], {"expires": "2020-01-01"}, "expires: the lease ended with 2020-01-01"),
         ([PG], {"needed": None}, "needed: expected seconds"),
         ([PG], {"quiet": -1}, "quiet: observed -1"),
-        ([PG], {"units": ["x; reboot"]}, "units: seen"),
+        ([PG], {"units": ["x; reboot"]}, "units: observed"),
     ],
 )
 def test_what_is_refused_changes_nothing(targets: list[str], terms: dict[str, Any], message: str) -> None:

@@ -86,8 +86,8 @@ def test_a_lease_is_read_as_it_was_written() -> None:
         ({"needed": {"durability": 1}}, "needed: expected seconds for durability and clean_stop"),
         ({"needed": {"durability": 1, "clean_stop": "infinity"}}, "needed.clean_stop: observed 'infinity'"),
         ({"test_ups": "no"}, "test_ups: observed 'no'"),
-        ({"units": ["a.service\nExecStart=/bin/false"]}, "units: seen"),
-        ({"units": "a.service"}, "units: seen"),
+        ({"units": ["a.service\nExecStart=/bin/false"]}, "units: observed"),
+        ({"units": "a.service"}, "units: observed"),
     ],
 )
 def test_what_is_no_lease_says_what_is_wrong(more: dict[str, Any], message: str) -> None:
