@@ -107,7 +107,7 @@ def test_each_condition_counts_and_unknown_is_not_met(
 ) -> None:
     found = [each._replace(state=state) if each.name == name else each for each in WELL]
     monkeypatch.setattr(module, "live", lambda *_words: found)
-    assert problems(host) == f"{name}: {state}: observed"
+    assert problems(host) == f"{name}: {state}: seen"
 
 
 @pytest.mark.fact(40)
