@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import functools
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from .host.printable import is_plain, line, yaml
@@ -162,13 +162,13 @@ def expect_fields(where: str, entry: Any, fields: Collection[str], optional: Col
         )
 
 
-def expect_filled(where: str, entry: dict[str, Any]) -> None:
-    """Raise BadInput unless each field of an entry is text."""
+def expect_filled(where: str, entry: dict[str, Any], expected: Mapping[str, str] = _WANTED) -> None:
+    """Raise BadInput unless each field of an entry is text. `expected`: the contents of some fields."""
     wrong = [field for field in entry if not isinstance(entry[field], str) or not entry[field].strip()]
     if wrong:
         raise BadInput(
             *(
-                f"{where}: {field}: observed {entry[field]!r}; expected {_WANTED.get(field, 'text')}"
+                f"{where}: {field}: observed {entry[field]!r}; expected {expected.get(field, 'text')}"
                 for field in wrong
             )
         )

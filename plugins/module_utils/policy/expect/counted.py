@@ -19,6 +19,10 @@ from ...profiles import BadInput, gathered, near
 #: Days that an engine may be ignored before somebody has to look again.
 LONGEST = 366
 _FIELDS = ("engine", "by", "reason", "expires")
+_CONTENTS = {
+    "by": "the name of the person or team that decided it",
+    "reason": "why the engine is not assessed",
+}
 
 
 class Ignored(NamedTuple):
@@ -194,7 +198,7 @@ def _read(where: str, entry: Any, named: set[str], today: str) -> Ignored:
     found = Ignored(where=where, **{"instance": "", **{name: str(value) for name, value in entry.items()}})
     gathered(
         (
-            functools.partial(expect_filled, where, entry),
+            functools.partial(expect_filled, where, entry, _CONTENTS),
             functools.partial(_expect_engine, where, found, named),
             functools.partial(expect_soon, where, f"ignoring {found.about}", found.expires, LONGEST, today),
         )

@@ -72,7 +72,13 @@ class Inputs(NamedTuple):
                     + (f".{nearest}" if nearest else "")
                 )
         if not isinstance(self.accept_data_loss, bool):
-            yield f"durable_accept_data_loss: observed {self.accept_data_loss!r}; expected true or false"
+            # Ansible makes text of -e name=value.
+            text = isinstance(self.accept_data_loss, str)
+            yield (
+                f"durable_accept_data_loss: observed {'the text ' if text else ''}{self.accept_data_loss!r}; expected true or"
+                " false, without quotes"
+                + (""": on the command line -e '{"durable_accept_data_loss": true}'""" if text else "")
+            )
         if not undo_is_valid(self.undo_after):
             yield (
                 f"durable_undo_after: observed {self.undo_after!r}; expected whole seconds from {_LEAST_UNDO} to {_MOST_UNDO}, "

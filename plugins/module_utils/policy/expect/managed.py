@@ -142,11 +142,15 @@ def everything(storage: StorageFacts) -> list[MountFacts]:
 
 def paths_in(where: str, value: Any) -> list[str]:
     """Return the absolute paths of a variable, in their plainest form. Raises BadInput."""
-    wrong = not isinstance(value, (list, tuple)) or any(
-        not isinstance(path, str) or not path.startswith("/") for path in value
-    )
-    if wrong:
+    if not isinstance(value, (list, tuple)):
         raise BadInput(f"{where}: observed {value!r}; expected a list of absolute paths")
+    wrong = [
+        f"{where}[{index}]: observed {path!r}; expected an absolute path"
+        for index, path in enumerate(value)
+        if not isinstance(path, str) or not path.startswith("/")
+    ]
+    if wrong:
+        raise BadInput(*wrong)
     # Else "/srv//data" and "/srv/x/../data" would be held to lie on another mount.
     return [normal(path) for path in value]
 
@@ -169,6 +173,14 @@ def _paths_of(where: str, entry: Any) -> list[str]:
         name = entry.get("engine") if isinstance(entry, dict) else ""
         raise BadInput(
             f"{where}: observed {entry!r}; expected engine: one of {', '.join(NAMES)}.{near(name, NAMES)}"
+        )
+    unknown = sorted(map(str, set(entry) - {"engine", "paths"}))
+    if unknown:
+        raise BadInput(
+            *(
+                f"{where}: observed {key!r}; expected only engine and paths.{near(key, ('engine', 'paths'))}"
+                for key in unknown
+            )
         )
     if not entry.get("paths"):
         raise BadInput(

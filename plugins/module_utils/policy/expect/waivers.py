@@ -24,6 +24,10 @@ VARIABLE = "durable_accept"
 #: Days for which a finding may be accepted.
 LONGEST = 366
 _FIELDS = ("finding", "target", "by", "reason", "expires")
+_CONTENTS = {
+    "by": "the name of the person or team that decided it",
+    "reason": "why the finding is acceptable, and what is done about it",
+}
 #: Findings of these can never be accepted: nothing is known about the host, or nothing fails by them; and those that are about
 #: what people vouch for or accept elsewhere.
 _NEVER = ("host.", "note.", "requirement.attestation_in_force", "requirement.data_loss_accepted")
@@ -97,7 +101,7 @@ def _read(where: str, entry: Any, today: str) -> Waiver:
     found = Waiver(where=where, **{name: str(value) for name, value in entry.items()})
     gathered(
         (
-            functools.partial(expect_filled, where, entry),
+            functools.partial(expect_filled, where, entry, _CONTENTS),
             functools.partial(_expect_finding, where, found),
             functools.partial(
                 expect_soon, where, f"accepting {found.finding}", found.expires, LONGEST, today

@@ -75,6 +75,12 @@ _CAUSES = (
         "free space or make the file system writable, or name another directory in ansible_remote_tmp",
     ),
     (
+        # Before the next: become is set already, and no password helps.
+        re.compile(r"\b(sudo|su|doas|pbrun|pfexec|ksu|dzdo)['\"]?: (command )?not found", re.I),
+        "root's rights were not given: the program of become_method is not installed",
+        "set become_method (ansible_become_method) to one that the host has, for example su, or install it, or log in as root",
+    ),
+    (
         re.compile(
             r"\(become\)|for become success|become password|\b(sudo|su|doas): |(sudo|su|doas) password|privilege escalation",
             re.I,

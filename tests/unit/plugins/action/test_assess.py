@@ -225,6 +225,11 @@ def test_without_facts_of_the_ups_its_profile_is_blocked_and_the_host_made_safer
             "no facts: root's rights were not given (This machine cannot be observed: observed user 1000, expected root"
             " (become)); log in as root, or add -b (become: true)",
         ),
+        (
+            "Task failed: /bin/sh: 1: sudo: not found",
+            "no facts: root's rights were not given: the program of become_method is not installed (Task failed: /bin/sh: 1:"
+            " sudo: not found); set become_method",
+        ),
         ("No more room", "no facts: No more room; correct the error that the reason names, then run again"),
     ],
 )

@@ -210,8 +210,14 @@ def test_a_host_without_a_profile_has_its_unknowns_accepted_too() -> None:
             ["risk.drbd"],
             r"durable_accept\[0\]: observed 'risk.drbd'; expected exactly finding, target, by, reason, expires",
         ),
-        ([entry(by="")], r"durable_accept\[0\]: by: observed ''; expected the name"),
-        ([entry(reason=" ")], r"durable_accept\[0\]: reason: observed ' '; expected what was checked"),
+        (
+            [entry(by="")],
+            r"durable_accept\[0\]: by: observed ''; expected the name of the person or team that decided it",
+        ),
+        (
+            [entry(reason=" ")],
+            r"durable_accept\[0\]: reason: observed ' '; expected why the finding is acceptable",
+        ),
         ([entry("requirement.no_write_hole")], r"Did you mean requirement.no_write_hole.\w+\?"),
         ([entry("x")], r"observed 'x'; expected an id of the report's reasons, as risk.barrier_off"),
         ([entry("host.input", "host")], r"observed host.input; .*cannot be accepted"),

@@ -351,10 +351,10 @@ def test_the_worst_thing_that_is_true_is_the_verdict(level: int) -> None:
         ({"attestations": [attested("trust_me")]}, "expected one of power_loss_protection"),
         (
             {"mounts": ["srv/pgdata"]},
-            r"durable_mounts: observed \['srv/pgdata'\]; expected a list of absolute paths",
+            r"durable_mounts\[0\]: observed 'srv/pgdata'; expected an absolute path",
         ),
         ({"mounts": "/srv/pgdata"}, "durable_mounts: observed '/srv/pgdata'; expected a list"),
-        ({"mounts": [7]}, "durable_mounts: observed"),
+        ({"mounts": ["/srv/pgdata", 7]}, r"durable_mounts\[1\]: observed 7; expected an absolute path"),
         ({"mounts": {"/srv/pgdata": 1}}, "durable_mounts: observed"),
         ({"databases": "pg"}, "durable_databases: observed 'pg'; expected a list"),
         ({"databases": ["pg"]}, r"durable_databases\[0\]: observed 'pg'; expected engine"),
@@ -363,7 +363,14 @@ def test_the_worst_thing_that_is_true_is_the_verdict(level: int) -> None:
             r"durable_databases\[0\]: observed .* expected engine: one of mssql",
         ),
         ({"databases": [{"engine": "mssql"}]}, r"durable_databases\[0\]: no paths"),
-        ({"databases": [{"engine": "mssql", "paths": ["data"]}]}, r"durable_databases\[0\].paths: observed"),
+        (
+            {"databases": [{"engine": "mssql", "path": ["/"]}]},
+            r"durable_databases\[0\]: observed 'path'; expected only engine and paths. Did you mean paths\?",
+        ),
+        (
+            {"databases": [{"engine": "mssql", "paths": ["data"]}]},
+            r"durable_databases\[0\].paths\[0\]: observed 'data'",
+        ),
         (
             {"allow": "reboot"},
             "durable_allow: observed 'reboot'; expected a list of restart_engines, reboot",
@@ -371,9 +378,15 @@ def test_the_worst_thing_that_is_true_is_the_verdict(level: int) -> None:
         ({"allow": ["rebot"]}, "durable_allow: observed"),
         ({"allow": [{"reboot": True}]}, "durable_allow: observed"),
         ({"allow": None}, "durable_allow: observed None"),
-        ({"accept_data_loss": "false"}, "durable_accept_data_loss: observed 'false'; expected true or false"),
-        ({"accept_data_loss": "yes"}, "durable_accept_data_loss: observed 'yes'"),
-        ({"accept_data_loss": 1}, "durable_accept_data_loss: observed 1"),
+        (
+            {"accept_data_loss": "true"},
+            "durable_accept_data_loss: observed the text 'true'; expected true or false, without quotes: on the command line"
+            """ -e '{"durable_accept_data_loss": true}'""",
+        ),
+        (
+            {"accept_data_loss": 1},
+            "durable_accept_data_loss: observed 1; expected true or false, without quotes$",
+        ),
         ({"accept_data_loss": None}, "durable_accept_data_loss: observed None"),
         (
             {"time_limit": 9},
