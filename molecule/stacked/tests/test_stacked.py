@@ -461,7 +461,7 @@ class TestUnnamed:
             # The next boot may mount the copy.
             assert report["verdict"] == "unknown"
             pair = " and ".join(sorted((name, spare)))
-            assert any(f"{pair} both have UUID=" in why for why in report["why"])
+            assert any(f"{pair} have UUID=" in why for why in report["why"])
             assert f"{spare} has the name fsuuid:" in str(report)
         finally:
             sh(machine, f"wipefs --quiet --all /dev/{spare}; {fresh}")
