@@ -1,14 +1,18 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The names of variables that begin with durable_: one that nobody reads is a slip of its writer. Pure."""
+"""The names of variables: those that begin with durable_, and those of the layers' roles, misspelt. Pure."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator
 
+from ...catalog import LAYERS
+
 _PREFIX = "durable_"
+#: What each layer's role reads. Without its targets a role takes all that the profile has for its layer.
+_OF_ROLES = tuple(f"{layer}_{name}" for layer in LAYERS for name in ("targets", "state"))
 #: What people set: docs/variables.md and the pages that it names explain them.
 INPUTS = frozenset(
     f"durable_{name}"
@@ -83,7 +87,12 @@ OWN = frozenset(
 
 
 def unknown(names: Iterable[str]) -> Iterator[str]:
-    """Yield what is wrong with each name of a variable that begins with durable_ and that nobody reads."""
+    """Yield an error for each name that begins with durable_ and is no variable, or that is one of a role's, misspelt."""
+    of_roles = {_letters(name): name for name in _OF_ROLES}
+    for name in sorted(set(names) - set(_OF_ROLES)):
+        meant = of_roles.get(_letters(name))
+        if meant:
+            yield f"{name}: no such variable; expected {meant}: correct it, or give a variable of your own another name"
     for name in sorted(set(names) - INPUTS - OWN):
         if name.startswith(_PREFIX):
             # Without what they share: everything is like everything by that.
@@ -91,3 +100,8 @@ def unknown(names: Iterable[str]) -> Iterator[str]:
             near = difflib.get_close_matches(name[len(_PREFIX) :], known, n=1)
             wanted = f"{_PREFIX}{near[0]}" if near else "a name of docs/variables.md"
             yield f"{name}: no such variable; expected {wanted}: correct it, or give a variable of your own another name"
+
+
+def _letters(name: str) -> str:
+    """Return a name without what is most often misspelt: underscores, capitals, and the s of a plural."""
+    return "".join(part.rstrip("s") for part in name.lower().split("_"))

@@ -299,6 +299,8 @@ def test_a_variable_that_cannot_be_read_blocks_its_host_by_name_before_it_is_ask
         ("durable_acept_data_loss", "durable_accept_data_loss"),
         ("durable_layer", "durable_layers"),
         ("durable_zzz", "a name of docs/variables.md"),
+        ("mount_option_targets", "mount_options_targets"),
+        ("write_cache_target", "write_cache_targets"),
     ],
 )
 @pytest.mark.parametrize("pinned", [False, True])
@@ -310,6 +312,11 @@ def test_a_misspelt_variable_blocks_its_host(name: str, wanted: str, pinned: boo
         f"{name}: no such variable; expected {wanted}: correct it, or give a variable of your own another name"
     ]
     assert run({"durable_managed": {}})["verdict"] != "blocked"
+
+
+def test_variables_of_roles_and_of_others_are_no_misspelt_ones() -> None:
+    given = {**PINNED, "mount_options_targets": [], "mysql_targets": 1, "power_supply_state": "on"}
+    assert assessment(started(given, answered()), given)["verdict"] != "blocked"
 
 
 def test_bad_input_is_a_verdict_and_no_failure() -> None:
