@@ -142,19 +142,24 @@ class Variables:
                     yield from errors(found)
 
     def _ups(self) -> Any:
-        """Return `durable_ups` without the password. What should be a mapping and is none may be one."""
+        """Return `durable_ups` with True for the password. What should be a mapping and is none may be one."""
         found = self.get("durable_ups", {})
         if not isinstance(found, Mapping):
-            return "no mapping"
+            return _emptied(found)
         if "monitor" not in found:
             return dict(found)
         monitor = found["monitor"]
-        kept = (
-            {name: value for name, value in monitor.items() if name != "password"}
-            if isinstance(monitor, Mapping)
-            else "no mapping"
-        )
-        return {**found, "monitor": kept}
+        if not isinstance(monitor, Mapping):
+            return {**found, "monitor": _emptied(monitor)}
+        kept = {name: value for name, value in monitor.items() if name != "password"}
+        return {**found, "monitor": {**kept, "password": True} if monitor.get("password") else kept}
+
+
+def _emptied(value: Any) -> Any:
+    """Return a value of the same kind without its content."""
+    if isinstance(value, (bool, int, float)):
+        return type(value)()
+    return [] if isinstance(value, (list, tuple)) else ""
 
 
 def _dir_errors(found: Any) -> Iterator[str]:

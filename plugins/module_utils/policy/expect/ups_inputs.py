@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`durable_ups` of the inventory: how long, how much to spare, and what the monitor is to be set to.
 
-The password of the monitor's line never comes here. No message shows a value that might be one: people
+The password of the monitor's line never comes here, only whether there is one. No message shows a value that might be one: people
 put things in the wrong place.
 """
 
@@ -35,9 +35,11 @@ _MONITOR = {
     "type": "primary or secondary",
 }
 #: The password never comes here: its own variable is read when the line is written.
-_FIELDS = f"exactly password and {', '.join(_MONITOR)} (the password is left out of what is seen here)"
+_FIELDS = f"exactly password and {', '.join(_MONITOR)}"
 KEYS = (*_SECONDS, *_TEXTS, "monitor")
 _TYPES = ("primary", "secondary")
+#: What is shown of a value that may be a password.
+_KINDS = ((str, "text"), (bool, "a boolean"), ((int, float), "a number"), ((list, tuple), "a list"))
 _LINE = re.compile(r"/[\x20-\x7e]*")
 _SYSTEM = re.compile(r"[\x21-\x7e]+@[\x21-\x7e]+")
 _USER = re.compile(r"[\x21-\x7e]+")
@@ -62,6 +64,8 @@ def read(value: Any) -> Asked:
         raise BadInput(f"durable_ups: observed {_kind(given)}; expected a mapping of {', '.join(KEYS)}")
     gathered(functools.partial(_check, name, found) for name, found in given.items())
     settings = {name: given[name] for name in KEYS if name in given and name not in ("quiet", "margin")}
+    if "monitor" in settings:
+        settings["monitor"] = {name: settings["monitor"][name] for name in _MONITOR}
     return Asked(given.get("quiet", _QUIET), settings)
 
 
@@ -100,11 +104,12 @@ def _check_monitor(line: Any) -> None:
     if not isinstance(line, dict):
         raise BadInput(f"durable_ups: monitor: observed {_kind(line)}; expected {_FIELDS}")
     wrong = []
-    missing = ", ".join(name for name in _MONITOR if name not in line)
-    if missing:
+    # Without a password alone the one in the monitor's configuration stays.
+    if any(name not in line for name in _MONITOR):
+        missing = ", ".join(name for name in (*_MONITOR, "password") if name not in line)
         seen = ", ".join(sorted(map(str, line))) or "nothing"
         wrong.append(f"durable_ups: monitor: observed {seen}; expected {_FIELDS}; missing {missing}")
-    for name in sorted(str(key) for key in line if key not in _MONITOR):
+    for name in sorted(str(key) for key in line if key not in (*_MONITOR, "password")):
         wrong.append(
             f"durable_ups: monitor: observed {name}; expected {_FIELDS}.{near(name, (*_MONITOR, 'password'))}"
         )
@@ -134,4 +139,7 @@ def _is_text(form: re.Pattern[str], value: Any) -> bool:
 
 
 def _kind(value: Any) -> str:
-    return f"a value of type {type(value).__name__}"
+    for kind, words in _KINDS:
+        if isinstance(value, kind):
+            return words
+    return "nothing" if value is None else "a value that is no mapping"

@@ -358,13 +358,14 @@ LINE = {"system": "rack@localhost", "power_value": 1, "user": "upsmon", "type": 
         ({"durable_ups": {"quiet": 60}}, {"quiet": 60}, ""),
         (
             {"durable_ups": {"quiet": 60, "monitor": {**LINE, "password": "hunter2"}}},
-            {"quiet": 60, "monitor": LINE},
+            {"quiet": 60, "monitor": {**LINE, "password": True}},
             "hunter2",
         ),
         ({"durable_ups": {"monitor": LINE}}, {"monitor": LINE}, ""),
-        ({"durable_ups": {"monitor": "rack@localhost 1 u hunter2 primary"}}, {"monitor": "no mapping"}, ""),
-        ({"durable_ups": "hunter2"}, "no mapping", ""),
-        ({"durable_ups": ["hunter2"]}, "no mapping", ""),
+        ({"durable_ups": {"monitor": "rack@localhost 1 u hunter2 primary"}}, {"monitor": ""}, ""),
+        ({"durable_ups": "hunter2"}, "", ""),
+        ({"durable_ups": 7}, 0, ""),
+        ({"durable_ups": ["hunter2"]}, [], ""),
     ],
 )
 def test_the_password_of_the_ups_is_no_input_of_the_policy(

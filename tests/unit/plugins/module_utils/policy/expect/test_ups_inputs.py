@@ -22,6 +22,7 @@ LINE = {"system": "rack@localhost", "power_value": 1, "user": "upsmon", "type": 
         (None, Asked(300, {})),
         ({}, Asked(300, {})),
         ({"quiet": 10, "margin": 0}, Asked(10, {})),
+        ({"monitor": {**LINE, "password": True}}, Asked(300, {"monitor": LINE})),
         ({"final_delay": 0, "monitor": LINE}, Asked(300, {"final_delay": 0, "monitor": LINE})),
         (
             {"shutdown_command": "/sbin/shutdown -h +0", "powerdown_flag": "/etc/killpower"},
@@ -36,8 +37,10 @@ def test_what_may_be_asked_for(value: Any, expected: Asked) -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("hunter2", "durable_ups: observed a value of type str; expected a mapping of quiet"),
-        (["hunter2"], "observed a value of type list"),
+        ("hunter2", "durable_ups: observed text; expected a mapping of quiet"),
+        (7, "durable_ups: observed a number; expected a mapping of quiet"),
+        (True, "durable_ups: observed a boolean; expected a mapping of quiet"),
+        (["hunter2"], "observed a list; expected"),
         ({"password": "hunter2"}, "durable_ups: observed password; expected only"),
         ({"quiet": "300"}, "durable_ups: quiet: observed '300'; expected seconds as a number, 10 to 86400"),
         ({"quiet": True}, "quiet: observed True"),
@@ -57,17 +60,26 @@ def test_what_may_be_asked_for(value: Any, expected: Asked) -> None:
         ({"shutdown_command": "/sbin/reboot"}, "at once: it restarts the host"),
         ({"shutdown_command": "/sbin/x\nNOTIFYCMD /y"}, "shutdown_command: observed"),
         ({"powerdown_flag": 1}, "powerdown_flag: observed 1"),
-        ({"monitor": "rack@localhost 1 upsmon hunter2 primary"}, "monitor: observed a value of type str"),
+        (
+            {"monitor": "rack@localhost 1 upsmon hunter2 primary"},
+            "monitor: observed text; expected exactly password and",
+        ),
         (
             {"monitor": {**LINE, "pass": "hunter2"}},
-            "monitor: observed pass; expected exactly password and system, power_value, user, type (the password is left out of"
-            " what is seen here). Did you mean password?",
+            "monitor: observed pass; expected exactly password and system, power_value, user, type."
+            " Did you mean password?",
         ),
         ({"margins": 3}, "observed margins; expected only quiet, margin,"),
         ({"margins": 3}, ". Did you mean margin?"),
         (
             {"monitor": {"system": "rack@localhost"}},
-            "monitor: observed system; expected exactly password and system",
+            "monitor: observed system; expected exactly password and system, power_value, user, type; missing power_value, user,"
+            " type, password",
+        ),
+        (
+            {"monitor": {"system": "rack@localhost", "password": True}},
+            "monitor: observed password, system; expected exactly password and system, power_value, user, type; missing"
+            " power_value, user, type",
         ),
         (
             {"monitor": {**LINE, "type": "primry"}},
@@ -102,7 +114,7 @@ def test_all_that_is_wrong_is_reported_at_once() -> None:
     errors = [re.sub(r"^durable_ups: (\w+: )?(\w+: )?(observed )?", "", each) for each in caught.value.errors]
     assert len(errors) == len(starts)
     assert [error for error, start in zip(errors, starts) if not error.startswith(start)] == []
-    assert "missing type" in str(caught.value) and "hunter2" not in str(caught.value)
+    assert "missing type, password" in str(caught.value) and "hunter2" not in str(caught.value)
 
 
 def test_every_key_has_a_rule() -> None:
