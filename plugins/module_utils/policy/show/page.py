@@ -278,7 +278,7 @@ def _whys(whys: list[str], room: int, most: int, count: int) -> list[str]:
     else:
         number = min(len(whys), count)
     more = len(whys) - number
-    return [*rows[:-1], _cut(rows[-1], f" (and {more} like it)")] if more else rows
+    return [*rows[:-1], _cut(rows[-1], f" (and {more} more)")] if more else rows
 
 
 def _beside(group: Group) -> str:
