@@ -93,7 +93,11 @@ def slow(rows: Iterable[Setting]) -> list[Reason]:
 def reason(row: Setting, verdict: str) -> Reason:
     """Return what is not right with a setting, and what to do; `verdict`: what it makes of the host, `note` for nothing."""
     target = plan.named(row.layer, row.target)
-    why = f"{target}: {row.setting}{_compared(row)}: {row.why}"
+    compared = _compared(row)
+    # Some sentences begin with the observed value.
+    observed = row.persisted if row.verdict == "drift_persisted" else row.running
+    meaning = row.why.removeprefix(f"{row.setting} is {observed}: ")
+    why = f"{target}: {row.setting}{compared}: {meaning}"
     values = (("persisted", row.persisted), ("running", row.running), ("wanted", row.wanted_running))
     return Reason(row.id, verdict, why, row.remedy, (row.target,), values)
 

@@ -229,12 +229,13 @@ def basis(group: Group) -> list[str]:
     """Return the attestations and waivers on which a green verdict rests, each with its author and expiry date."""
     if group.verdict not in _ON_A_WORD:
         return []
-    found = dict.fromkeys(
-        f"{need['target']}: {need['evidence']}" if need["target"] != HOST else str(need["evidence"])
-        for report in group.reports
-        for need in report["requirements"]
-        if need["state"] == "attested"
-    )
+    targets: dict[str, dict[str, None]] = {}
+    for report in group.reports:
+        for need in report["requirements"]:
+            if need["state"] == "attested":
+                named = [need["target"]] if need["target"] != HOST else []
+                targets.setdefault(str(need["evidence"]), {}).update(dict.fromkeys(named))
+    found = {f"{names(list(on))}: {text}" if on else text: None for text, on in targets.items()}
     found.update(
         dict.fromkeys(
             f"{each['target']}: {each['finding']}, accepted by {each['by']} until {each['expires']}: {each['reason']}"
