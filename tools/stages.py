@@ -29,7 +29,7 @@ ORDER = (
 #: Scenarios of which `make test` runs a short part, and `make scenario` the whole.
 WITH_SHORT_PART = ("buses", "default", "faults")
 #: Scenarios that `make lab-test` runs and `make test` leaves out: no other scenario needs more processor for what they show.
-LONG_SCENARIOS = ("kernels", "measure", "selinux")
+LONG_SCENARIOS = ("buses", "kernels", "measure", "network", "selinux")
 #: What is short, and nothing waits for it, comes after all scenarios, so that no processor waits long for the last of them.
 AT_THE_END = ("antsibull-docs", "galaxy-importer", "documentation site", "audit, as installed")
 COLLECTIONS = ROOT / "playbooks/collections"
@@ -239,8 +239,10 @@ def lab_stages(scratch: Path) -> Iterator[Stage]:
         yield Stage(
             "lab", name, own, command, environment=facts, live=True, also=also, needs="image", is_long=long
         )
-    boots = ("python", "-m", "oracles", "boot", "--short")
-    yield Stage("lab", "boot oracle, the short part", old, boots, live=True, needs="image")
+        if name == ORDER[0]:
+            # Long as well: as the last one it would keep one processor of two busy.
+            boots = ("python", "-m", "oracles", "boot", "--short")
+            yield Stage("lab", "boot oracle, the short part", old, boots, live=True, needs="image")
     ends = ("pytest", "-v", "tests/lab")
     yield Stage("lab", "ends of machines", old, ends, needs="image")
     # Those that the unit tests skip where their tool is missing.
