@@ -120,7 +120,7 @@ def deviation(kernel: Counted, commits: int, wanted: Minimum, clients: int, seco
     if low <= seen <= wanted.flushes + TOLERANCE + by_itself:
         return ""
     limit = "" if clients == 1 else "at most "
-    return f"{clients} clients: observed {seen:.3f} flushes for each commit, expected {limit}{wanted.flushes:.2f}"
+    return f"{clients} clients: seen {seen:.3f} flushes for each commit, wanted {limit}{wanted.flushes:.2f}"
 
 
 def _numbers(stat: str) -> list[int]:

@@ -6,8 +6,8 @@
 
 `record` boots a machine whose root lies on the volatile disk, brings it from one profile to the next, and releases it. A
 watcher writes down each content that a file of the boot has meanwhile. `judged` cuts the power at the events of that log, lets
-the kernel recover the root, and looks at each file: it must be whole, one that the run began with or has written since. After
-the run has ended it must be the last one. The control writes fstab over as a plain program does.
+the kernel recover the root, and looks at each file: it has to be whole, one that the run began with or has written since. After
+the run has ended it has to be the last one. The control writes fstab over as a plain program does.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ grep -qx "write through" "/sys/block/$1/queue/write_cache" || { echo "the kernel
 _CACHE_COMES_BACK = """
 systemctl stop systemd-udevd-control.socket systemd-udevd-kernel.socket systemd-udevd.service
 case $2 in
-    sata) hdparm -q -W1 "/dev/$1"; sleep 5 ;;  # libata asks the disk again, a moment later
+    sata) hdparm -q -W1 "/dev/$1"; sleep 5 ;;  # libata asks the disk anew, a moment later
     scsi*) sdparm --quiet --set=WCE=1 "/dev/$1" ;;
     virtio) echo "write back" > "/sys/block/$1/cache_type" ;;
     *) echo "no way is known to turn the cache of a $2 disk on"; exit 1 ;;

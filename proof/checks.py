@@ -288,7 +288,7 @@ def _twin(image: Path, path: Path, _files: tuple[tuple[int, int], ...]) -> Twin:
 
 
 #: How glibc's allocators serve a tool that lives for milliseconds (the GNU C Library manual, Tunables). Its threads' stacks,
-#: of all together never more than this, are used again, not mapped again: xfs_repair makes a hundred. And what it asks for
+#: of all together never more than this, are used again, not mapped anew: xfs_repair makes a hundred. And what it asks for
 #: comes from one heap that grows by much at a time, in huge pages where the kernel gives them: each small page is a fault.
 _ALLOCATORS = {
     "glibc.pthread.stack_cache_size": 2**32,
@@ -300,7 +300,7 @@ _ALLOCATORS = {
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment of a tool: little, for it is made again for each."""
+    """Return the environment of a tool: little, for it is made anew for each."""
     return {
         "LC_ALL": "C",
         "PATH": f"{os.environ.get('PATH', os.defpath)}:{SBIN}",

@@ -111,7 +111,7 @@ def hunt(setting: Setting, workload: str, runs: int, directory: Path) -> Found:
     """Make so many long runs of one workload, and look at each acknowledgement. ProofError or LabError says what failed."""
     if setting.engine or workload not in WORKLOADS:
         raise ProofError(
-            f"{setting.name}/{workload}: expected a cell of the small writer: its commits are known by their bytes"
+            f"{setting.name}/{workload}: wanted a cell of the small writer: its commits are known by their bytes"
         )
     machine.make_directory(directory)
     image = directory / "empty.img"

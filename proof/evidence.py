@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The evidence as files: JSON, a line for each cell; tables, plots. All of it is made again from the JSON."""
+"""The evidence as files: JSON, a line for each cell; tables, plots. All of it is made anew from the JSON."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ whose image was recovered with all of its content beside that; a cut where the t
 """
 BOOT_WORDS = """\
 harden-db and release, from a root on the volatile disk; the power is cut after each write and flush, and the root is recovered
-as a boot does it. A file must be whole, with a content that it had before the run or has had in it; once the run has returned,
+as a boot does it. A file has to be whole, with a content that it had before the run or has had in it; once the run has returned,
 with its last one. Nothing may be changed of which the original is not kept. `between`: cuts that left some files changed and
 others not; `unfinished`: files not yet in their place, which nothing reads; `checked`: cuts whose whole file system was checked;
 `refused`: cuts after which the file system wants an administrator, because a block of its own was there in part (docs/proof.md,

@@ -66,7 +66,7 @@ echo "{_QUESTION} $1;" | {_ISQL}
 SYNC_OFF = f"""
 {_AS_FIREBIRD} gfix {_LOGIN} -write async {SOCKET}:proof
 seen=$(echo 'set heading off; select mon$forced_writes from mon$database;' | {_ISQL} | tr -d '[:space:]')
-[ "$seen" = 0 ] || {{ echo "forced writes: observed $seen, expected 0: they stay on"; exit 1; }}
+[ "$seen" = 0 ] || {{ echo "forced writes: seen $seen, wanted 0: they stay on"; exit 1; }}
 """
 CLIENT = Client(
     ISQL,

@@ -96,7 +96,7 @@ class Record:
         """Return the runs of a workload; ProofError if it has none."""
         found = [Segment.read(raw) for raw in self.raw["segments"] if raw["workload"] == workload]
         if not found:
-            raise ProofError(f"{self.directory} has no run of {workload}: record it again (--fresh)")
+            raise ProofError(f"{self.directory} has no run of {workload}: record it anew (--fresh)")
         return found
 
     def run(self, segment: Segment) -> Run:
@@ -270,9 +270,7 @@ def problems(cell: Cell, total: Summary, found: dict[str, Any]) -> list[str]:
     if not total.cuts:
         return ["no cut had volatile data, so this control controls nothing"]
     if total.losing < SHARE * total.cuts:
-        return [
-            f"a control that loses commits in {total.losing} of {total.cuts} cuts; expected at least half"
-        ]
+        return [f"a control that loses commits in {total.losing} of {total.cuts} cuts; wanted at least half"]
     return []
 
 
@@ -288,9 +286,9 @@ def _problems_of_safe(cell: Cell, total: Summary) -> list[str]:
         if total.cuts:
             found.append(f"the cache is off, yet {total.cuts} cuts had volatile data")
         if total.without_volatile < needed:
-            found.append(f"only {total.without_volatile} cuts; expected {needed}: raise --cuts or --seeds")
+            found.append(f"only {total.without_volatile} cuts; wanted {needed}: raise --cuts or --seeds")
     elif total.cuts < needed:
-        found.append(f"only {total.cuts} cuts had volatile data; expected {needed}: raise --cuts or --seeds")
+        found.append(f"only {total.cuts} cuts had volatile data; wanted {needed}: raise --cuts or --seeds")
     return found
 
 

@@ -296,12 +296,12 @@ mountpoint -q "$2"
         found = self._harden_once()
         if self.setting.profile == DISPOSABLE and found["verdict"] == "pending":
             # how ext4 treats data is decided when it is mounted; nothing uses it yet
-            self.shell("mount again", 'umount "$1"; mount "$1"', MOUNT)
+            self.shell("mount anew", 'umount "$1"; mount "$1"', MOUNT)
             found = self._harden_once()
         wanted = VERDICTS.get(self.setting.profile, KEPT)
         if found["verdict"] not in wanted:
             raise ProofError(
-                f"{self.setting.name}: harden-db's verdict is {found['verdict']}, expected {' or '.join(wanted)}: "
+                f"{self.setting.name}: harden-db's verdict is {found['verdict']}, wanted {' or '.join(wanted)}: "
                 f"{'; '.join(found['why'])} ({self.directory}/harden/output.txt)"
             )
         return {key: found[key] for key in ("profile", "verdict", "was", "why", "changes", "requirements")}
@@ -705,7 +705,7 @@ def _first_line(argv: list[str]) -> str:
 
 
 def make_directory(directory: Path) -> None:
-    """Make it again: only what an earlier record left there is deleted."""
+    """Make it anew: only what an earlier record left there is deleted."""
     if directory.exists():
         aside = directory.with_name(f"{directory.name}.old-{time.time_ns()}")
         directory.rename(aside)

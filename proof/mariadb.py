@@ -15,7 +15,7 @@ from proof.engine_writer import Client
 
 PROGRAM = "/usr/sbin/mariadbd"
 SOCKET = "/run/mysqld/mysqld.sock"
-#: Both servers: small, so that little is copied; a log of another size would be made again before recovery.
+#: Both servers: small, so that little is copied; a log of another size would be made anew before recovery.
 SIZES = ("innodb_buffer_pool_size = 16M", "innodb_log_file_size = 8M")
 #: What only costs time on a copy: waiting for the disk, and what serves the next start or an administrator.
 QUICK = (
@@ -60,7 +60,7 @@ mariadb -u root -e 'set global innodb_flush_log_at_timeout = 2700;
     set global innodb_flush_log_at_trx_commit = 0; set global sync_binlog = 0'
 seen=$(mariadb -u root --batch --skip-column-names \
     -e "select concat(@@global.innodb_flush_log_at_trx_commit, ' ', @@global.sync_binlog)")
-[ "$seen" = "0 0" ] || { echo "observed $seen, expected 0 0: the log is still flushed"; exit 1; }
+[ "$seen" = "0 0" ] || { echo "seen $seen, wanted 0 0: the log is still flushed"; exit 1; }
 """
 CLIENT = Client(
     ("mariadb", "--socket={socket}", "-u", "root", "--batch", "--unbuffered", "--skip-column-names", "proof"),

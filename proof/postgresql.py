@@ -85,9 +85,7 @@ def _program(data: Path) -> str:
     except OSError as error:
         raise ProofError(f"the image has no cluster in {data.name}: {error}") from error
     if not version.isdigit():
-        raise ProofError(
-            f"PG_VERSION: observed {version[:20]!r}, expected a number: the image has no cluster"
-        )
+        raise ProofError(f"PG_VERSION: seen {version[:20]!r}, wanted a number: the image has no cluster")
     program = Path(PROGRAM.format(version=version))
     if not program.exists():
         raise ProofError(f"recovery needs PostgreSQL's own server: apt-get install postgresql-{version}")

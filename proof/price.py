@@ -146,7 +146,7 @@ def problems(seen: Mapping[str, str]) -> list[str]:
     wanted = f"commit={round(accounting.JOURNAL_INTERVAL * SCALE)}"
     if wanted in seen["mount"].split(","):
         return []
-    return [f"observed the mount options {seen['mount']}, expected {wanted} among them: record it again"]
+    return [f"seen the mount options {seen['mount']}, wanted {wanted} among them: record it anew"]
 
 
 def wrong(price: Mapping[str, Any]) -> list[str]:
@@ -155,7 +155,7 @@ def wrong(price: Mapping[str, Any]) -> list[str]:
     models = {(own["scale"], *own["drive"].values()) for own in price.values()}
     if len(models) > 1:
         found.append(
-            f"observed {len(models)} models of the disk among the settings, expected one: --price makes all again"
+            f"seen {len(models)} models of the disk among the settings, wanted one: --price makes all anew"
         )
     return found
 

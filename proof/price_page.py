@@ -15,7 +15,7 @@ from proof.tables import table
 
 CHOICE_WORDS = """\
 For each device the policy is asked which way it chooses. It is given what the guest's kernel said of the disk, in the words of
-the facts; no SQL Server was there for harden-db to find. With `host_honours_fua` attested its choice must be the cheapest
+the facts; no SQL Server was there for harden-db to find. With `host_honours_fua` attested its choice has to be the cheapest
 of the ways that were shown to be safe there; ways within {tolerance:g} of each other are alike. A virtual disk only claims FUA,
 and a cell that was shown is what such an attestation would rest upon; without it forced flush is chosen, which is safe,
 at its price. Costs are flushes and writes for each commit of one client, as the kernel sent them. 0/0 is never chosen, though
@@ -44,9 +44,9 @@ Why they differ. Two things make a rate: what one sync takes, which the row of o
 
 {lines}
 - The clients here do nothing but commit, so most of them meet at one of the next syncs. Published clients ran whole
-  transactions; what else they did is unknown.
+  transactions; what else they did is not known.
 - With O_SYNC ext4 may commit the file's times through its journal, which is another place to write in: writes and
-  flushes of a sync tell. The published server's kernel, its disk and the places of its files are unknown.
+  flushes of a sync tell. The published server's kernel, its disk and the places of its files are not known.
 - A lone client faster than 1,000 commits for each second cannot have waited a delay of 1 ms each time, as it does here.
 - With the cache on and without barriers this disk hardly works, and derived is what it would allow. Published is what that
   server did: its processor, its network and its clients are not in the model.
@@ -62,7 +62,7 @@ requests are against forced flush on the same device. Published: {published} wit
 traffic. With noise each client leaves one block of its data files in the cache for each commit: a flush waits for those
 too, a FUA write does not. A real disk would write them in its own time, which is not modelled. Only `nbd` passes FUA on;
 QEMU's SCSI disk makes a write and a full flush of it, so it is not in this table. What storage the published servers
-had is unknown: hardly a single rotating disk, on which one place to write costs about the same by either way.
+had is not known: hardly a single rotating disk, on which one place to write costs about the same by either way.
 """
 TABLE_HEAD = (
     "cache",

@@ -107,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--machines", type=_positive, default=MACHINES, help=f"settings recorded side by side ({MACHINES})"
     )
-    parser.add_argument("--fresh", action="store_true", help="record again what has been recorded")
+    parser.add_argument("--fresh", action="store_true", help="record anew what has been recorded")
     parser.add_argument("--no-reboot", action="store_true", help="leave out the boot from what one cut left")
     parser.add_argument("--judge-only", action="store_true", help="judge kept records, start no machine")
     parser.add_argument("--records", type=Path, default=None, metavar="DIR", help="where records lie")
@@ -304,7 +304,7 @@ def _record_of(setting: Setting, records: Path) -> Path:
 def _recorded(
     setting: Setting, members: Sequence[Cell], records: Path, arguments: argparse.Namespace
 ) -> Path:
-    """Return the directory of a setting's record, and record it if it must be."""
+    """Return the directory of a setting's record, and record it if it has to be."""
     directory, wanted = _record_of(setting, records), list(range(1, arguments.seeds + 1))
     if not arguments.judge_only and (arguments.fresh or not _covers(directory, members, len(wanted))):
         machine.record(setting, members, wanted, directory)

@@ -75,9 +75,7 @@ def main(keep: bool = False) -> int:
     if not kept:
         wrong.append(f"{KEPT} is missing: --short --keep makes it")
     wrong += [
-        f"{name}: observed {found.get(name)}, kept {row}"
-        for name, row in kept.items()
-        if found.get(name) != row
+        f"{name}: seen {found.get(name)}, kept {row}" for name, row in kept.items() if found.get(name) != row
     ]
     for line in wrong:
         print(f"proof: {line}")

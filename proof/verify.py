@@ -43,7 +43,7 @@ class Acknowledged:
                 f"event {event.sequence} acknowledges for client {client}, whom the job does not have"
             )
         if number != self.counts[client]:
-            raise ProofError(f"client {client} acknowledges {number}, expected {self.counts[client]}")
+            raise ProofError(f"client {client} acknowledges {number}, wanted {self.counts[client]}")
         self.counts[client] += 1
 
 

@@ -220,7 +220,7 @@ class _Group:
     def __init__(self, job: Job) -> None:
         if not PATTERNS[job.pattern].lies_in_place:
             raise ValueError(
-                f"observed the pattern {job.pattern} with a delay, expected one whose log does not grow"
+                f"seen the pattern {job.pattern} with a delay, wanted one whose log does not grow"
             )
         self.syncs = 0
         self.waited = 0.0

@@ -16,6 +16,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.measure import (
     plug_job,
     plug_log,
     trace,
+    transactions,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import prices
@@ -65,3 +66,15 @@ def blkparse(text: str) -> None:
 def plug_log_file(text: str) -> None:
     found = plug_log.parse(io.StringIO(text))
     assert plug_job.loads(plug_job.dumps(found.job)) == found.job
+
+
+@of_text(
+    Unobservable,
+    seeds=[
+        "number of transactions actually processed: 100\ntps = 50.5 (without initial connection time)\n",
+        "    transactions:                        100    (50.00 per sec.)\n         99th percentile:     10.5\n",
+        "nothing",
+    ],
+)
+def transactions_output(text: str) -> None:
+    transactions.parse(text, 4)

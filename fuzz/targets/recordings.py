@@ -19,6 +19,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.capture import (
     redact_devices,
     redact_mounts,
     redaction,
+    servers,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.capture.identities import Identities
 from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds
@@ -27,8 +28,10 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.printable impo
     line,
     lines,
     printable,
+    quote,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host.unit_lines import _named_in
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import shape
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.history import with_history
 from fuzz.target import FIXTURES, fixtures, of_bytes, of_text
@@ -111,6 +114,13 @@ def redacted_host(data: bytes) -> None:
 )
 def redacted_text(text: str) -> None:
     names = Identities("")
+    for shown in (
+        *servers.option_names(text),
+        servers._text(text, names),
+        quote(text),
+        *_named_in(text, "x.service"),
+    ):
+        assert isinstance(shown, str)
     for redact in (
         *(redact_devices.database, redact_devices.rules, redact_devices.superblock, redact_devices.table),
         *(

@@ -246,7 +246,7 @@ ansible_facts:
               returned: always
             flush_blocked_by:
               description:
-                - The device-mapper devices above it, mounted or not, that drop flushes, or of which that is unknown. Its
+                - The device-mapper devices above it, mounted or not, that drop flushes, or of which that is not known. Its
                   cache is not turned on below them before the next boot.
               type: list
               elements: str

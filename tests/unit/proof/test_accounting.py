@@ -86,11 +86,11 @@ def test_the_minimum_follows_device_and_workload(setting: Setting, workload: str
     [
         (100, 1, 1.0, ""),
         (102, 1, 1.0, ""),
-        (103, 1, 1.0, "1 clients: observed 1.030 flushes for each commit, expected 1.00"),
-        (97, 1, 1.0, "observed 0.970"),
+        (103, 1, 1.0, "1 clients: seen 1.030 flushes for each commit, wanted 1.00"),
+        (97, 1, 1.0, "seen 0.970"),
         (60, 4, 1.0, ""),
-        (103, 4, 1.0, "expected at most 1.00"),
-        (3, 1, 0.0, "observed 0.030"),
+        (103, 4, 1.0, "wanted at most 1.00"),
+        (3, 1, 0.0, "seen 0.030"),
         (500, 1, None, ""),
     ],
 )

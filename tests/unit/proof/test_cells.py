@@ -53,7 +53,7 @@ def test_each_profile_device_file_system_and_workload_has_a_safe_cell() -> None:
 
 
 def test_each_safe_cell_has_a_control_on_its_device_that_must_lose() -> None:
-    """Of the same workload, except 0/0 over a cache that is off."""
+    """Of the same workload, but for 0/0 over a cache that is off."""
     for cell in CELLS.values():
         assert bool(cell.control) == (cell.expects == SAFE)
         assert (cell.expects == UNTRUSTED) == (cell.setting.device == NVME)

@@ -134,7 +134,7 @@ def test_a_safe_cell_and_its_control_are_shown(
     assert f"| {SAFE_CELL.name} | 6.1, qemu | {safe['totals']['cuts']} | 0 |" in text
     assert "all 4 of 4 trials lost a commit by it (100%); 0 trials lost none" in text
     assert "In 0 of 1 cells" in text
-    # the page of a device without a rule of harden_db says so at its head
+    # the page of a device without a rule of harden-db says so at its head
     assert "1 safe ones, 1 controls.\n" in text
     by_default = {**safe, "setting": {**safe["setting"], "device": "nbd"}}
     assert "1 of the safe ones are as the kernel makes them" in evidence.page([by_default])
@@ -158,7 +158,7 @@ def test_an_unsafe_run_in_a_safe_cell_is_not_shown(control_record: Record) -> No
     told = " ".join(judge_cell(SAFE_CELL, control_record, 60)["problems"])
     assert "cuts lose commits" in told
     assert "do not survive a drop of all" in told
-    assert "observed 0.000 flushes for each commit, expected 1.00" in told
+    assert "seen 0.000 flushes for each commit, wanted 1.00" in told
 
 
 @ext4_tools
@@ -259,7 +259,7 @@ OFF = Cell(Setting("strict", "sata", "xfs"), WORKLOAD, SAFE)
     ("cell", "summed", "said"),
     [
         (SAFE_CELL, total(cuts=1000), ""),
-        (SAFE_CELL, total(cuts=999), "only 999 cuts had volatile data; expected 1000"),
+        (SAFE_CELL, total(cuts=999), "only 999 cuts had volatile data; wanted 1000"),
         (SAFE_CELL, total(cuts=1000, losing=1), "1 of 1000 cuts lose commits"),
         (SAFE_CELL, total(cuts=1000, damaged=2), "2 leave a damaged file system"),
         (SAFE_CELL, total(cuts=1000, lost_without_volatile=1), "though nothing was volatile"),
@@ -399,7 +399,7 @@ def test_the_command_judges_kept_records(
     assert run.main([*words, SAFE_CELL.name, "strict/virtio/ext4/dsync"]) == 1
     told = capsys.readouterr().out
     assert "1 of 2 cells show what they should" in told
-    assert "expected 1000: raise --cuts or --seeds" in told
+    assert "wanted 1000: raise --cuts or --seeds" in told
     assert "strict/virtio/ext4:" in told and "no whole record" in told
     assert len(evidence.read(records / "e")) == 2
 

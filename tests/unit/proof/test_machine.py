@@ -89,7 +89,7 @@ def test_a_disk_is_served_by_nbdkit_to_qemu_alone(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.parametrize("workload", PATTERNS)
 def test_each_workload_is_written_alone_and_then_by_all(workload: str) -> None:
-    """With noise, so that something is volatile; files that grow begin again each time."""
+    """With noise, so that something is volatile; files that grow begin anew each time."""
     jobs = machine.jobs(workload, [1, 2], "/dev/vdb", "/dev/vdc")
     assert [(job.clients, job.seed) for job in jobs] == [(1, 0), (machine.CLIENTS, 1), (machine.CLIENTS, 2)]
     assert all(job.noise and job.ack == "/dev/vdc" and job.device == "/dev/vdb" for job in jobs)
@@ -227,7 +227,7 @@ def test_a_run_is_counted_by_kernel_trace_and_log(tmp_path: Path) -> None:
 
 
 def test_a_kernel_that_cannot_be_traced_is_counted_without_a_trace(tmp_path: Path) -> None:
-    """No trace, not one of zeros; and QEMU's kernels must be traced."""
+    """No trace, not one of zeros; and QEMU's kernels have to be traced."""
     made, guest = rig(tmp_path, kind="uml")
     made.name = "vdb"
     segment = made.write(Job("/d", "dsync", clients=1))
@@ -256,7 +256,7 @@ def test_a_profile_that_no_rule_makes_is_said_so(tmp_path: Path) -> None:
     """harden-db has none for NBD."""
     made, _ = rig(tmp_path)
     made.setting = Setting("defaults", NBD, "ext4")
-    assert "not made by harden_db" in made.harden()["verdict"]
+    assert "not made by harden-db" in made.harden()["verdict"]
 
 
 @pytest.mark.parametrize(("profile", "mounts"), [("disposable", 1), ("flush", 0)])
@@ -272,7 +272,7 @@ def test_what_takes_a_new_mount_gets_one_only_where_commits_are_given_away(
     if mounts:
         assert made.harden()["verdict"] == "accepted_loss"
     else:
-        with pytest.raises(ProofError, match="verdict is pending, expected durable or attested: it waits"):
+        with pytest.raises(ProofError, match="verdict is pending, wanted durable or attested: it waits"):
             made.harden()
     assert len([script for script in guest.scripts if "umount" in script]) == mounts
 
@@ -370,7 +370,7 @@ def test_a_setting_is_recorded_whole(guests: list[Guest], tmp_path: Path) -> Non
 def test_a_moment_is_recorded_with_cuts_behind_it(
     guests: list[Guest], tmp_path: Path, plant: str, step: str
 ) -> None:
-    """Commits before it are looked for after it; after harden_db others are made, elsewhere, that flush nothing."""
+    """Commits before it are looked for after it; after harden-db others are made, elsewhere, that flush nothing."""
     setting = Setting("flush", "virtio", "ext4", plant)
     machine.record(setting, [Cell(setting, "append_fsync", LOSES)], [1], tmp_path / "r")
     found = Record.read(tmp_path / "r")
@@ -391,7 +391,7 @@ def test_a_moment_is_recorded_with_cuts_behind_it(
 
 @ext4_tool
 def test_a_slow_disk_is_recorded_with_its_scale(guests: list[Guest], tmp_path: Path) -> None:
-    """The journal is slowed once harden_db is done, and before barriers go: that remount reads fstab."""
+    """The journal is slowed once harden-db is done, and before barriers go: that remount reads fstab."""
     setting = Setting("strict", "virtio", "ext4", "barrier0")
     todo = [Job("/d", "osync", clients=1, commits=3, delay=0.01)]
     machine.record_jobs(setting, lambda rig: todo, tmp_path / "r", slow=10)

@@ -88,7 +88,7 @@ def test_files_that_are_damaged_have_lost_all(lost: str, image: Path, scratch: P
 
 
 def test_a_transaction_that_only_one_log_has_is_not_there(image: Path, scratch: Path, tmp_path: Path) -> None:
-    """InnoDB has prepared it, and asks the binary log, which must be there: so both are part of a commit."""
+    """InnoDB has prepared it, and asks the binary log, which has to be there: so both are part of a commit."""
     broken = engine_image.without(image, "/mariadb/binlog.000001", tmp_path / "image")
     assert JUDGE(broken, [20, 20, 20], scratch).clean is False
 

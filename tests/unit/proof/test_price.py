@@ -188,7 +188,7 @@ def test_a_record_that_is_not_as_wanted_is_none(tmp_path: Path) -> None:
         price.judged(ON, tmp_path)
     raw_record(ON, tmp_path, mount="rw,relatime")
     (problem,) = price.judged(ON, tmp_path)["problems"]
-    assert "expected commit=50" in problem
+    assert "wanted commit=50" in problem
     path = price.directory_of(ON, tmp_path) / RECORD
     raw = json.loads(path.read_text())
     for broken in ({**raw, "slow": 2.0}, {**raw, "segments": raw["segments"][1:]}):
@@ -231,8 +231,7 @@ def test_a_problem_of_the_price_is_on_the_page(tmp_path: Path) -> None:
     raw_record(ON, tmp_path, mount="rw")
     evidence.write_price({ON.name: price.judged(ON, tmp_path)}, tmp_path / "evidence")
     assert (
-        f"- the price: {ON.name}: observed the mount options rw"
-        in (tmp_path / "evidence/README.md").read_text()
+        f"- the price: {ON.name}: seen the mount options rw" in (tmp_path / "evidence/README.md").read_text()
     )
 
 
@@ -245,7 +244,7 @@ def test_what_lies_there_already_stays_unless_its_model_is_another(tmp_path: Pat
     kept = evidence.read_price(tmp_path / "evidence")
     assert kept == {ON.name: found} and price.wrong(kept) == []
     (mixed,) = price.wrong({**kept, FUA.name: {**found, "scale": 2.0}})
-    assert "observed 2 models of the disk" in mixed
+    assert "seen 2 models of the disk" in mixed
 
 
 def test_the_price_is_recorded_on_a_slow_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -183,7 +183,7 @@ def test_acknowledgements_are_counted() -> None:
 @pytest.mark.parametrize(
     ("event", "reason"),
     [
-        (acked(0, 1), "acknowledges 1, expected 0"),
+        (acked(0, 1), "acknowledges 1, wanted 0"),
         (acked(5, 0), "whom the job does not have"),
         (acked(1, 0, offset=0), "whom the job does not have"),
         (Event(4, Kind.ACK, 0, 512, False, bytes(512)), "event 4 is no acknowledgement"),
@@ -301,7 +301,7 @@ def test_a_sync_that_fails_fails_for_all_in_its_group(
 
 def test_a_log_that_grows_is_not_shared() -> None:
     """Each client has its own there."""
-    with pytest.raises(ValueError, match="expected one whose log does not grow"):
+    with pytest.raises(ValueError, match="wanted one whose log does not grow"):
         writer.run(Job("/d", "append_fsync", delay=0.0))
 
 
