@@ -29,11 +29,19 @@ _WHOLE_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
-class Malformed(ValueError):
-    """A text that the server could not use, or that cannot be judged.
+_CHECK_FILE = "see whether this is the file that was meant"
 
-    The message names the file and the line, what was seen and what was wanted.
+
+class Malformed(ValueError):
+    """A text that the server could not use, or that cannot be assessed.
+
+    The message has the file and the line, the observed text and the expected one. `without_content` is the message without the
+    observed text, which may hold a password: a server's owner can name a file that only root reads.
     """
+
+    def __init__(self, place: str, observed: str, expected: str) -> None:
+        super().__init__(f"{place}: observed {observed}; expected {expected}")
+        self.without_content = f"{place}: expected {expected}"
 
 
 class Line(NamedTuple):
@@ -82,13 +90,9 @@ def split(text: str, file: str) -> list[str]:
     """
     size = len(text.encode("utf-8", "surrogateescape"))
     if size > LIMIT:
-        raise Malformed(
-            f"{file}: observed {size} bytes; expected at most {LIMIT} bytes; see whether this is the file that was meant"
-        )
+        raise Malformed(file, f"{size} bytes", f"at most {LIMIT} bytes; {_CHECK_FILE}")
     if text.count("\n") > bounds.LINES:
-        raise Malformed(
-            f"{file}: observed more than {bounds.LINES} lines; expected fewer; see whether this is the file that was meant"
-        )
+        raise Malformed(file, f"more than {bounds.LINES} lines", f"fewer; {_CHECK_FILE}")
     if text.startswith("\ufeff"):
         raise refusal(file, 1, text[:20], "no byte order mark", "save the file without it")
     lines = _WHOLE_LINE.findall(text)
@@ -103,17 +107,12 @@ def refusal(file: str, number: int, seen: str, wanted: str, remedy: str = "mend 
     shown = seen.rstrip("\r\n")
     if len(shown) > 80:
         shown = f"{shown[:80]}..."
-    return Malformed(f"{file} line {number}: observed {shown!r}; expected {wanted}; {remedy}, then run again")
+    return Malformed(f"{file} line {number}", repr(shown), f"{wanted}; {remedy}, then run again")
 
 
 def without_content(error: Exception) -> str:
-    """Return an error's message; of a malformed file without what stands in it.
-
-    It may hold a password, and whoever runs a server can name a file that only root reads.
-    """
-    place, seen, rest = str(error).partition(": observed ")
-    wanted = rest.rpartition("; expected ")[2]
-    return f"{place}: expected {wanted}" if seen and isinstance(error, Malformed) else str(error)
+    """Return an error's message; of a malformed file without what stands in it."""
+    return error.without_content if isinstance(error, Malformed) else str(error)
 
 
 def render(lines: Iterable[Line]) -> str:
@@ -150,9 +149,7 @@ def conflict(file: str, name: str, found: Sequence[Line]) -> Malformed:
     """Return the error for a name that is set to different values where it cannot be told which one counts."""
     places = ", ".join(f"line {line.number}: {(line.value or '')[:40]!r}" for line in found[:3])
     more = ", ..." if len(found) > 3 else ""
-    return Malformed(
-        f"{file}: observed {name} set to different values ({places}{more}); expected one of them"
-    )
+    return Malformed(file, f"{name} set to different values ({places}{more})", "one of them")
 
 
 def plain(words: str, what: str) -> str:

@@ -114,7 +114,7 @@ def expect_usable(text: str, path: str) -> None:
         found = upsmon_conf.monitors(lines, path)
     except Malformed as error:
         raise ChangeFailed(str(error)) from None
-    fatal = [said for said in upsmon_conf.complaints(lines, path) if ": observed MONITOR " in said]
+    fatal = upsmon_conf.complaints([each for each in lines if each.name == "MONITOR"], path)
     if fatal:
         raise ChangeFailed(f"{fatal[0]}; mend that line, then run again")
     least = upsmon_conf.value(lines, "MINSUPPLIES", path)

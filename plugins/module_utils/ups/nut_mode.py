@@ -33,9 +33,7 @@ def value(text: str, file: str = FILE) -> Setting | None:
     found = _lines(text, file)
     settings = [line for line in found if line.kind == "setting"]
     if len({line.value for line in settings}) > 1:
-        raise Malformed(
-            f"{file} line {settings[-1].number}: observed MODE set twice and differently; expected it once"
-        )
+        raise Malformed(f"{file} line {settings[-1].number}", "MODE set twice and differently", "it once")
     return Setting(settings[-1].value, file, settings[-1].number) if settings else None
 
 
@@ -56,8 +54,9 @@ def _lines(text: str, file: str) -> list[Line]:
         found = _LINE.fullmatch(raw)
         if not found and _NAME.match(raw):
             raise Malformed(
-                f"{file} line {number}: observed a MODE that is no plain word; expected one of {', '.join((NONE, *MODES))},"
-                " without spaces around the ="
+                f"{file} line {number}",
+                "a MODE that is no plain word",
+                f"one of {', '.join((NONE, *MODES))}, without spaces around the =",
             )
         if found:
             lines.append(Line(number, raw, "setting", "", "MODE", found["value"], *found.span("value")))

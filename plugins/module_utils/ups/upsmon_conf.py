@@ -413,4 +413,4 @@ def _shown(words: Sequence[str]) -> str:
 
 
 def _refused(file: str, row: int, seen: str, wanted: str) -> Malformed:
-    return Malformed(f"{file} line {row}: observed {seen}; expected {wanted}; mend that line, then run again")
+    return Malformed(f"{file} line {row}", seen, f"{wanted}; mend that line, then run again")

@@ -110,11 +110,9 @@ def read_lines(
     """
     text = read(main)
     if text is None:
-        raise Malformed(f"{main}: observed no such file; expected a configuration file of Firebird's")
+        raise Malformed(main, "no such file", "a configuration file of Firebird's")
     if depth > _DEEPEST or len(files) >= MOST_FILES:
-        raise Malformed(
-            f"{main}: observed includes deeper than {_DEEPEST} or more files than {MOST_FILES}; expected fewer"
-        )
+        raise Malformed(main, f"includes deeper than {_DEEPEST} or more files than {MOST_FILES}", "fewer")
     files.append(main)
     found: list[tuple[str, Line]] = []
     for line in parse(text, main, blocks):

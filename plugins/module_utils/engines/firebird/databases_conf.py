@@ -73,7 +73,7 @@ def _claim(found: Mapping[str, Database], configured: dict[str, str], line: Line
     first = configured.setdefault(path, line.section)
     if first != line.section:
         raise Malformed(
-            f"{file} line {line.number}: observed a second block of settings for {path}; expected one, that of {first}"
+            f"{file} line {line.number}", f"a second block of settings for {path}", f"one, that of {first}"
         )
 
 

@@ -260,7 +260,7 @@ def _read(
 ) -> list[tuple[str, Line]]:
     """Return (file, line) of a file and, in place, of those that it includes; add their paths to `files`."""
     if len(files) >= MOST_FILES:
-        raise Malformed(f"{path}: observed more than {MOST_FILES} included files; expected fewer")
+        raise Malformed(path, f"more than {MOST_FILES} included files", "fewer")
     text = read(path)
     if text is None:
         return []

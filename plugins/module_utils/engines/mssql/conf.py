@@ -91,8 +91,9 @@ def trace_flags(lines: Sequence[Line], file: str = PATH) -> dict[int, Setting]:
         said = (setting.value if setting else None) or ""
         if setting is None or not re.fullmatch(r"[0-9]{1,9}", said):
             raise Malformed(
-                f"{file} line {found[-1].number}: observed {said[:80]!r} for {key}; expected the number of one trace"
-                f" flag{_meant_flag(said)}; mend that line, then run again"
+                f"{file} line {found[-1].number}",
+                f"{said[:80]!r} for {key}",
+                f"the number of one trace flag{_meant_flag(said)}; mend that line, then run again",
             )
         flags[int(said)] = setting
     return flags

@@ -296,6 +296,4 @@ def _shell_words(text: str, where: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise Malformed(
-            f"{where}: observed {text[:80]!r}; expected words with closed quotes ({error})"
-        ) from error
+        raise Malformed(where, repr(text[:80]), f"words with closed quotes ({error})") from error

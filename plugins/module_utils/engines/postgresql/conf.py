@@ -195,13 +195,11 @@ def _read(
 ) -> list[tuple[str, Setting]]:
     """Return (name, setting) of a file and, in place, of those that it includes; add their paths to `files`."""
     if depth > _DEEPEST or len(files) >= MOST_FILES:
-        raise Malformed(
-            f"{path}: observed includes deeper than {_DEEPEST} or more files than {MOST_FILES}; expected fewer"
-        )
+        raise Malformed(path, f"includes deeper than {_DEEPEST} or more files than {MOST_FILES}", "fewer")
     text = read(path)
     if text is None:
         if must_exist:
-            raise Malformed(f"{path}: observed no such file; expected it there, or no include of it")
+            raise Malformed(path, "no such file", "it there, or no include of it")
         return []
     files.append(path)
     found: list[tuple[str, Setting]] = []
