@@ -93,26 +93,22 @@ def slow(rows: Iterable[Setting]) -> list[Reason]:
 def reason(row: Setting, verdict: str) -> Reason:
     """Return what is not right with a setting, and what to do; `verdict`: what it makes of the host, `note` for nothing."""
     target = plan.named(row.layer, row.target)
-    compared = _compared(row)
-    # Some sentences begin with the observed value.
-    observed = row.persisted if row.verdict == "drift_persisted" else row.running
-    meaning = row.why.removeprefix(f"{row.setting} is {observed}: ")
-    why = f"{target}: {row.setting}{compared}: {meaning}"
+    why = f"{target}: {row.setting}{_state(row)}"
     values = (("persisted", row.persisted), ("running", row.running), ("wanted", row.wanted_running))
     return Reason(row.id, verdict, why, row.remedy, (row.target,), values)
 
 
-def _compared(row: Setting) -> str:
-    """Return the observed value and the expected one; '' if they do not differ."""
+def _state(row: Setting) -> str:
+    """Return the observed value, the expected one if it differs, and what that means."""
+    if row.verdict == "drift_persisted":
+        observed, expected, when = row.persisted, row.wanted_persisted, " at the next boot"
+    else:
+        observed, expected, when = row.running, row.wanted_running, ""
+    # Some sentences begin with the observed value.
+    meaning = row.why.removeprefix(f"{row.setting} is {observed}: ")
     if row.verdict == UNKNOWN:
-        return " is unknown"
-    at_boot = row.verdict == "drift_persisted"
-    observed, expected = (
-        (row.persisted, row.wanted_persisted) if at_boot else (row.running, row.wanted_running)
-    )
-    if observed == expected:
-        return ""
-    return f" is {observed}{' at the next boot' if at_boot else ''}, expected {expected}"
+        return f" is unknown: {meaning}"
+    return f"{f' is {observed}{when}, expected {expected}' if observed != expected else ''}: {meaning}"
 
 
 def _withheld(row: Setting, found: Findings) -> Reason:

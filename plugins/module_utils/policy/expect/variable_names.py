@@ -88,20 +88,23 @@ OWN = frozenset(
 
 def unknown(names: Iterable[str]) -> Iterator[str]:
     """Yield an error for each name that begins with durable_ and is no variable, or that is one of a role's, misspelt."""
-    of_roles = {_letters(name): name for name in _OF_ROLES}
-    for name in sorted(set(names) - set(_OF_ROLES)):
-        meant = of_roles.get(_letters(name))
-        if meant:
-            yield f"{name}: no such variable; expected {meant}: correct it, or give a variable of your own another name"
-    for name in sorted(set(names) - INPUTS - OWN):
-        if name.startswith(_PREFIX):
-            # Without what they share: everything is like everything by that.
-            known = [each[len(_PREFIX) :] for each in sorted(INPUTS)]
-            near = difflib.get_close_matches(name[len(_PREFIX) :], known, n=1)
-            wanted = f"{_PREFIX}{near[0]}" if near else "a name of docs/variables.md"
-            yield f"{name}: no such variable; expected {wanted}: correct it, or give a variable of your own another name"
+    for name in sorted(set(names) - _KNOWN):
+        expected = _near(name) if name.startswith(_PREFIX) else _BY_LETTERS.get(_letters(name))
+        if expected:
+            yield f"{name}: no such variable; expected {expected}: correct it, or give a variable of your own another name"
+
+
+def _near(name: str) -> str:
+    # Without what they share: everything is like everything by that.
+    known = [each[len(_PREFIX) :] for each in sorted(INPUTS)]
+    near = difflib.get_close_matches(name[len(_PREFIX) :], known, n=1)
+    return f"{_PREFIX}{near[0]}" if near else "a name of docs/variables.md"
 
 
 def _letters(name: str) -> str:
     """Return a name without what is most often misspelt: underscores, capitals, and the s of a plural."""
     return "".join(part.rstrip("s") for part in name.lower().split("_"))
+
+
+_KNOWN = INPUTS | OWN | set(_OF_ROLES)
+_BY_LETTERS = {_letters(name): name for name in _OF_ROLES}
