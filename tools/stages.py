@@ -28,7 +28,7 @@ ORDER = (
 )
 #: Scenarios of which `make test` runs a short part, and `make scenario` the whole.
 WITH_SHORT_PART = ("buses", "default", "faults")
-#: Scenarios that `make lab-test` runs and `make test` leaves out: no other scenario needs more processor for what they show.
+#: Scenarios that `make test` leaves out because the others fill its time. `make lab-test` runs them.
 LONG_SCENARIOS = ("buses", "kernels", "measure", "network", "selinux")
 #: What is short, and nothing waits for it, comes after all scenarios, so that no processor waits long for the last of them.
 AT_THE_END = ("antsibull-docs", "galaxy-importer", "documentation site", "audit, as installed")
@@ -240,7 +240,7 @@ def lab_stages(scratch: Path) -> Iterator[Stage]:
             "lab", name, own, command, environment=facts, live=True, also=also, needs="image", is_long=long
         )
         if name == ORDER[0]:
-            # Long as well: as the last one it would keep one processor of two busy.
+            # It is long: as the last stage it would leave one of two processors idle.
             boots = ("python", "-m", "oracles", "boot", "--short")
             yield Stage("lab", "boot oracle, the short part", old, boots, live=True, needs="image")
     ends = ("pytest", "-v", "tests/lab")

@@ -143,7 +143,7 @@ ansible_facts:
               elements: str
               returned: always
         resolved:
-          description: For each database path where it really lies, or null when it is not there or not known.
+          description: For each database path where it really lies, or null when it is not there or unknown.
           type: dict
           returned: always
         unresolved:
@@ -246,8 +246,8 @@ ansible_facts:
               returned: always
             flush_blocked_by:
               description:
-                - The device-mapper devices above it, mounted or not, that drop flushes, or of which that is not known. Its
-                  cache is not turned on below them before the next boot.
+                - The device-mapper devices above it, mounted or not, that drop flushes, or of which that is unknown. Its cache
+                  is not turned on below them before the next boot.
               type: list
               elements: str
               returned: always

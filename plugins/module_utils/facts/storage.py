@@ -292,7 +292,7 @@ class DiskFacts(TypedDict):
         list[str],
         NAMES,
         "The device-mapper devices above it, mounted or not, that drop flushes, or of which that is "
-        "not known. Its cache is not turned on below them before the next boot.",
+        "unknown. Its cache is not turned on below them before the next boot.",
     ]
     model: Annotated[Optional[str], "The model, or null."]
     serial: Annotated[Optional[str], "The serial number, or null."]
@@ -587,7 +587,7 @@ class StorageFacts(TypedDict):
     resolved: Annotated[
         dict[str, Optional[str]],
         MAPPING,
-        "For each database path where it really lies, or null when it is not there or not known.",
+        "For each database path where it really lies, or null when it is not there or unknown.",
     ]
     unresolved: Annotated[
         dict[str, str], MAPPING, "For each database path that could not be read, the reason."
