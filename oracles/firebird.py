@@ -232,7 +232,11 @@ def _ours(directory: Path) -> tuple[Seen | None, str]:
     general = firebird_conf.effective(read, names, f"{directory}/firebird.conf").settings.get(_KEY.lower())
     database = next((each for each in found if each.alias == "lab"), None)
     if database and database.path is None and not database.ignored:
-        raise Malformed(database.reason)
+        raise Malformed(
+            f"{directory}/databases.conf, alias lab",
+            database.reason or "no path",
+            "a path that we can resolve",
+        )
     doubts = "".join(each.reason or "" for each in found)
     if database is None or database.path is None:
         return None, doubts
