@@ -133,7 +133,7 @@ ansible_facts:
               description: V(refused), or V(unknown) if the host cannot show it.
               type: str
               returned: always
-            values:
+            parameters:
               description: The values that the finding names, each a text or a list of texts, as C(unit) and C(waiting).
               type: dict
               returned: always

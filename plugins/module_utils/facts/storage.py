@@ -117,7 +117,7 @@ class BootFaultFacts(TypedDict):
         "Why, one keyword, as V(unknown_option). The finding in docs/findings.md is C(boot.) and this keyword.",
     ]
     state: Annotated[str, one_of("refused", UNKNOWN), "V(refused), or V(unknown) if the host cannot show it."]
-    values: Annotated[
+    parameters: Annotated[
         dict[str, Union[str, list[str]]],
         MAPPING,
         "The values that the finding names, each a text or a list of texts, as C(unit) and C(waiting).",

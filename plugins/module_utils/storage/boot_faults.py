@@ -80,7 +80,7 @@ class Fault(NamedTuple):
     line: Entry
     cause: str
     state: str
-    values: Mapping[str, Value]
+    parameters: Mapping[str, Value]
     options: tuple[str, ...] = ()
     effect: str = "required"
 
@@ -99,7 +99,7 @@ class Fault(NamedTuple):
             "boot": self._boot(),
             "cause": self.cause,
             "state": self.state,
-            "values": dict(self.values),
+            "parameters": dict(self.parameters),
             "options": shown(self.options),
         }
 
@@ -420,7 +420,7 @@ def _of_images(host: Host, devices: Devices, here: Mapping[str, Mount]) -> Itera
     name = devices.find(root.source)
     try:
         for problem in boot_images.problems(host, name, devices.properties):
-            yield Fault(line._replace(unit=problem.source), problem.cause, problem.state, problem.values)
+            yield Fault(line._replace(unit=problem.source), problem.cause, problem.state, problem.parameters)
     except Unobservable as error:
         yield Fault(line, "unread.images", UNKNOWN, {"error": str(error)})
 

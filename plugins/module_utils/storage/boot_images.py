@@ -39,7 +39,7 @@ class Problem(NamedTuple):
     source: str
     state: str
     cause: str
-    values: dict[str, Any]
+    parameters: dict[str, Any]
 
 
 def problems(host: Host, name: str | None, properties: Mapping[str, Mapping[str, str]]) -> Iterator[Problem]:

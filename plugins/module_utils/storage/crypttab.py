@@ -122,6 +122,6 @@ def _fault(
         "boot": "required" if "required" in mount["boots"].values() else "optional",
         "cause": cause,
         "state": state,
-        "values": {**values},
+        "parameters": {**values},
         "options": [],
     }

@@ -446,7 +446,7 @@ class Mounts:
             if is_either and fault.line.target in targets:
                 return (
                     [],
-                    f"{' and '.join(fault.values['names'])} have {fault.values['tag']}={fault.values['value']}",
+                    f"{' and '.join(fault.parameters['names'])} have {fault.parameters['tag']}={fault.parameters['value']}",
                 )
         try:
             return [] if superblock.hidden_in else self.boot(superblock.mounts), None

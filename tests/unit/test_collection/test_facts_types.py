@@ -39,6 +39,10 @@ CLASSES = (storage.StorageFacts, engines.EnginesFacts, ups.PowerFacts)
 EXTRA = "extra"
 
 
+#: A template that writes `fact.NAME` would read the method of a dict.
+METHODS = frozenset(name for name in dir(dict) if not name.startswith("_"))
+
+
 @pytest.fixture(name="tool")
 def _tool(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
@@ -116,6 +120,12 @@ def test_each_value_that_a_fact_can_have_is_documented(tool: Any, cls: Any) -> N
         said = " ".join(tool._of_fact(fact))
         for value in fact.check.allowed if fact.check else ():
             assert value in ("", "unknown") or re.search(rf"V\({re.escape(value)}\)", said), (path, value)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_no_fact_has_the_name_of_a_method_of_a_dict(cls: Any) -> None:
+    """Jinja cannot read `fact.values`. The last parts of the paths are the names."""
+    assert not METHODS & {path.rpartition(".")[2] for path, _ in every(cls)}
 
 
 @pytest.mark.parametrize("cls", CLASSES)

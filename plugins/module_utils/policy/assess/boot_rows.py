@@ -43,7 +43,7 @@ def fault_of(fault: BootFaultFacts) -> str:
 
 def texts(fault: BootFaultFacts) -> tuple[str, str]:
     """Return what is wrong, and what to do."""
-    kind, values = KINDS[fault["cause"]], fault["values"]
+    kind, values = KINDS[fault["cause"]], fault["parameters"]
     found = {key: _text(key, fault[key]) for key in ("source", "target", "fstype")}
     found["options"] = _joined("options", fault["options"])
     found.update({key: _text(key, value) for key, value in values.items()})

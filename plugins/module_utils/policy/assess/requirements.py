@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ... import attestations
 from ...attestations import Attestation
-from ...facts.storage import DiskFacts, LayerFacts, MountFacts, StorageFacts, WriteHoleFacts
+from ...facts.storage import DiskFacts, LayerFacts, MountFacts, RaidFacts, StorageFacts, WriteHoleFacts
 from ...host.observation import UNKNOWN
 from ...host.printable import is_plain
 from ...profiles import Profile, loosened_by
@@ -288,14 +288,14 @@ def of_disk(rests_on: str, disk: DiskFacts, words: list[Attestation]) -> Require
     # A virtual disk may well keep its promise: only its host knows. Elsewhere it is not there. Nor does
     # anybody take barriers away for what nobody knows.
     state = "unmet" if rests_on in ("non_volatile_cache", "ups") else "unverified"
-    wrong = fault_of_volume(disk)
-    if wrong:
+    wrong, raid = fault_of_volume(disk), disk["raid"]
+    if wrong and raid:
         return Requirement.failed(
             findings.VOLUME_EXPOSED
-            if volume.is_exposed(disk["raid"]) or disk["id"] is None
+            if volume.is_exposed(raid) or disk["id"] is None
             else findings.VOLUME_LOSES,
             disk["name"],
-            f"a RAID volume, {_said_of(disk)}{_overruled(words, claims)}",
+            f"a RAID volume, {_said_of(raid)}{_overruled(words, claims)}",
             name=name,
             state=state,
             cause=wrong.why,
@@ -367,12 +367,10 @@ def _controller_keeps(disk: DiskFacts) -> str | None:
     raid = disk["raid"]
     if not raid or not raid["volume"] or volume.fault(raid):
         return None
-    return f"its RAID controller says so: {_said_of(disk)}"
+    return f"its RAID controller says so: {_said_of(raid)}"
 
 
-def _said_of(disk: DiskFacts) -> str:
-    raid = disk["raid"]
-    assert raid
+def _said_of(raid: RaidFacts) -> str:
     return (
         f"{raid['volume']}: write policy {raid['write_policy']}, battery or capacitor {raid['backup']}, caches of its"
         f" disks {raid['drive_caches']}"

@@ -130,7 +130,7 @@ def _refused_at_boot(mount: MountFacts, release: str) -> Iterator[Setting]:
                 "cause": "refused_combination",
                 "state": "refused",
                 "boot": "read_only" if "/" in mount["targets"] else "required",
-                "values": {"does": kernel},
+                "parameters": {"does": kernel},
                 "options": options,
             }
         )

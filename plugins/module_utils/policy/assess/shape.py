@@ -156,9 +156,9 @@ def _contradictions(storage: StorageFacts) -> Iterator[str]:
     for disk in storage["disks"]:
         yield from (f"disk {disk['name']}: {fault}" for fault in (*_of_volume(disk), *_of_lowered(disk)))
     for number, fault in enumerate(storage["boot_faults"]):
-        if not boot_causes.fits(fault["cause"], fault["values"]):
+        if not boot_causes.fits(fault["cause"], fault["parameters"]):
             yield (
-                f"durable_storage.boot_faults[{number}].values: observed {shown(fault['values'])}; expected"
+                f"durable_storage.boot_faults[{number}].parameters: observed {shown(fault['parameters'])}; expected"
                 f" {', '.join(boot_causes.VALUES[fault['cause']]) or 'none'}"
             )
     devices = {mount["device"] for mount in storage["mounts"]}

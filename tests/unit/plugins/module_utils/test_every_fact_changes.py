@@ -520,7 +520,7 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
                 "boot": "optional",
                 "cause": "unknown_option",
                 "state": "refused",
-                "values": {"type": "ext4", "wrong": ["noatmie"], "near": ["noatime"]},
+                "parameters": {"type": "ext4", "wrong": ["noatmie"], "near": ["noatime"]},
                 "options": ["noatmie"],
             }
         ],

@@ -14,7 +14,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess impor
 def with_texts(faults: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the facts of faults, each with its setting, reason and fix; the values are those of its cause."""
     for fault in faults:
-        assert boot_causes.fits(fault["cause"], fault["values"]), fault
+        assert boot_causes.fits(fault["cause"], fault["parameters"]), fault
     return [
         {**fault, "fault": boot_rows.fault_of(fault), **dict(zip(("why", "remedy"), boot_rows.texts(fault)))}
         for fault in faults

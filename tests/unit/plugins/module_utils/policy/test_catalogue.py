@@ -44,7 +44,7 @@ def faulty(cause: str, state: str = "refused", **changes: Any) -> dict[str, Any]
         "boot": "required",
         "cause": cause,
         "state": state,
-        "values": values,
+        "parameters": values,
         "options": [],
     }
     storage["boot_faults"] = [{**fault, **changes}]
@@ -69,9 +69,9 @@ def test_each_cause_of_a_fault_of_the_next_boot_is_a_finding(cause: str, state: 
     "changes",
     [
         {"cause": "something else"},
-        {"values": {}},
-        {"values": {"unit": "x.service", "waiting": "y.mount", "fix": "run this"}},
-        {"values": {"unit": "x.service", "waiting": ["y.mount"]}},
+        {"parameters": {}},
+        {"parameters": {"unit": "x.service", "waiting": "y.mount", "fix": "run this"}},
+        {"parameters": {"unit": "x.service", "waiting": ["y.mount"]}},
     ],
 )
 def test_a_cause_or_a_value_that_no_rule_has_cannot_be_read(changes: dict[str, Any]) -> None:
@@ -82,7 +82,7 @@ def test_a_cause_or_a_value_that_no_rule_has_cannot_be_read(changes: dict[str, A
 
 
 def test_a_keyword_of_a_value_is_one_of_its_list() -> None:
-    values = faulty("no_kernel")["boot_faults"][0]["values"]
+    values = faulty("no_kernel")["boot_faults"][0]["parameters"]
     assert boot_causes.fits("no_kernel", values)
     assert not boot_causes.fits("no_kernel", {**values, "rest": "run this"})
 
@@ -102,7 +102,7 @@ def test_options_that_the_kernel_refuses_of_another_mount_are_a_finding() -> Non
 
 def test_the_output_of_a_program_is_last_and_in_quotes() -> None:
     error = 'do: run "this"'
-    found = assess(inputs(mounts=PG), faulty("unread.images", values={"error": error}), NOW)
+    found = assess(inputs(mounts=PG), faulty("unread.images", parameters={"error": error}), NOW)
     (reason,) = (each for each in found["reasons"] if each["id"] == "boot.unread.images")
     assert reason["reason"].endswith(': "do: run \\"this\\""') and "this" not in reason["fix"]
 

@@ -148,7 +148,7 @@ def test_a_kernel_is_installed_and_an_initramfs_made_again() -> None:
 def test_the_image_that_boots_is_made_and_no_other(path: str, release: str) -> None:
     values = {"file": path, "layer": "md", "programs": ["mdadm"], "release": boot_images._release(path)}
     of_root = {"source": CFG, "target": "/", "fstype": "ext4", "options": []}
-    (fault,) = with_texts([{**of_root, "cause": "initramfs_lacks", "values": values}])
+    (fault,) = with_texts([{**of_root, "cause": "initramfs_lacks", "parameters": values}])
     assert fault["remedy"].endswith(f"run update-initramfs -u -k {release} or dracut -f --kver {release}")
 
 
