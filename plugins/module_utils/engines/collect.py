@@ -20,7 +20,7 @@ from ..host.process_context import Place, Places, whose
 from ..host.processes import Process, Processes
 from ..host.seam import Host, Unobservable
 from .contract import ENGINES
-from .facts import Facts, blank, said
+from .facts import Facts, blank, error_text
 from .instance import Instance
 from .open_files import OpenFiles
 
@@ -79,17 +79,19 @@ class Engines:
         places = {found.processes[0].pid: self._place(found) for found in running}
         own = {pid: place.unit for pid, place in places.items() if isinstance(place, Place)}
         stopped = self._stopped()
-        asked = {*own.values(), *(found.unit for found in stopped)} - {None}
-        shown = units.show(self.host, filter(None, asked), starts=True)
+        queried = {*own.values(), *(found.unit for found in stopped)} - {None}
+        shown = units.show(self.host, filter(None, queried), starts=True)
         first = self._running(running, places, shown)
         # In the order in which they were found.
-        told = [first[pid] for pid in places if pid in first]
+        reported = [first[pid] for pid in places if pid in first]
         for found in stopped:
-            if not any(_is_same(found, shown[0].get(found.unit or ""), other) for other in told):
+            if not any(_is_same(found, shown[0].get(found.unit or ""), other) for other in reported):
                 with self._patience(found=found):
-                    told.append(self._within("", found, self._facts.told(found, None, found.unit, *shown)))
-        _name_apart([*first.values(), *told[len(first) :]])
-        return told
+                    reported.append(
+                        self._within("", found, self._facts.of_instance(found, None, found.unit, *shown))
+                    )
+        _name_apart([*first.values(), *reported[len(first) :]])
+        return reported
 
     def _stopped(self) -> list[Instance]:
         """Return the instances that are installed, engine by engine."""
@@ -114,10 +116,10 @@ class Engines:
             unit = place.unit if isinstance(place, Place) else None
             who = whose(self.host, found.processes[0]) if self._is_foreign(found, places) else ""
             with self._patience(who, found):
-                said = self._within(who, found, self._facts.told(found, place, unit, *shown))
-                said["name"] = self._name_of(found, said["name"], unit)
+                instance = self._within(who, found, self._facts.of_instance(found, place, unit, *shown))
+                instance["name"] = self._name_of(found, instance["name"], unit)
             if not self.processes.is_gone(found.processes[0]):
-                facts[pid] = said
+                facts[pid] = instance
         return facts
 
     def unattributed(self) -> list[Stray]:
@@ -188,14 +190,14 @@ class Engines:
             count[who] += 1
             ranks[main.pid] = (self.processes.is_of_a_person(main), count[who])
         best = sorted(running, key=lambda found: ranks[found.processes[0].pid])[: bounds.INSTANCES]
-        kept = {found.processes[0].pid for found in best}
+        listed = {found.processes[0].pid for found in best}
         for found in running:
-            if found.processes[0].pid not in kept:
+            if found.processes[0].pid not in listed:
                 pids = {process.pid for process in found.processes}
                 self._claimed -= pids
                 why = f"more than {bounds.INSTANCES} servers run here, and it was not looked at"
                 self._passed.update(dict.fromkeys(pids, why))
-        return [found for found in running if found.processes[0].pid in kept]
+        return [found for found in running if found.processes[0].pid in listed]
 
     def _within(self, who: str, found: Instance, facts: InstanceFacts) -> InstanceFacts:
         """Return the facts of an instance, or of one that would fill the answer that nothing is known about it.
@@ -207,11 +209,11 @@ class Engines:
         if who:
             most = min(most, self._room.setdefault("all others", bounds.ANSWER // 4))
         # Its directories are told twice.
-        taken = bounds.size(facts) + bounds.size([*facts["directories"], *facts["temporary"]])
-        if taken > most:
+        used_bytes = bounds.size(facts) + bounds.size([*facts["directories"], *facts["temporary"]])
+        if used_bytes > most:
             main = found.processes[0] if found.processes else None
             by = f" by process {main.pid} ({main.name}) of {whose(self.host, main)}" if main else ""
-            why = f"its answer was refused: {taken} bytes{by}, where {most} were left: end it, or make what it has smaller"
+            why = f"its answer was refused: {used_bytes} bytes{by}, where {most} were left: end it, or make what it has smaller"
             facts = blank(
                 Instance(found.engine, bounds.short(found.name), found.processes[:1], unit=found.unit),
                 found.unit,
@@ -220,9 +222,9 @@ class Engines:
             facts["evidence"] = {
                 field: refused.as_dict() for field in ("managed_by", "stop_timeout", "version", "observation")
             }
-            taken = bounds.size(facts)
+            used_bytes = bounds.size(facts)
         for name in (who, "all others") if who else ("",):
-            self._room[name] -= taken
+            self._room[name] -= used_bytes
         return facts
 
     def _name_of(self, found: Instance, name: str, unit: str | None) -> str:
@@ -265,7 +267,7 @@ class Engines:
             with self._patience():
                 found: list[Instance] = engine.find(self.host, self.processes)
         except Exception as error:  # Of what nobody foresaw, the other engines must still be told.
-            self.failed[engine.NAME] = f"looking for its instances failed: {said(error)}"
+            self.failed[engine.NAME] = f"looking for its instances failed: {error_text(error)}"
             return []
         self._claimed.update(process.pid for instance in found for process in instance.processes)
         return found
@@ -275,7 +277,7 @@ class Engines:
             with self._patience():
                 found: list[Instance] = engine.installed(self.host, names)
         except Exception as error:
-            self.failed[engine.NAME] = f"looking for stopped instances failed: {said(error)}"
+            self.failed[engine.NAME] = f"looking for stopped instances failed: {error_text(error)}"
             return []
         return found
 
@@ -293,31 +295,31 @@ def _paths(engines: list[InstanceFacts]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _is_same(stopped: Instance, unit: units.Unit | None, told: InstanceFacts) -> bool:
+def _is_same(stopped: Instance, unit: units.Unit | None, other: InstanceFacts) -> bool:
     """Tell whether what could be started is what runs, or was told before."""
-    if stopped.engine != told["engine"]:
+    if stopped.engine != other["engine"]:
         return False
     name = unit.name if unit else stopped.unit
-    same_config = stopped.config is not None and stopped.config == told["config"] and not told["unit"]
-    return stopped.name == told["name"] or (name is not None and name == told["unit"]) or same_config
+    same_config = stopped.config is not None and stopped.config == other["config"] and not other["unit"]
+    return stopped.name == other["name"] or (name is not None and name == other["unit"]) or same_config
 
 
-def _name_apart(told: list[InstanceFacts]) -> None:
+def _name_apart(reported: list[InstanceFacts]) -> None:
     """Add something to names that several instances of one engine have. Each name is one line.
 
     None of them has the plain name, so that each has one that means it alone.
     """
-    seen: set[tuple[str, str]] = set()
-    count = Counter((facts["engine"], line(facts["name"])) for facts in told)
-    for facts in told:
+    used_names: set[tuple[str, str]] = set()
+    count = Counter((facts["engine"], line(facts["name"])) for facts in reported)
+    for facts in reported:
         name = line(facts["name"])
         apart = [
             line(f"{name} ({more})") for more in (facts["config"], facts["unit"], *facts["pids"]) if more
         ]
         if count[facts["engine"], name] == 1:
             apart.insert(0, name)
-        facts["name"] = next((text for text in apart if (facts["engine"], text) not in seen), name)
-        seen.add((facts["engine"], facts["name"]))
+        facts["name"] = next((text for text in apart if (facts["engine"], text) not in used_names), name)
+        used_names.add((facts["engine"], facts["name"]))
 
 
 def _why(process: Process, engine: str) -> str:

@@ -67,7 +67,7 @@ class Facts:
         self.commands = Commands(host)
         self._tmpfiles: list[tmpfiles_d.Line] | None = None
 
-    def told(
+    def of_instance(
         self,
         found: Instance,
         place: Place | str | None,
@@ -82,44 +82,44 @@ class Facts:
         """
         unit = shown.get(name or "")
         facts = blank(found, unit.name if unit else name)
-        seen: dict[str, Observation] = dict(found.evidence)
-        seen["version"] = found.version or unknown("none", "the engine was not asked")
+        evidence: dict[str, Observation] = dict(found.evidence)
+        evidence["version"] = found.version or unknown("none", "the engine was not asked")
         try:
             facts["starts_at_boot"] = self._starts_at_boot(found, unit)
             if unit:
                 facts["requires_mounts"] = UNKNOWN if unit.stale else list(unit.mounts)
             if isinstance(place, Place):
-                opened, seen["files"] = self.files.written(found.processes, place)
+                opened, evidence["files"] = self.files.written(found.processes, place)
                 facts["files"], found = group(opened), found._replace(opened=opened)
             if not (isinstance(place, Place) and place.root):
                 # The inventory names paths of the host.
                 directories = (*found.directories, *self.paths.get(found.engine, ()))
                 found = found._replace(directories=directories)
-            found = self._with_settings(facts, seen, found, place, unit or name)
+            found = self._with_settings(facts, evidence, found, place, unit or name)
             if isinstance(place, str):
-                seen["namespace"] = unknown("/proc/PID", place)
+                evidence["namespace"] = unknown("/proc/PID", place)
                 facts["namespace"] = UNKNOWN
             else:
                 beside = self._beside(found, name) if place and name else None
                 pattern = ENGINES[found.engine].observer.UNITS
                 manager = self.managers.of(found, place, facts["unit"], unit, pattern, beside)
-                seen["managed_by"] = _of_cluster(manager, seen.get("cluster"))
-                seen.update(self._next_preloads(found, place, unit))
-                seen["stop_timeout"] = _stop_timeout(seen["managed_by"].value, name, unit, why)
-                self._add_paths(facts, seen, found, place)
+                evidence["managed_by"] = _of_cluster(manager, evidence.get("cluster"))
+                evidence.update(self._next_preloads(found, place, unit))
+                evidence["stop_timeout"] = _stop_timeout(evidence["managed_by"].value, name, unit, why)
+                self._add_paths(facts, evidence, found, place)
                 if place:
-                    self._add_running(facts, seen, found, place)
+                    self._add_running(facts, evidence, found, place)
         except Exception as error:  # Of what nobody foresaw, the other instances must still be told.
-            seen["observation"] = unknown("none", said(error))
+            evidence["observation"] = unknown("none", error_text(error))
         for field in ("managed_by", "stop_timeout", "version"):
-            facts[field] = seen[field].value if field in seen else UNKNOWN
-        facts["evidence"] = {field: value.as_dict() for field, value in seen.items()}
+            facts[field] = evidence[field].value if field in evidence else UNKNOWN
+        facts["evidence"] = {field: value.as_dict() for field, value in evidence.items()}
         return facts
 
     def _with_settings(
         self,
         facts: InstanceFacts,
-        seen: dict[str, Observation],
+        evidence: dict[str, Observation],
         found: Instance,
         place: Place | str | None,
         unit: units.Unit | str | None,
@@ -127,14 +127,14 @@ class Facts:
         """Add the settings of an instance, now and after its next start; return it with the directories that they name."""
         shown = unit if isinstance(unit, units.Unit) else None
         found, why_next, starter = self._with_next_start(found, place, shown)
-        seen.update(starter.decides if starter else {})
+        evidence.update(starter.decides if starter else {})
         observed = self._observe(found, place)
         if not observed:
             return found
         observed = observed if why_next is None else _next_start_unknown(observed, why_next)
         observed = self._with_others(found, place, unit, observed, starter)
-        seen["version"] = observed.version
-        seen.update(observed.evidence)
+        evidence["version"] = observed.version
+        evidence.update(observed.evidence)
         facts["files"] = group(file for file in found.opened if file.path not in observed.passing)
         _add_observed(facts, observed)
         return found._replace(directories=tuple(dict.fromkeys((*found.directories, *observed.directories))))
@@ -267,7 +267,7 @@ class Facts:
         )
 
     def _add_paths(
-        self, facts: InstanceFacts, seen: dict[str, Observation], found: Instance, place: Place | None
+        self, facts: InstanceFacts, evidence: dict[str, Observation], found: Instance, place: Place | None
     ) -> None:
         """Add the configured paths as this process sees them, links of directories followed."""
         root = place.root if place else ""
@@ -285,7 +285,7 @@ class Facts:
             found_at[field] = directories
         facts["directories"], facts["temporary"] = found_at["directories"], found_at["temporary"]
         if reasons:
-            seen["directories"] = unknown("links", "; ".join(reasons))
+            evidence["directories"] = unknown("links", "; ".join(reasons))
         if found.config and place:
             facts["config"] = self.places.on_host(place, found.config)
         if place:
@@ -296,22 +296,22 @@ class Facts:
                 database["path"] = self.places.on_host(place, database["path"])
 
     def _add_running(
-        self, facts: InstanceFacts, seen: dict[str, Observation], found: Instance, place: Place
+        self, facts: InstanceFacts, evidence: dict[str, Observation], found: Instance, place: Place
     ) -> None:
         """Add what only a running instance has."""
         main = found.processes[0]
         facts["namespace"], facts["root"] = place.namespace, place.root
         if place.reason:
-            seen["namespace"] = unknown(f"/proc/{main.pid}/ns/mnt", place.reason)
+            evidence["namespace"] = unknown(f"/proc/{main.pid}/ns/mnt", place.reason)
         where = _apart(place, next(iter(facts["directories"]), ""))
         if where:
             facts["name"] = f"{where} {found.name}"
         source = f"/proc/{main.pid}/maps"
         try:
             facts["preloads"] = self.processes.preloads(main)
-            seen["preloads"] = Observation(" ".join(facts["preloads"]) or "none", source)
+            evidence["preloads"] = Observation(" ".join(facts["preloads"]) or "none", source)
         except Unobservable as error:
-            seen["preloads"] = unknown(source, str(error))
+            evidence["preloads"] = unknown(source, str(error))
 
 
 def _of_cluster(manager: Observation, cluster: Observation | None) -> Observation:
@@ -415,7 +415,7 @@ def _stop_timeout(manager: str, name: str | None, unit: units.Unit | None, why: 
     return unit.stop_timeout
 
 
-def said(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """Return an error's message if it is of our own making, else only its kind and place.
 
     The message of another can hold anything.

@@ -56,11 +56,11 @@ class Refusal(NamedTuple):
     fix: str
 
     @classmethod
-    def of(cls, error: Exception, said: str | None = None) -> Refusal:
-        """Return what an error says; `said`: its message, where that may hold anything."""
+    def of(cls, error: Exception, text: str | None = None) -> Refusal:
+        """Return what an error says; `text`: its message, where that may hold anything."""
         if isinstance(error, Refused):
             return cls(error.reason, error.fix)
-        reason, _mark, fix = (said or str(error)).partition(". Fix: ")
+        reason, _mark, fix = (text or str(error)).partition(". Fix: ")
         return cls(reason, fix or "correct what the reason names, then run again")
 
     def keeps(self, row: SettingFacts) -> SettingFacts:

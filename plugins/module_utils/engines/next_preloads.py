@@ -49,12 +49,12 @@ def _of_file(host: Host, root: str) -> list[tuple[str, str]]:
 
 def _of_unit(host: Host, unit: units.Unit) -> list[tuple[str, str]]:
     try:
-        said = units.variables(host, unit, {_VARIABLE}).get(_VARIABLE, "")
+        value = units.variables(host, unit, {_VARIABLE}).get(_VARIABLE, "")
     except Unobservable:
         # What the server's settings are next is unknown then, with that reason. An engine without settings has this alone.
         boot_environment.read(host)
         return []
-    found = [library for library in re.split(r"[:\s]+", said) if _breaks(host, "", library)]
+    found = [library for library in re.split(r"[:\s]+", value) if _breaks(host, "", library)]
     return [(library, _source(host, unit)) for library in found]
 
 

@@ -58,16 +58,16 @@ class _Gathered:
         self._until = until
         self.files: set[Opened] = set()
         self._rows: set[tuple[str, str, str]] = set()
-        self._looked_at = self._letters = 0
+        self._inspected = self._letters = 0
 
-    def may_look_at(self, numbers: list[str]) -> Iterator[str]:
+    def may_inspect(self, numbers: list[str]) -> Iterator[str]:
         """Yield the numbers of open files as long as there are not too many. Raises _Enough."""
         for number in numbers:
-            if self._looked_at >= bounds.OPEN_FILES:
+            if self._inspected >= bounds.OPEN_FILES:
                 raise _Enough(f"{bounds.OPEN_FILES} open files were looked at, and there are more")
             if time.monotonic() >= self._until:
                 raise _Enough("the time for all that is looked at here was over")
-            self._looked_at += 1
+            self._inspected += 1
             yield number
 
     def add(self, files: Iterable[Opened]) -> None:
@@ -110,7 +110,7 @@ class OpenFiles:
         for process in chosen:
             try:
                 numbers = self.host.names(f"/proc/{process.pid}/fd")
-                found.add(self._of(process, place, found.may_look_at(numbers)))
+                found.add(self._of(process, place, found.may_inspect(numbers)))
             except _Enough as error:
                 reasons.append(f"process {process.pid}: {error}")
                 break
@@ -129,8 +129,8 @@ class OpenFiles:
 
     def rows(self, processes: Iterable[Process], place: Place) -> tuple[list[OpenedFacts], Observation]:
         """Return a row for each (directory, device, way of opening), and how complete they are."""
-        found, seen = self.written(processes, place)
-        return group(found), seen
+        found, completeness = self.written(processes, place)
+        return group(found), completeness
 
     def _of(self, process: Process, place: Place, numbers: Iterable[str]) -> Iterator[Opened]:
         base = f"/proc/{process.pid}"

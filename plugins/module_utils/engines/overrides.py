@@ -32,7 +32,7 @@ def fix(override: OverrideFacts) -> str:
 
 def reset(name: str, role: str | None, database: str | None) -> str:
     """Return what takes a setting away. The server names roles and databases: no statement repeats more than a word."""
-    if not all(_PLAIN.fullmatch(said) for said in (role, database) if said is not None):
+    if not all(_PLAIN.fullmatch(each) for each in (role, database) if each is not None):
         return f"ALTER ROLE or ALTER DATABASE ... RESET {name}, with the name quoted"
     if role is None and database is not None:
         return f'ALTER DATABASE "{database}" RESET {name}'

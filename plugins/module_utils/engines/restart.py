@@ -111,8 +111,8 @@ def keep_running(host: Host, engine: str, facts: InstanceFacts) -> None:
 
 def restart_limit(facts: InstanceFacts) -> float:
     """Return the seconds that a restart may take: what the unit gives to a stop, and a margin to start."""
-    said = facts["stop_timeout"]
-    return (_ENDLESS if said in ("infinity", UNKNOWN) else float(said)) + _MARGIN
+    timeout = facts["stop_timeout"]
+    return (_ENDLESS if timeout in ("infinity", UNKNOWN) else float(timeout)) + _MARGIN
 
 
 def restart(host: Host, facts: Iterable[InstanceFacts]) -> None:
@@ -125,7 +125,7 @@ def settle(host: Host, engine: Any, names: Collection[str], left: Callable[[], I
     """Wait until servers that were restarted are up, stay so, and run as wanted. Raises ChangeFailed."""
     mains: list[int] = []
     steady = 0
-    for _look in range(_LOOKS):
+    for _attempt in range(_LOOKS):
         before = mains
         try:
             mains = [] if list(left()) else _mains(host, engine, names)

@@ -77,9 +77,9 @@ class Rule(NamedTuple):
         """Return what a word that will not do means."""
         return _UNFLUSHED if word == "unflushed" else dict(self.meanings).get(word, self.means)
 
-    def against(self, seen: set[str]) -> Rule:
+    def against(self, values: set[str]) -> Rule:
         """Return the rule for a setting that is seen with these words: what keeps less is not loosened."""
-        differing = {word for word in seen if not self.allows(word)}
+        differing = {word for word in values if not self.allows(word)}
         return self._replace(phase="tighten") if differing and differing <= set(self.weaker) else self
 
 
@@ -133,7 +133,7 @@ class Subject(NamedTuple):
         """Return the word of a setting with which it runs."""
         return str(self.instance["settings"].get(name, NOTHING).get("running", UNKNOWN))
 
-    def seen(self, name: str) -> set[str]:
+    def values(self, name: str) -> set[str]:
         """Return the words of a setting now and at the next start, as far as they are known."""
         persisted = self.instance["settings"].get(name, NOTHING).get("persisted", UNKNOWN)
         return {self.running(name), str(persisted)} - {UNKNOWN, "stopped"}
@@ -181,7 +181,7 @@ class Judge(NamedTuple):
         found = self.strict(subject.instance)
         if subject.profile.wanted("engines") != "full":
             found = self.relaxed.get(catalog.kind(subject.instance), found)
-        return self.rules(subject, {name: rule.against(subject.seen(name)) for name, rule in found.items()})
+        return self.rules(subject, {name: rule.against(subject.values(name)) for name, rule in found.items()})
 
 
 class Build(NamedTuple):
@@ -225,8 +225,8 @@ class Build(NamedTuple):
             yield findings.BUILD.found(
                 label, engine=label, cause=why, first=self.first, before=self.before, see=self.see
             )
-        seen = instance["evidence"].get("write_through", NOTHING)
-        if relies and seen.get("value") not in ("yes", "no"):
+        values = instance["evidence"].get("write_through", NOTHING)
+        if relies and values.get("value") not in ("yes", "no"):
             why = subject.reason("write_through")
             yield findings.OPEN_FLAGS.found(
                 label, engine=label, opened=self.opened, cause=why, look=self.look
@@ -256,14 +256,14 @@ def relaxed(
     }
 
 
-def judge(running: str, persisted: str, runs: bool, kept: bool, live: bool) -> str:
+def judge(running: str, persisted: str, runs: bool, persists: bool, live: bool) -> str:
     """Return the verdict on a setting; `runs`, `kept`: whether its words now and at the next start will do."""
     if running != UNKNOWN and not runs:
         if live:
             return "drift_running"
         if persisted != UNKNOWN:
-            return "pending" if kept else "drift_persisted"
-    if persisted != UNKNOWN and not kept:
+            return "pending" if persists else "drift_persisted"
+    if persisted != UNKNOWN and not persists:
         return "drift_persisted"
     return UNKNOWN if UNKNOWN in (running, persisted) else "ok"
 
@@ -286,15 +286,17 @@ def where_to_set(instance: Mapping[str, Any], name: str, origin: str | None = No
     return fix.format(name=name, server=server)
 
 
-def why_of(verdict: str, name: str, running: str, persisted: str, rule: Rule, seen: Mapping[str, Any]) -> str:
+def why_of(
+    verdict: str, name: str, running: str, persisted: str, rule: Rule, values: Mapping[str, Any]
+) -> str:
     """Say in plain words what a setting's verdict means."""
     if verdict == "ok":
         return "as wanted"
     if verdict == UNKNOWN:
-        return seen["reason"] or f"{name} could not be read"
+        return values["reason"] or f"{name} could not be read"
     if verdict == "drift_running":
         return f"{name} is {running}: {rule.meaning(running)}"
     if verdict == "pending":
         return f"the server runs with {running} until it is restarted: {rule.meaning(running)}"
-    place = f" ({seen['from']})" if seen.get("from") else ""
+    place = f" ({values['from']})" if values.get("from") else ""
     return f"at its next start {name} will be {persisted}{place}: {rule.meaning(persisted)}"

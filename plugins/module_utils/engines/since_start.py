@@ -173,8 +173,8 @@ def _expect_same_view(
     own = f"/proc/{start.pid}"
     if root or host.link(f"{own}/ns/mnt") == host.link("/proc/self/ns/mnt"):
         return
-    seen, ours = host.locate(end, f"{own}/root").status, passed[end]
-    if seen is None or (seen.device, seen.inode) != (ours.device, ours.inode):
+    status, ours = host.locate(end, f"{own}/root").status, passed[end]
+    if status is None or (status.device, status.inode) != (ours.device, ours.inode):
         raise Unobservable(f"{path}: the process has another file there, in its own mount namespace")
 
 
@@ -246,10 +246,10 @@ def _set_clock(host: Host, start: Start, unit: Mapping[str, str]) -> str:
 
 def _clock(fields: Mapping[str, str], wall: str, up: str) -> _Clock | None:
     """Return two clocks of one moment, None if systemd does not report them."""
-    said, seconds = _WALL.fullmatch(fields.get(wall, "")), _seconds(fields, up)
-    if not said or not seconds:
+    wall_time, seconds = _WALL.fullmatch(fields.get(wall, "")), _seconds(fields, up)
+    if not wall_time or not seconds:
         return None
-    return _Clock(calendar.timegm(time.strptime(said[1], "%Y-%m-%d %H:%M:%S")), seconds)
+    return _Clock(calendar.timegm(time.strptime(wall_time[1], "%Y-%m-%d %H:%M:%S")), seconds)
 
 
 def _seconds(fields: Mapping[str, str], name: str) -> float:

@@ -85,15 +85,15 @@ def running(
     return Running(words, f"{path} before it was changed" if words else path, why)
 
 
-def settings(persisted: dict[str, Word], seen: Running | None) -> dict[str, SettingFacts]:
-    """Return the settings of :class:`.instance.Observed`; `seen` is None for a stopped server."""
+def settings(persisted: dict[str, Word], process: Running | None) -> dict[str, SettingFacts]:
+    """Return the settings of :class:`.instance.Observed`; `process` is None for a stopped server."""
     found = {}
     for name, word in persisted.items():
-        runs = "stopped" if seen is None else seen.words.get(name, UNKNOWN)
+        runs = "stopped" if process is None else process.words.get(name, UNKNOWN)
         reasons = [word.reason] if word.reason else []
-        if seen and runs == UNKNOWN and not reasons:
-            reasons.append(seen.reason or f"{name} is unknown")
-        source = seen.source if seen else "configuration"
+        if process and runs == UNKNOWN and not reasons:
+            reasons.append(process.reason or f"{name} is unknown")
+        source = process.source if process else "configuration"
         found[name] = setting(runs, word.value, source, "; ".join(reasons) or None, word.origin, word.held)
     return found
 

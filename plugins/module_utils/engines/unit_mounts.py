@@ -89,8 +89,8 @@ def plan(host: Host, targets: list[Target]) -> Work:
     for target in targets:
         unit = shown.get(target.unit)
         if unit is None or unit.load != "loaded":
-            seen = unit.load if unit else "nothing"
-            raise ChangeFailed(f"{target.unit}: observed {seen}, expected a unit that systemd has loaded")
+            observed = unit.load if unit else "nothing"
+            raise ChangeFailed(f"{target.unit}: observed {observed}, expected a unit that systemd has loaded")
         text, wanted = render(target.mounts), ", ".join(target.mounts)
         before = _read(host, drop_in(target.unit))
         if before != text:

@@ -137,12 +137,12 @@ def plan_release(host: Host) -> Release:
 
     Raises ChangeFailed.
     """
-    kept = originals.load(host, ORIGINALS)
-    if not kept:
+    stored = originals.load(host, ORIGINALS)
+    if not stored:
         return Release((), {}, (), {})
     texts: dict[str, str] = {}
     changes = []
-    for key, word in kept.items():
+    for key, word in stored.items():
         path, _blank, name = key.rpartition(" ")
         text = texts[path] if path in texts else _text(host, path)
         if text is None or name not in SETTINGS:
@@ -175,11 +175,11 @@ def apply_release(host: Host, work: Release) -> None:
 
 def _check(facts: InstanceFacts, wanted: dict[str, str]) -> None:
     """Refuse write-through where the build makes it harm."""
-    asked = [name for name in WRITE_THROUGH if wanted.get(name) == "on"]
+    requested = [name for name in WRITE_THROUGH if wanted.get(name) == "on"]
     known = writes_through(facts["version"])
-    if asked and known != "yes":
+    if requested and known != "yes":
         raise ChangeFailed(
-            f"faircom {facts['name']}: {', '.join(asked)}: observed version {facts['version']}, expected V10.3.1.21834"
+            f"faircom {facts['name']}: {', '.join(requested)}: observed version {facts['version']}, expected V10.3.1.21834"
             " (build 140307) or later: builds before it neither write through nor flush then; update it, or start"
             " it once where the version is unknown"
         )
@@ -189,14 +189,14 @@ def _write(host: Host, work: Work, name: str) -> None:
     facts, (before, after) = work.facts[name], work.texts[name]
     path = _config(facts)
     words = _words(before, path)
-    kept = originals.load(host, ORIGINALS)
+    stored = originals.load(host, ORIGINALS)
     new = {
         f"{path} {c.setting}": words[c.setting]
         for c in work.changes
         if c.target == name and c.when == "persisted"
     }
     servers.keep_running(host, observe.NAME, facts)
-    originals.save(host, {**new, **kept}, ORIGINALS)
+    originals.save(host, {**new, **stored}, ORIGINALS)
     host.write_file(path, after.encode("utf-8", "surrogateescape"), owner=work.owners[name])
 
 

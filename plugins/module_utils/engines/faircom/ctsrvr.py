@@ -155,8 +155,8 @@ def log_places(lines: Sequence[Line], working_directory: str) -> list[Place]:
 
 def log_names(lines: Sequence[Line]) -> set[str]:
     """Return how the names of transaction logs begin; a number and .FCS follow."""
-    said = [setting.value for keyword in ("LOG_EVEN", "LOG_ODD") for setting in find(lines, keyword)]
-    return {posixpath.basename(name) for name in (_LOGS["LOG_EVEN"], *filter(None, said))}
+    names = [setting.value for keyword in ("LOG_EVEN", "LOG_ODD") for setting in find(lines, keyword)]
+    return {posixpath.basename(name) for name in (_LOGS["LOG_EVEN"], *filter(None, names))}
 
 
 def _setting(number: int, raw: str, file: str) -> Line:
@@ -208,14 +208,14 @@ def _place(lines: Sequence[Line], keyword: str, default: str, base: str) -> Plac
         setting = value(lines, keyword)
     except Malformed as error:
         return Place(keyword, "", str(error))
-    said = (setting.value if setting else None) or default
-    if re.search(r"[%$]", said):
-        return Place(keyword, "", f"{keyword} {said}: an environment variable of the server's decides")
-    if "\\" in said or re.match(r"[A-Za-z]:", said):
-        return Place(keyword, "", f"{keyword} {said}: no path of this system")
-    if not said.startswith("/") and not base:
+    path_named = (setting.value if setting else None) or default
+    if re.search(r"[%$]", path_named):
+        return Place(keyword, "", f"{keyword} {path_named}: an environment variable of the server's decides")
+    if "\\" in path_named or re.match(r"[A-Za-z]:", path_named):
+        return Place(keyword, "", f"{keyword} {path_named}: no path of this system")
+    if not path_named.startswith("/") and not base:
         return Place(keyword, "")
-    path = posixpath.join(base, said)
+    path = posixpath.join(base, path_named)
     return Place(keyword, posixpath.normpath(path if keyword == _LOCAL else posixpath.dirname(path)))
 
 

@@ -87,13 +87,13 @@ def _stopped(host: Host, name: str, unit: units.Unit | None, why: str | None) ->
     home, cwd = base(unit.program), unit.directory
     try:
         argv = units.next_words(host, unit)
-        said = _keyword(argv, _KEYWORD) or units.variables(host, unit, {_VARIABLE}).get(_VARIABLE)
+        named = _keyword(argv, _KEYWORD) or units.variables(host, unit, {_VARIABLE}).get(_VARIABLE)
     except Unobservable as error:
         return Instance(NAME, name, unit=name, evidence=(("config", unknown(name, str(error))),))
     data = _keyword(argv, _DATA)
     found = Instance(NAME, home, unit=name, directories=(_from(cwd, data) if data else cwd,))
-    if said:
-        return found._replace(name=_from(cwd, said), config=_from(cwd, said))
+    if named:
+        return found._replace(name=_from(cwd, named), config=_from(cwd, named))
     for path in _configs(home, cwd):
         if look(host, path):
             return found._replace(config=path)
@@ -109,7 +109,7 @@ def _configs(home: str, cwd: str) -> list[str]:
 
 def _instance(processes: Processes, places: Places, main: Process) -> Instance:
     argv, cwd = processes.argv(main), processes.directory(main)
-    said = _keyword(argv, _KEYWORD) or processes.environment(main, [_VARIABLE]).get(_VARIABLE)
+    named = _keyword(argv, _KEYWORD) or processes.environment(main, [_VARIABLE]).get(_VARIABLE)
     data = _keyword(argv, _DATA)
     home = base(processes.program(main))
     found = Instance(
@@ -118,8 +118,8 @@ def _instance(processes: Processes, places: Places, main: Process) -> Instance:
         processes=processes.family(main, PROGRAMS),
         directories=(_from(cwd, data) if data else cwd,),
     )
-    if said:
-        path = _from(cwd, said)
+    if named:
+        path = _from(cwd, named)
         return found._replace(name=path, config=path)
     for path in _configs(home, cwd):
         if look(places.host, path, places.of(main).root):
@@ -145,10 +145,10 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     main = found.processes[0] if found.processes else None
     text, lines, why = _lines(host, root, found)
     persisted = words(lines, found.config or _CONFIG, why)
-    seen = None
+    runs = None
     if main:
-        seen = start_files.running(host, NAME, found.config, main, persisted, root) if found.config else None
-        seen = seen or start_files.Running(
+        runs = start_files.running(host, NAME, found.config, main, persisted, root) if found.config else None
+        runs = runs or start_files.Running(
             {name: word.value for name, word in persisted.items()}, "its defaults"
         )
     argv, lost = _argv(host, main, found.begins)
@@ -156,13 +156,13 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     places = _places(lines or [], cwd, argv)
     status = status_log.read(host, root, [cwd, places[0].directory], main)
     beaten = _beaten(host, root, found, argv, lost)
-    if seen:
-        seen = _told(seen, status, beaten)
+    if runs:
+        runs = _with_status(runs, status, beaten)
     persisted = {
         name: Word(UNKNOWN, word.origin, beaten[name]) if name in beaten else word
         for name, word in persisted.items()
     }
-    settings = start_files.settings(persisted, seen)
+    settings = start_files.settings(persisted, runs)
     evidence = _evidence(found, text, lines, places, why)
     evidence.append(("recovery", status.recovered))
     if status.damage:
@@ -298,17 +298,17 @@ def _logs(opened: Iterable[Opened], lines: list[Line]) -> list[Opened]:
     return [file for file in opened if pattern.fullmatch(posixpath.basename(file.path))]
 
 
-def _told(seen: start_files.Running, status: Status, beaten: dict[str, str]) -> start_files.Running:
+def _with_status(runs: start_files.Running, status: Status, beaten: dict[str, str]) -> start_files.Running:
     """Return what runs: the file's words except what goes before it, and the server's own word."""
-    found = {name: word for name, word in seen.words.items() if name not in beaten}
-    reason = seen.reason or next(iter(beaten.values()), None)
+    found = {name: word for name, word in runs.words.items() if name not in beaten}
+    reason = runs.reason or next(iter(beaten.values()), None)
     if status.synchronous != UNKNOWN:
         found["LOG_WRITETHRU"] = status.synchronous
     elif "LOG_WRITETHRU" in found:
         # What the file says and what the logs were opened with are two things.
         del found["LOG_WRITETHRU"]
         reason = "; ".join(filter(None, (status.reason, reason)))
-    return seen._replace(words=found, reason=reason)
+    return runs._replace(words=found, reason=reason)
 
 
 def _evidence(

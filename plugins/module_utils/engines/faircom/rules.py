@@ -154,11 +154,11 @@ def _defects(subject: Subject) -> Iterator[Reason]:
     With LOG_WRITETHRU a commit is not flushed: it rests on O_SYNC, and so on the flags with which logs really are open.
     """
     instance, label = subject.instance, subject.label
-    seen = instance["evidence"].get("write_through", NOTHING)
-    if _relies_on_flags(subject) and seen.get("value") == "no":
+    flags = instance["evidence"].get("write_through", NOTHING)
+    if _relies_on_flags(subject) and flags.get("value") == "no":
         is_new = writes_through(instance["version"]) == "yes"
         kind = NOT_SYNCHRONOUS if is_new else NOT_SYNCHRONOUS_OLD
-        yield kind.found(label, engine=label, cause=str(seen["reason"]), config=_config(subject))
+        yield kind.found(label, engine=label, cause=str(flags["reason"]), config=_config(subject))
     for name in _without_effect(subject):
         yield NO_EFFECT.found(
             label,

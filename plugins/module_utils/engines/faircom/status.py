@@ -82,17 +82,17 @@ def parse(text: str, path: str, running: bool) -> Status:
     if start is None:
         why = f"{path}: its end tells of no start"
         return Status(unknown(path, why), reason=why, damage=damage)
-    said, last = start
-    build = f" build {said['build']}" if said["build"] else ""
-    version = Observation(said["numbers"] + build, path)
+    first, last = start
+    build = f" build {first['build']}" if first["build"] else ""
+    version = Observation(first["numbers"] + build, path)
     if running and _OVER.search(text, last.end()):
         why = f"{path}: the server that runs is not yet operational"
         return Status(unknown(path, why), reason=why, damage=damage)
-    begun = 0
-    for earlier in _EARLIER.finditer(text, 0, said.start()):
-        begun = earlier.end()
-    synchronous = "on" if _SYNCHRONOUS in text[begun : last.end()] else "off"
-    return Status(version, synchronous, None, _recovered(text, said.start(), path), damage)
+    earlier_end = 0
+    for earlier in _EARLIER.finditer(text, 0, first.start()):
+        earlier_end = earlier.end()
+    synchronous = "on" if _SYNCHRONOUS in text[earlier_end : last.end()] else "off"
+    return Status(version, synchronous, None, _recovered(text, first.start(), path), damage)
 
 
 def _last_start(text: str) -> tuple[re.Match[str], re.Match[str]] | None:
@@ -124,11 +124,11 @@ def _recovered(text: str, start: int, path: str) -> Observation:
 
 def _damage(text: str, path: str) -> Observation | None:
     """Return the last failure of a recovery that means damage, with its time as the server has it."""
-    seen = None
+    damage = None
     for found in _ERROR.finditer(text):
         line = _line(text, found.start())
         if _OF_RECOVERY.search(text, line, found.end()):
             number, time = found["number"], _TIME.search(text, max(0, line - 40), line)
             at = f", last on {time[0]}" if time else ""
-            seen = Observation("seen", path, f"its recovery met error {number}{_MEANS[number]}{at}")
-    return seen
+            damage = Observation("seen", path, f"its recovery met error {number}{_MEANS[number]}{at}")
+    return damage

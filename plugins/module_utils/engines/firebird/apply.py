@@ -21,7 +21,7 @@ from ...host.printable import command
 from ...host.processes import Processes
 from ...host.seam import ChangeFailed, CommandFailed, Host, Unobservable
 from . import login, tools
-from .databases import Database, look_at
+from .databases import Database, collect
 from .files import Files
 from .header import Header, next_file
 from .observe import PROGRAMS
@@ -104,7 +104,7 @@ class Release(NamedTuple):
     databases: dict[str, Database]
     access: Access
     warnings: tuple[str, ...]
-    kept: dict[str, str]
+    stored: dict[str, str]
 
 
 @named_by.by_others
@@ -127,7 +127,7 @@ def plan(
 
 def _plan(host: Host, wanted: dict[str, str], failures: dict[str, str], access: Access) -> Work:
     try:
-        found = {database.path: database for database in look_at(host, "", [], wanted)}
+        found = {database.path: database for database in collect(host, "", [], wanted)}
     except Unobservable as error:
         raise ChangeFailed(str(error)) from error
     changes, warnings = [], []
@@ -155,14 +155,14 @@ def _plan(host: Host, wanted: dict[str, str], failures: dict[str, str], access: 
 @named_by.by_others
 def apply(host: Host, work: Work, targets: list[Target]) -> None:
     """Do the work and read it back. Raises ChangeFailed."""
-    kept = originals.load(host, ORIGINALS)
+    stored = originals.load(host, ORIGINALS)
     for change in work.changes:
         header = work.databases[change.target].header
         created = header.created if header else ""
         # Of a database that was restored or made again since, what was kept is another one's.
-        if kept.get(change.target, "").partition(" ")[2] != created:
-            kept[change.target] = f"{change.before} {created}"
-    originals.save(host, kept, ORIGINALS)
+        if stored.get(change.target, "").partition(" ")[2] != created:
+            stored[change.target] = f"{change.before} {created}"
+    originals.save(host, stored, ORIGINALS)
     _change_all(host, work.changes, work.databases, work.access)
     done = {path: word for path, word in work.wanted.items() if path not in work.failures}
     verify(_plan(host, done, {}, work.access).changes)
@@ -176,11 +176,11 @@ def plan_release(
 
     A database that is gone, or was restored or made again since, is forgotten; one in use is left.
     """
-    kept = originals.load(host, ORIGINALS)
-    found = {database.path: database for database in look_at(host, "", kept, ())}
+    stored = originals.load(host, ORIGINALS)
+    found = {database.path: database for database in collect(host, "", stored, ())}
     changes, warnings, left = [], [], {}
-    for path, said in kept.items():
-        word, _blank, created = said.partition(" ")
+    for path, record in stored.items():
+        word, _blank, created = record.partition(" ")
         database = found.get(path)
         header: Header | None = database.header if database else None
         if database is None or (header and (header.created != created or header.forced_writes == word)):
@@ -188,7 +188,7 @@ def plan_release(
         elif header and _is_free(database):
             changes.append(Change(path, "forced_writes", "persisted", header.forced_writes, word))
         else:
-            left[path] = said
+            left[path] = record
             warnings.append(f"{path}: forced writes stay {database.forced_writes}: {_why(database)}")
     return Release(tuple(changes), found, Access(user, password or None, server), tuple(warnings), left)
 
@@ -198,7 +198,7 @@ def apply_release(host: Host, work: Release) -> None:
     """Put the originals back, and forget them. Raises ChangeFailed."""
     wanted = [change for change in work.changes if change.setting == "forced_writes"]
     _change_all(host, wanted, work.databases, work.access)
-    originals.save(host, work.kept, ORIGINALS)
+    originals.save(host, work.stored, ORIGINALS)
 
 
 def _wanted(host: Host, targets: Iterable[Target]) -> tuple[dict[str, str], dict[str, str]]:
@@ -225,7 +225,7 @@ def _paths(host: Host, target: Target) -> list[str]:
     path = where.path
     if not target.is_directory:
         return [path]
-    return [database.path for database in look_at(host, "", Files(host).search(path), ())]
+    return [database.path for database in collect(host, "", Files(host).search(path), ())]
 
 
 def _is_free(database: Database) -> bool:
@@ -285,7 +285,7 @@ def _change(host: Host, database: Database, word: str, access: Access, locks: Lo
     _gfix(host, database, word, access, locks)
     if word == "on":
         _flush(host, files)
-    after = next(iter(look_at(host, "", [], [database.path])), None)
+    after = next(iter(collect(host, "", [], [database.path])), None)
     if after is None:
         raise ChangeFailed(f"{database.path}: not the first file of a database any more; run again")
     if after.forced_writes != word:
@@ -372,9 +372,9 @@ def _as_stranger(host: Host, argv: list[str]) -> list[str]:
     Another process of the same user could read the password in its environment. Raises ChangeFailed.
     """
     try:
-        taken = set(_users(Processes(host)))
+        used = set(_users(Processes(host)))
         for uid in map(str, _STRANGERS):
-            if uid not in taken and host.run(["getent", "passwd", uid]).rc == _NOT_FOUND:
+            if uid not in used and host.run(["getent", "passwd", uid]).rc == _NOT_FOUND:
                 return confined.command(host, confined.Account(int(uid), int(uid), ()), argv)
     except Unobservable as error:
         raise ChangeFailed(f"a user that nobody is, as whom gfix gets the password: {error}") from error
@@ -435,8 +435,8 @@ def _lock_directories(host: Host) -> Locks:
         ours = host.link("/proc/self/ns/mnt")
         for main in processes.mains(PROGRAMS):
             if host.link(f"/proc/{main.pid}/ns/mnt") == ours:
-                said = processes.environment(main, ["FIREBIRD_LOCK"]).get("FIREBIRD_LOCK")
-                found.setdefault(processes.user(main), set()).add(said)
+                directory = processes.environment(main, ["FIREBIRD_LOCK"]).get("FIREBIRD_LOCK")
+                found.setdefault(processes.user(main), set()).add(directory)
     except Unobservable as error:
         raise ChangeFailed(f"where Firebird's servers keep their locks cannot be told: {error}") from error
     return found

@@ -129,13 +129,13 @@ def read_lines(
 
 def _expect_any_order(texts: Sequence[Sequence[tuple[str, Line]]], file: str, include: Line) -> None:
     """Raise Malformed where two files that one pattern finds set the same: the directory's order decides."""
-    seen: set[str] = set()
+    keys_of_others: set[str] = set()
     for text in texts:
         keys = {line.name for _file, line in text if line.kind == "setting" and not line.section}
-        if keys & seen:
-            wanted = f"{', '.join(sorted(keys & seen))} in one of these files alone: they are read in no known order"
+        if keys & keys_of_others:
+            wanted = f"{', '.join(sorted(keys & keys_of_others))} in one of these files alone: they are read in no known order"
             raise refusal(file, include.number, include.raw, wanted)
-        seen |= keys
+        keys_of_others |= keys
 
 
 def resolve(value: str, macros: Mapping[str, str], file: str) -> str:
@@ -228,8 +228,8 @@ def _value(number: int, raw: str, start: int, file: str, blocks: bool) -> _Value
 
 def _included(line: Line, file: str, read: Read, names: Names) -> list[str]:
     """Return the paths that an include line finds."""
-    said = resolve(line.value or "", {}, file) if "$(this)" in (line.value or "") else line.value or ""
-    path = posixpath.normpath(posixpath.join(posixpath.dirname(file), said))
+    path_named = resolve(line.value or "", {}, file) if "$(this)" in (line.value or "") else line.value or ""
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(file), path_named))
     directory, pattern = posixpath.split(path)
     if "$(" in path or re.search(r"[?*]", directory):
         raise refusal(

@@ -58,7 +58,7 @@ def unread(what: str, reason: str) -> Database:
     return Database(what, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, reason)
 
 
-def look_at(
+def collect(
     host: Host, root: str, paths: Iterable[str], named: Iterable[str], opened: Iterable[Opened] = ()
 ) -> list[Database]:
     """Return the databases among files, in order of their paths.
@@ -168,8 +168,8 @@ def ask_gstat(host: Host, path: str, status: Status) -> tuple[str, str | None]:
         result = host.run(confined.command(host, confined.account(host, status.user), [tool, "-h", path]))
     except Unobservable as error:
         return UNKNOWN, str(error)
-    said = _ATTRIBUTES.search(result.stdout)
-    if result.rc != 0 or not said:
+    attributes = _ATTRIBUTES.search(result.stdout)
+    if result.rc != 0 or not attributes:
         words = " ".join(result.stderr.split())[:300] or "it tells no attributes"
         return UNKNOWN, f"{tool} -h: exit {result.rc}: {words}"
-    return "on" if "force write" in said["words"].split(", ") else "off", None
+    return "on" if "force write" in attributes["words"].split(", ") else "off", None

@@ -94,10 +94,10 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
             f"observed {len(opened)}; expected at most {bounds.DATABASES}: the others were not looked into"
         )
     opened = opened[: bounds.DATABASES]
-    databases = firebird_databases.look_at(host, root, {*paths, *opened}, named, found.opened)
+    databases = firebird_databases.collect(host, root, {*paths, *opened}, named, found.opened)
     beside = set(_beside(host, root, [one.path for one in databases if one.header], unread))
     beside -= {*paths, *opened, *named}
-    databases += firebird_databases.look_at(host, root, beside, (), found.opened)
+    databases += firebird_databases.collect(host, root, beside, (), found.opened)
     databases.sort(key=lambda one: one.path)
     databases += [firebird_databases.unread(what, why) for what, why in unread.items()]
     return Observed(
@@ -168,22 +168,24 @@ def _version(host: Host, found: Instance, root: str) -> Observation:
         return unknown("firebird -z", f"{exe or 'the program'} is not where packages put it, and is not run")
     try:
         user = int(user_of(host, found.processes[0].pid)) if found.processes else _ACCOUNT
-        said = host.run(confined.command(host, confined.account(host, user), [trusted[0], "-z"]))
+        answer = host.run(confined.command(host, confined.account(host, user), [trusted[0], "-z"]))
     except Unobservable as error:
         return unknown(f"{trusted[0]} -z", str(error))
-    version = _VERSION.search(said.stdout + said.stderr)
+    version = _VERSION.search(answer.stdout + answer.stderr)
     if not version:
-        return unknown(f"{trusted[0]} -z", f"exit {said.rc}, and no version in what it says")
+        return unknown(f"{trusted[0]} -z", f"exit {answer.rc}, and no version in what it says")
     return Observation(version[1], f"{trusted[0]} -z")
 
 
 def _instance(processes: Processes, places: Places, main: Process) -> Instance:
-    said = processes.environment(main, ["FIREBIRD"])
+    environment = processes.environment(main, ["FIREBIRD"])
     home = posixpath.dirname(posixpath.dirname(processes.program(main)))
-    config, why = _config(places.host, places.of(main).root, said, home)
+    config, why = _config(places.host, places.of(main).root, environment, home)
     return Instance(
         engine=NAME,
-        name=NAME if _DEBIAN_HOME.fullmatch(said.get("FIREBIRD") or "") else said.get("FIREBIRD") or NAME,
+        name=NAME
+        if _DEBIAN_HOME.fullmatch(environment.get("FIREBIRD") or "")
+        else environment.get("FIREBIRD") or NAME,
         processes=processes.family(main, PROGRAMS),
         config=config,
         evidence=(("config", why),) if why else (),
@@ -213,8 +215,8 @@ def _config(
     paths += [f"{_ETC}/{name}/{_CONFIG}" for name in names if look(host, f"{_ETC}/{name}/{_CONFIG}", root)]
     if len(paths) == 1:
         return paths[0], None
-    seen = f"observed {', '.join(paths)}" if paths else f"no {_CONFIG} in {home or _OPT} nor below {_ETC}"
-    return None, unknown(_ETC, f"{seen}; expected one")
+    observed = f"observed {', '.join(paths)}" if paths else f"no {_CONFIG} in {home or _OPT} nor below {_ETC}"
+    return None, unknown(_ETC, f"{observed}; expected one")
 
 
 def _is_for_one_client(processes: Processes, main: Process) -> bool:

@@ -27,8 +27,8 @@ def _rows(subject: Subject, wanted: Rules) -> Iterator[Setting]:
     for database in instance["databases"]:
         persisted = database["forced_writes"]
         running = persisted if database["running"] == "closed" else database["running"]
-        runs, kept = only.allows(running), only.allows(persisted)
-        verdict = judge(running, persisted, runs, kept, only.live)
+        runs, persists = only.allows(running), only.allows(persisted)
+        verdict = judge(running, persisted, runs, persists, only.live)
         if database["mode"] == "read_only":
             verdict = "ok"  # Nothing writes to it; Firebird changes no header of such a one either.
         can = verdict.startswith("drift") and _is_ours_to_change(instance, database)
@@ -91,8 +91,11 @@ def _gfix(instance: InstanceFacts, database: DatabaseFacts, verdict: str) -> str
 
 def _flushes(instance: InstanceFacts) -> str:
     """Return what the server's settings mean for a database without forced writes."""
-    said = {name: row["persisted"] for name, row in instance["settings"].items()}
-    writes, seconds = said.get("MaxUnflushedWrites", UNKNOWN), said.get("MaxUnflushedWriteTime", UNKNOWN)
+    settings = {name: row["persisted"] for name, row in instance["settings"].items()}
+    writes, seconds = (
+        settings.get("MaxUnflushedWrites", UNKNOWN),
+        settings.get("MaxUnflushedWriteTime", UNKNOWN),
+    )
     if not all(re.fullmatch(r"-?\d{1,9}", word, re.ASCII) for word in (writes, seconds)):
         return ""
     if max(int(writes), int(seconds)) < 0:

@@ -33,7 +33,7 @@ _SETTINGS: dict[str, tuple[str, Callable[[str], str]]] = {
     "FileSystemCacheThreshold": ("65536", lambda value: str(conf.integer(value))),
     "ServerMode": ("Super", lambda value: value),
 }
-_NOT_ASKED = "a running server tells it only after a login; this is what it reads at its next start"
+_NOT_QUERIED = "a running server tells it only after a login; this is what it reads at its next start"
 
 
 class Setup(NamedTuple):
@@ -128,14 +128,14 @@ def _named(found: Effective, macros: dict[str, str]) -> tuple[list[str], dict[st
     """Return the directories and files that firebird.conf names, and why some are unknown."""
     named, unread = [], {}
     for key in ("databaseaccess", "securitydatabase"):
-        said = found.settings.get(key)
-        value = (said.value or "") if said else ""
+        line = found.settings.get(key)
+        value = (line.value or "") if line else ""
         if key == "databaseaccess":
             word, _blank, value = value.strip().partition(" ")
             value = value if word.lower() == "restrict" else ""
         for path in filter(None, (part.strip() for part in value.split(";"))):
             try:
-                real = conf.resolve(path, macros, said.file if said else "")
+                real = conf.resolve(path, macros, line.file if line else "")
                 # An alias of databases.conf may stand here: it is read there.
                 if real.startswith("/") or key == "databaseaccess":
                     named.append(normal(posixpath.join(macros["root"], real)))
@@ -162,11 +162,11 @@ def _aliases(files: _Files, path: str, macros: dict[str, str]) -> tuple[tuple[st
 def _settings(found: Effective) -> dict[str, SettingFacts]:
     settings = {}
     for name, (default, understand) in _SETTINGS.items():
-        said = found.settings.get(name.lower())
-        source = said.file if said else "firebird.conf: its default"
-        origin = f"{said.file}:{said.line}" if said else None
+        line = found.settings.get(name.lower())
+        source = line.file if line else "firebird.conf: its default"
+        origin = f"{line.file}:{line.line}" if line else None
         try:
-            word, reason = understand(said.value or "") if said else default, _NOT_ASKED
+            word, reason = understand(line.value or "") if line else default, _NOT_QUERIED
         except ValueError as error:
             word, reason = UNKNOWN, str(error)
         settings[name] = setting(UNKNOWN, word, source, reason, origin)

@@ -22,7 +22,7 @@ from ..instance import Instance
 from ..restart import Target, expect_there, restart_limit, settle
 from . import client, drop_in, observe, options, owners, versions
 from .rules import of_flavour
-from .snapshot import Sight, examine
+from .snapshot import Snapshot, examine
 
 target_of = servers.target_of
 
@@ -43,7 +43,7 @@ class Step(NamedTuple):
     """What is done to one server.
 
     `client` is the command that it lets in; `statements` are executed in order, `unit` is restarted, None
-    without need, within `limit` seconds; and in the end the file systems of `flush` are flushed: `owed` is
+    without need, within `limit` seconds; and in the end the file systems of `flush` are flushed: `pending_flush` is
     the note that this is to be done, by whoever comes next. `shown`: what it has to say of itself then.
     """
 
@@ -52,7 +52,7 @@ class Step(NamedTuple):
     unit: str | None = None
     limit: float = 0.0
     flush: tuple[str, ...] = ()
-    owed: str = ""
+    pending_flush: str = ""
     shown: Mapping[str, str] = MappingProxyType({})
 
 
@@ -72,7 +72,7 @@ class Work(NamedTuple):
 class Planned(NamedTuple):
     """One server of a plan: its snapshot, its wanted settings, and those of them that its option files get."""
 
-    snapshot: Sight
+    snapshot: Snapshot
     wanted: dict[str, str]
     stale: dict[str, str]
 
@@ -112,12 +112,12 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
     known = [target for target in targets if target.instance in snapshots]
     # Servers with separate groups read those of the others as well.
     for target in sorted(known, key=lambda target: _is_apart(snapshots[target.instance])):
-        name, seen = target.instance, snapshots[target.instance]
+        name, snapshot = target.instance, snapshots[target.instance]
         try:
-            wanted = _words(target, seen)
+            wanted = _wanted_values(target, snapshot)
             with named_by.of_instance(host, found[name]["pids"]):
-                work, stale = _plan_one(work, found[name], seen, wanted)
-            checked[name] = Planned(seen, wanted, stale)
+                work, stale = _plan_one(work, found[name], snapshot, wanted)
+            checked[name] = Planned(snapshot, wanted, stale)
         except (ChangeFailed, Unobservable) as error:
             failures[name] = f"{name}: {error}"
     cleaned = _clean(host, work, snapshots.values()) if targets else work
@@ -131,20 +131,20 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
 
 def _snapshots(
     host: Host, engines: Engines | None, instances: Iterable[InstanceFacts]
-) -> tuple[dict[str, Sight], dict[str, str]]:
+) -> tuple[dict[str, Snapshot], dict[str, str]]:
     """Return the snapshots of the servers that are ours to change, and why others are not, by their names."""
     found, failures = {}, {}
     for facts in instances:
         try:
             _expect_ours(facts)
             with named_by.of_instance(host, facts["pids"]):
-                found[facts["name"]] = _look(host, engines, facts)
+                found[facts["name"]] = _examine(host, engines, facts)
         except (ChangeFailed, Unobservable) as error:
             failures[facts["name"]] = f"{facts['name']}: {error}"
     return found, failures
 
 
-def _clean(host: Host, work: Work, checked: Iterable[Sight]) -> Work:
+def _clean(host: Host, work: Work, checked: Iterable[Snapshot]) -> Work:
     """Return the work with our files without what is not from our own lists: earlier releases wrote group suffixes."""
     places = dict.fromkeys(drop_in.PLACES)
     for snapshot in checked:
@@ -170,8 +170,8 @@ def _expect_set_apart(
             raise ChangeFailed(f"{name}: {error}") from error
         if left:
             raise ChangeFailed(f"{name}: {left}")
-        for setting, kept in changed.items():
-            raise ChangeFailed(f"{name}: {_undone(snapshot, setting, kept, wanted[setting])}")
+        for setting, coming in changed.items():
+            raise ChangeFailed(f"{name}: {_undone(snapshot, setting, coming, wanted[setting])}")
 
 
 def _expect_no_harm(host: Host, engines: Engines | None, others: Iterable[InstanceFacts], work: Work) -> None:
@@ -180,17 +180,17 @@ def _expect_no_harm(host: Host, engines: Engines | None, others: Iterable[Instan
         settings = [setting for setting in facts["settings"] if versions.is_option(setting)]
         try:
             with named_by.of_instance(host, facts["pids"]):
-                snapshot = _look(host, engines, facts)
+                snapshot = _examine(host, engines, facts)
                 changed = drop_in.changed(snapshot, settings, work.files)
         except (ChangeFailed, Unobservable) as error:
             raise ChangeFailed(
                 f"{facts['name']}: its next start cannot be read ({error}), and it can read the option files of this run."
                 " Fix: correct that, then run again"
             ) from error
-        for setting, kept in changed.items():
-            if not _is_full(facts, setting, kept.word):
+        for setting, coming in changed.items():
+            if not _is_full(facts, setting, coming.word):
                 safe = of_flavour(facts.get("flavour"))[setting].value
-                raise ChangeFailed(f"{facts['name']}: {_undone(snapshot, setting, kept, safe)}")
+                raise ChangeFailed(f"{facts['name']}: {_undone(snapshot, setting, coming, safe)}")
 
 
 def _loosens(planned: Planned) -> bool:
@@ -204,10 +204,11 @@ def _is_shared(facts: InstanceFacts) -> bool:
     return not facts["root"] and facts["managed_by"] not in ("container", "none", UNKNOWN)
 
 
-def _undone(snapshot: Sight, setting: str, kept: options.Kept, wanted: str) -> str:
+def _undone(snapshot: Snapshot, setting: str, coming: options.NextValue, wanted: str) -> str:
     return (
-        f"{setting} would be {kept.word} at the next start (from {kept.origin}), must be {wanted}: the server reads the option"
-        f" files of this run as well. Fix: {owners.fix(snapshot, {setting: wanted}, drop_in.group(snapshot))}; then run again"
+        f"{setting} would be {coming.word} at the next start (from {coming.origin}), must be {wanted}: the server reads the"
+        " option files of this run as well. Fix:"
+        f" {owners.fix(snapshot, {setting: wanted}, drop_in.group(snapshot))}; then run again"
     )
 
 
@@ -244,7 +245,7 @@ def _left(host: Host, work: Work, targets: list[Target], restarted: Iterable[str
     for name in restarted:
         expect_there(found, NAME, name)
         for setting, word in work.steps[name].shown.items():
-            if _seen(found[name], setting, "running") == UNKNOWN:
+            if _value_of(found[name], setting, "running") == UNKNOWN:
                 yield Change(name, setting, "running", UNKNOWN, word)
 
 
@@ -257,7 +258,7 @@ def plan_release(host: Host) -> Release:
         if not facts["root"]:
             try:
                 with named_by.of_instance(host, facts["pids"]):
-                    places.update(dict.fromkeys(drop_in.directories(_look(host, engines, facts))))
+                    places.update(dict.fromkeys(drop_in.directories(_examine(host, engines, facts))))
             except (ChangeFailed, Unobservable):
                 pass  # Where it includes nothing that can be understood, nothing of ours was written.
     changes = []
@@ -301,7 +302,7 @@ def _expect_ours(facts: InstanceFacts) -> None:
         )
 
 
-def _look(host: Host, engines: Engines | None, facts: InstanceFacts) -> Sight:
+def _examine(host: Host, engines: Engines | None, facts: InstanceFacts) -> Snapshot:
     if engines is None:
         raise ChangeFailed("no engines were looked for; run again")
     found = Instance(NAME, facts["name"], unit=facts["unit"], flavour=facts.get("flavour"))
@@ -316,25 +317,25 @@ def _look(host: Host, engines: Engines | None, facts: InstanceFacts) -> Sight:
     return examine(host, found._replace(processes=(main,), directories=directories), place)
 
 
-def _is_apart(seen: Sight) -> bool:
+def _is_apart(snapshot: Snapshot) -> bool:
     """Tell whether nothing is written into root's option files for a server; also if that is unknown."""
     try:
-        return bool(owners.apart(seen, drop_in.places(seen)))
+        return bool(owners.apart(snapshot, drop_in.places(snapshot)))
     except ChangeFailed:
         return True
 
 
-def _words(target: Target, seen: Sight) -> dict[str, str]:
+def _wanted_values(target: Target, snapshot: Snapshot) -> dict[str, str]:
     """Return the wanted settings in the server's own words. Raises ChangeFailed."""
-    if seen.version is None:
-        raise ChangeFailed(seen.reason or "its version is unknown")
+    if snapshot.version is None:
+        raise ChangeFailed(snapshot.reason or "its version is unknown")
     wanted = {}
     for name, word in target.wanted.items():
-        if name not in SETTINGS or name not in versions.names(seen.version):
-            why = versions.why_absent(seen.version, name)
+        if name not in SETTINGS or name not in versions.names(snapshot.version):
+            why = versions.why_absent(snapshot.version, name)
             raise ChangeFailed(f"{name}: {why}; expected {', '.join(SETTINGS)}")
         try:
-            wanted[name] = versions.word(seen.version, name, word)
+            wanted[name] = versions.word(snapshot.version, name, word)
         except ValueError as error:
             raise ChangeFailed(f"{name}: {error}") from error
         if name == versions.REDO and wanted[name] != "ON":
@@ -343,7 +344,7 @@ def _words(target: Target, seen: Sight) -> dict[str, str]:
 
 
 def _plan_one(
-    work: Work, facts: InstanceFacts, seen: Sight, wanted: dict[str, str]
+    work: Work, facts: InstanceFacts, snapshot: Snapshot, wanted: dict[str, str]
 ) -> tuple[Work, dict[str, str]]:
     """Return the work with what one server needs, and the settings that its option file gets."""
     stale = _stale(facts, wanted)
@@ -352,24 +353,24 @@ def _plan_one(
     unit = facts["unit"] if work.restart and waiting and facts["managed_by"] == "systemd" else None
     now = {name: word for name, word in wrong.items() if unit or name not in waiting}
     changes = [
-        Change(facts["name"], name, "running", _seen(facts, name, "running"), word)
+        Change(facts["name"], name, "running", _value_of(facts, name, "running"), word)
         for name, word in now.items()
     ]
     changes += [
-        Change(facts["name"], name, "persisted", _seen(facts, name, "persisted"), word)
+        Change(facts["name"], name, "persisted", _value_of(facts, name, "persisted"), word)
         for name, word in stale.items()
     ]
-    files = drop_in.write(seen, stale, work.files) if stale else {}
+    files = drop_in.write(snapshot, stale, work.files) if stale else {}
     steps = dict(work.steps)
     if now:
         tightened = any(_tightens(facts, name, word) for name, word in now.items())
         steps[facts["name"]] = Step(
-            client=seen.client,
+            client=snapshot.client,
             statements=tuple(_statements(facts, now)),
             unit=unit,
             limit=restart_limit(facts),
             flush=tuple(facts["directories"]) if tightened else (),
-            owed=observe.owed_path(seen.data),
+            pending_flush=observe.pending_flush_path(snapshot.data),
             shown=now,
         )
     planned = work._replace(changes=(*work.changes, *changes), steps=steps, files={**work.files, **files})
@@ -380,7 +381,7 @@ def _stale(facts: InstanceFacts, wanted: dict[str, str]) -> dict[str, str]:
     """Return the settings that will be something else at the next start. Raises ChangeFailed."""
     stale = {}
     for name, word in wanted.items():
-        persisted = _seen(facts, name, "persisted")
+        persisted = _value_of(facts, name, "persisted")
         if name == versions.REDO or persisted == word:
             continue
         if persisted == UNKNOWN:
@@ -397,8 +398,8 @@ def _wrong(facts: InstanceFacts, wanted: dict[str, str]) -> dict[str, str]:
     return {
         name: word
         for name, word in wanted.items()
-        if _seen(facts, name, "running") not in (word, UNKNOWN, "stopped")
-        and not (_is_full(facts, name, word) and _is_full(facts, name, _seen(facts, name, "running")))
+        if _value_of(facts, name, "running") not in (word, UNKNOWN, "stopped")
+        and not (_is_full(facts, name, word) and _is_full(facts, name, _value_of(facts, name, "running")))
     }
 
 
@@ -419,13 +420,13 @@ def _statements(facts: InstanceFacts, now: dict[str, str]) -> Iterable[str]:
 
 def _tell(host: Host, step: Step) -> None:
     if step.flush:
-        host.write_file(step.owed, b"")
+        host.write_file(step.pending_flush, b"")
     if step.statements:
         host.change(client.statements(step.client, step.statements))
     # What was written to binary logs and data files without a flush is in the kernel's memory.
     _flush(host, step)
     if step.flush and not step.unit:
-        host.remove_file(step.owed)
+        host.remove_file(step.pending_flush)
 
 
 def _restart(host: Host, step: Step) -> None:
@@ -433,7 +434,7 @@ def _restart(host: Host, step: Step) -> None:
         host.change(["systemctl", "restart", "--", step.unit], timeout=step.limit)
         _flush(host, step)
         if step.flush:
-            host.remove_file(step.owed)
+            host.remove_file(step.pending_flush)
 
 
 def _flush(host: Host, step: Step) -> None:
@@ -442,7 +443,7 @@ def _flush(host: Host, step: Step) -> None:
             host.sync(path, whole=True)
 
 
-def _seen(facts: InstanceFacts, name: str, when: str) -> str:
+def _value_of(facts: InstanceFacts, name: str, when: str) -> str:
     row = facts["settings"].get(name)
     if row is None:
         why = facts["evidence"].get("observation", NOTHING).get("reason") or "it was not read"
@@ -451,7 +452,7 @@ def _seen(facts: InstanceFacts, name: str, when: str) -> str:
 
 
 def _tightens(facts: InstanceFacts, name: str, word: str) -> bool:
-    return _is_full(facts, name, word) and not _is_full(facts, name, _seen(facts, name, "running"))
+    return _is_full(facts, name, word) and not _is_full(facts, name, _value_of(facts, name, "running"))
 
 
 def _is_full(facts: InstanceFacts, name: str, word: str) -> bool:

@@ -94,15 +94,15 @@ class Server(NamedTuple):
     withheld: str = ""
 
 
-def server(host: Host, found: Instance, place: Place, uid: str, said: str | None, data: str) -> Server:
-    """Return how to ask an instance. `said` is the socket that its options name, or None.
+def server(host: Host, found: Instance, place: Place, uid: str, named: str | None, data: str) -> Server:
+    """Return how to ask an instance. `named` is the socket that its options name, or None.
 
     Raises Unobservable if no socket is found, and if another process listens there.
     """
     main = found.processes[0]
     # A service may have a /tmp of its own.
     root = f"/proc/{main.pid}/root" if place.namespace == "private" else ""
-    inside = _socket(host, root, said, data)
+    inside = _socket(host, root, named, data)
     client, path = _client(host, main.exe or ""), root + inside
     # Links were followed inside the other root: an absolute one leads elsewhere here.
     held = listener.proven(host, root + resolve(host, root, inside), main.pid, place.cgroup, place.mounts)
@@ -230,12 +230,12 @@ def _client(host: Host, program: str) -> str:
 
 
 def _why(result: Result) -> str:
-    said = " ".join(result.stderr.split())
-    return said[:300] or f"its client ended with exit code {result.rc}"
+    text = " ".join(result.stderr.split())
+    return text[:300] or f"its client ended with exit code {result.rc}"
 
 
-def _socket(host: Host, root: str, said: str | None, data: str) -> str:
-    places = [posixpath.join(data, said)] if said else [*_SOCKETS, f"{data.rstrip('/')}/mysql.sock"]
+def _socket(host: Host, root: str, named: str | None, data: str) -> str:
+    places = [posixpath.join(data, named)] if named else [*_SOCKETS, f"{data.rstrip('/')}/mysql.sock"]
     for path in places:
         if look(host, path, root):
             return path

@@ -15,7 +15,7 @@ from ...host.process_context import link_target
 from ...host.seam import ChangeFailed, Host, Refused, Unobservable
 from ...host.textfile import Malformed
 from . import my_cnf, options, owners, versions
-from .snapshot import Sight
+from .snapshot import Snapshot
 
 #: Sorts after others' files: the last word on an option wins.
 NAME = "zz-durable-dbhost.cnf"
@@ -29,11 +29,11 @@ GROUPS = ("mariadb", "mysqld")
 Groups = dict[str, dict[str, str]]
 
 
-def group(seen: Sight) -> str:
+def group(snapshot: Snapshot) -> str:
     """Return the group that a server of this flavour reads, and no other kind of server: one of GROUPS."""
-    if seen.version is None or seen.begun is None:
+    if snapshot.version is None or snapshot.started is None:
         raise ChangeFailed("nothing is known about the server's version or of how it is started; run again")
-    return "mariadb" if seen.version.is_mariadb else "mysqld"
+    return "mariadb" if snapshot.version.is_mariadb else "mysqld"
 
 
 def is_own(section: str, name: str, value: str) -> bool:
@@ -43,11 +43,11 @@ def is_own(section: str, name: str, value: str) -> bool:
 
 def own(groups: Groups) -> Groups:
     """Return what our file may say of what it says."""
-    kept = {
+    ours_alone = {
         section: {name: value for name, value in settings.items() if is_own(section, name, value)}
         for section, settings in groups.items()
     }
-    return {section: settings for section, settings in kept.items() if settings}
+    return {section: settings for section, settings in ours_alone.items() if settings}
 
 
 def foreign(text: str) -> list[str]:
@@ -97,91 +97,103 @@ def render(groups: Mapping[str, Mapping[str, str]]) -> str:
     return HEADER + "".join(blocks)
 
 
-def write(seen: Sight, wanted: Mapping[str, str], planned: Mapping[str, str]) -> dict[str, str]:
+def write(snapshot: Snapshot, wanted: Mapping[str, str], planned: Mapping[str, str]) -> dict[str, str]:
     """Return {path: text} of the file that brings settings to the wanted words at the next start.
 
     `planned`: those that are to be written for other servers already. Raises ChangeFailed where nothing that
     is written into a directory of option files would have the last word, and says what has it.
     """
-    apart = owners.apart(seen, places(seen))
+    apart = owners.apart(snapshot, places(snapshot))
     if apart:
-        if planned and not beaten(seen, wanted, planned):
+        if planned and not beaten(snapshot, wanted, planned):
             return {}  # It reads the group that is written for other servers.
-        seen.files.overlay = {}
-        raise ChangeFailed(owners.advice(seen, wanted, apart, group(seen)))
+        snapshot.files.overlay = {}
+        raise ChangeFailed(owners.advice(snapshot, wanted, apart, group(snapshot)))
     why = (
         "its option files include no directory in which a file of this collection could be. Fix:"
-        f" {owners.fix_without_directory(seen, wanted, group(seen))}"
+        f" {owners.fix_without_directory(snapshot, wanted, group(snapshot))}"
     )
-    for place in reversed(places(seen)):
+    for place in reversed(places(snapshot)):
         path = f"{place.rstrip('/')}/{NAME}"
-        groups = _existing(seen, path, planned)
+        groups = _existing(snapshot, path, planned)
         # Only root may change the way there: it is written as root.
-        ownership.writer(seen.files.host, path, 0, _own(seen), (NAME,))
-        groups.setdefault(group(seen), {}).update(wanted)
+        ownership.writer(snapshot.files.host, path, 0, _own(snapshot), (NAME,))
+        groups.setdefault(group(snapshot), {}).update(wanted)
         text = {path: render(groups)}
-        left = beaten(seen, wanted, {**planned, **text})
+        left = beaten(snapshot, wanted, {**planned, **text})
         if not left:
             return text
         why = left
     raise ChangeFailed(why)
 
 
-def changed(seen: Sight, names: Iterable[str], planned: Mapping[str, str]) -> dict[str, options.Kept]:
+def changed(
+    snapshot: Snapshot, names: Iterable[str], planned: Mapping[str, str]
+) -> dict[str, options.NextValue]:
     """Return the settings of a server that the planned files change at its next start, as they will be.
 
     Raises ChangeFailed if its next start cannot be read.
     """
-    if seen.version is None or seen.begun is None:
-        raise ChangeFailed(seen.reason or "its version cannot be read")
-    kept = []
+    if snapshot.version is None or snapshot.started is None:
+        raise ChangeFailed(snapshot.reason or "its version cannot be read")
+    before_and_after = []
     for overlay in ({}, planned):
-        seen.files.overlay = dict(overlay)
-        kept.append(options.persisted(list(names), seen.version, seen.begun, seen.files, seen.data))
-    seen.files.overlay = {}
-    return {name: after for name, after in kept[1].items() if after.word != kept[0][name].word}
+        snapshot.files.overlay = dict(overlay)
+        before_and_after.append(
+            options.persisted(list(names), snapshot.version, snapshot.started, snapshot.files, snapshot.data)
+        )
+    snapshot.files.overlay = {}
+    return {
+        name: after
+        for name, after in before_and_after[1].items()
+        if after.word != before_and_after[0][name].word
+    }
 
 
-def beaten(seen: Sight, wanted: Mapping[str, str], planned: Mapping[str, str]) -> str:
+def beaten(snapshot: Snapshot, wanted: Mapping[str, str], planned: Mapping[str, str]) -> str:
     """Return what has the last word over the planned files, '' when they have it."""
-    if seen.version is None or seen.begun is None:
+    if snapshot.version is None or snapshot.started is None:
         return "nothing is known about the server's version or of how it is started"
-    seen.files.overlay = dict(planned)
-    kept = options.persisted(list(wanted), seen.version, seen.begun, seen.files, seen.data)
+    snapshot.files.overlay = dict(planned)
+    coming = options.persisted(
+        list(wanted), snapshot.version, snapshot.started, snapshot.files, snapshot.data
+    )
     left = [
-        f"{name}: {kept[name].reason or f'observed {kept[name].word} from {kept[name].origin}'}; expected {word}"
+        f"{name}: {coming[name].reason or f'observed {coming[name].word} from {coming[name].origin}'}; expected {word}"
         for name, word in wanted.items()
-        if kept[name].word != word
+        if coming[name].word != word
     ]
     remedies = dict.fromkeys(
-        _remedy(name, kept[name].origin) for name, word in wanted.items() if kept[name].word != word
+        _remedy(name, coming[name].origin) for name, word in wanted.items() if coming[name].word != word
     )
     if not left:
         return ""
     return f"{'; '.join(left)}; that beats what is written to {NAME}. Fix: {', and '.join(remedies)}"
 
 
-def directories(seen: Sight) -> list[str]:
+def directories(snapshot: Snapshot) -> list[str]:
     """Return the directories that a server's option files include. Raises ChangeFailed."""
-    if seen.begun is None or seen.version is None:
-        raise ChangeFailed(seen.reason or "its version is unknown")
+    if snapshot.started is None or snapshot.version is None:
+        raise ChangeFailed(snapshot.reason or "its version is unknown")
     try:
-        found = options.effective(seen.files, seen.begun, seen.version)
-        return seen.files.directories(found.files)
+        found = options.effective(snapshot.files, snapshot.started, snapshot.version)
+        return snapshot.files.directories(found.files)
     except Unobservable as error:
         raise ChangeFailed(str(error)) from error
 
 
-def places(seen: Sight) -> list[str]:
+def places(snapshot: Snapshot) -> list[str]:
     """Return those of the directories that a server's option files include that are root's: the main files of the system
     include them, or packages do. Raises ChangeFailed."""
-    found = directories(seen)
-    if seen.begun is None or seen.version is None:
+    found = directories(snapshot)
+    if snapshot.started is None or snapshot.version is None:
         return []
-    of_system = tuple(path for path in seen.begun.mains if path in my_cnf.MAINS)
+    of_system = tuple(path for path in snapshot.started.mains if path in my_cnf.MAINS)
     try:
-        files = options.effective(seen.files, seen.begun._replace(mains=of_system), seen.version).files
-        included = [*PLACES, *seen.files.directories(files)]
+        files = options.effective(
+            snapshot.files, snapshot.started._replace(mains=of_system), snapshot.version
+        ).files
+        included = [*PLACES, *snapshot.files.directories(files)]
     except Unobservable as error:
         raise ChangeFailed(str(error)) from error
     return [place for place in found if normal(place) in map(normal, included)]
@@ -229,10 +241,10 @@ def ours(host: Host, places: Iterable[str]) -> tuple[dict[str, Groups], dict[str
     return found, failures
 
 
-def _existing(seen: Sight, path: str, planned: Mapping[str, str]) -> Groups:
+def _existing(snapshot: Snapshot, path: str, planned: Mapping[str, str]) -> Groups:
     """Return what our file says that it may say, {} for no file. Raises ChangeFailed for any other file."""
-    host = seen.files.host
-    seen.files.overlay = dict(planned)
+    host = snapshot.files.host
+    snapshot.files.overlay = dict(planned)
     try:
         if path in planned:
             return parse(planned[path])
@@ -241,7 +253,7 @@ def _existing(seen: Sight, path: str, planned: Mapping[str, str]) -> Groups:
         if text is None:
             return {}
         found = own(parse(text))
-        if seen.files.read(path) is None:
+        if snapshot.files.read(path) is None:
             raise ValueError("the server passes over it: it may not read it, or everyone may write to it")
         return found
     except (Unobservable, ValueError) as error:
@@ -254,9 +266,9 @@ def _expect_no_link(host: Host, path: str) -> None:
         raise ValueError(f"observed a link to {target}; expected nothing, or the file that was written here")
 
 
-def _own(seen: Sight) -> list[str]:
+def _own(snapshot: Snapshot) -> list[str]:
     """Return the directories below which its option files, or those of packages, lie."""
-    mains = seen.begun.mains if seen.begun else ()
+    mains = snapshot.started.mains if snapshot.started else ()
     return [*PLACES, *(posixpath.dirname(path) for path in mains)]
 
 

@@ -11,7 +11,7 @@ from ...host import bounded_read
 from ...host.seam import Host, Unobservable
 from ..others import Change, Text
 from . import client, options, statements, versions
-from .snapshot import Sight
+from .snapshot import Snapshot
 
 _FILE = "init_file"
 #: Options whose statements a replica executes as it connects.
@@ -20,48 +20,48 @@ _SCHEDULER = "event_scheduler"
 _EVENTS = "information_schema.EVENTS"
 
 
-def changes(host: Host, sight: Sight, names: Collection[str]) -> list[Change]:
+def changes(host: Host, snapshot: Snapshot, names: Collection[str]) -> list[Change]:
     """Return what a server's own statements set of these settings, in order. Nothing here raises Unobservable."""
-    found = [*_of_file(host, sight), *_of_replica(sight), *_of_events(host, sight)]
+    found = [*_of_file(host, snapshot), *_of_replica(snapshot), *_of_events(host, snapshot)]
     return [change for change in found if change.name in names]
 
 
-def _of_file(host: Host, sight: Sight) -> Iterator[Change]:
+def _of_file(host: Host, snapshot: Snapshot) -> Iterator[Change]:
     origin, do = _FILE, f"write {_FILE} in full and in small letters in the server's option files"
     try:
-        last = options.said(_FILE, sight.reading())
+        last = options.last_value(_FILE, snapshot.reading())
         if not last or not last[0]:
             return
         path, origin = last[0], last[1]
         if not path.startswith("/"):
-            path = f"{sight.data.rstrip('/')}/{path}"
+            path = f"{snapshot.data.rstrip('/')}/{path}"
         do = f"make {path} a file that root can read, or remove {_FILE} from {origin}"
-        text = bounded_read.read(host, path, sight.files.root)
+        text = bounded_read.read(host, path, snapshot.files.root)
         if text is None:
             raise Unobservable(f"{path} is not there, and the server does not start without it")
-        yield from statements.of_file(text, path, sight.version)
+        yield from statements.of_file(text, path, snapshot.version)
     except Unobservable as error:
-        if sight.begun is not None and sight.version is not None:
+        if snapshot.started is not None and snapshot.version is not None:
             yield from _unclear(origin, _FILE, f"what {_FILE} sets is unknown: {error}", do)
 
 
-def _of_replica(sight: Sight) -> Iterator[Change]:
+def _of_replica(snapshot: Snapshot) -> Iterator[Change]:
     for name in _OF_REPLICAS:
         try:
-            last = options.said(name, sight.reading())
+            last = options.last_value(name, snapshot.reading())
         except Unobservable:
             continue  # Its settings are unknown then, or another option is meant.
         if last and last[0]:
-            yield from statements.of_text(Text(last[0], last[1], name), sight.version)
+            yield from statements.of_text(Text(last[0], last[1], name), snapshot.version)
 
 
-def _of_events(host: Host, sight: Sight) -> Iterator[Change]:
+def _of_events(host: Host, snapshot: Snapshot) -> Iterator[Change]:
     """Yield what events may set. They are in tables: only a running server shows them."""
-    if not sight.client or not _is_scheduled(sight):
+    if not snapshot.client or not _is_scheduled(snapshot):
         return
-    source = f"{_EVENTS} at {sight.socket}"
+    source = f"{_EVENTS} at {snapshot.socket}"
     try:
-        count = client.events(host, sight.client, (versions.LOG, versions.BINLOG))
+        count = client.events(host, snapshot.client, (versions.LOG, versions.BINLOG))
     except Unobservable as error:
         do = f"let root's login read {source}"
         yield from _unclear(source, "event", f"what its events set is unknown: {error}", do)
@@ -71,12 +71,12 @@ def _of_events(host: Host, sight: Sight) -> Iterator[Change]:
         yield from _unclear(source, "event", f"{count} of its events name such a setting ({source})", do)
 
 
-def _is_scheduled(sight: Sight) -> bool:
+def _is_scheduled(snapshot: Snapshot) -> bool:
     """Tell whether events run now or after the next start."""
-    if sight.answers.get(_SCHEDULER, "").upper() in ("ON", "1"):
+    if snapshot.answers.get(_SCHEDULER, "").upper() in ("ON", "1"):
         return True
     try:
-        last = options.said(_SCHEDULER, sight.reading())
+        last = options.last_value(_SCHEDULER, snapshot.reading())
         return bool(last and options.is_on(last))
     except Unobservable:
         return False

@@ -224,16 +224,16 @@ def _directive(number: int, raw: str, file: str) -> Line:
 
 
 def _option(number: int, raw: str, file: str) -> Line:
-    said = raw[: _end_comment(raw)].rstrip(_BLANKS)
+    text = raw[: _end_comment(raw)].rstrip(_BLANKS)
     start = len(raw) - len(raw.lstrip(_BLANKS))
-    head, equals, rest = said[start:].partition("=")
+    head, equals, rest = text[start:].partition("=")
     name = head.rstrip(_BLANKS).replace("-", "_")
     if not name:
         raise refusal(file, number, raw, "an option's name before the equals sign")
     if not equals:
-        return Line(number, raw, "setting", name=name, start=len(said), end=len(said))
-    first = len(said) - len(rest.lstrip(_BLANKS))
-    return Line(number, raw, "setting", name=name, value=_unquoted(said[first:]), start=first, end=len(said))
+        return Line(number, raw, "setting", name=name, start=len(text), end=len(text))
+    first = len(text) - len(rest.lstrip(_BLANKS))
+    return Line(number, raw, "setting", name=name, value=_unquoted(text[first:]), start=first, end=len(text))
 
 
 def _end_comment(raw: str) -> int:
@@ -248,11 +248,11 @@ def _end_comment(raw: str) -> int:
     return len(raw)
 
 
-def _unquoted(said: str) -> str:
+def _unquoted(text: str) -> str:
     """Return a value without the quotes around it and with its escapes; other backslashes stay."""
-    if len(said) > 1 and said[0] in "'\"" and said[0] == said[-1]:
-        said = said[1:-1]
-    return _ESCAPE.sub(lambda match: _ESCAPES[match[1]], said)
+    if len(text) > 1 and text[0] in "'\"" and text[0] == text[-1]:
+        text = text[1:-1]
+    return _ESCAPE.sub(lambda match: _ESCAPES[match[1]], text)
 
 
 def _read(

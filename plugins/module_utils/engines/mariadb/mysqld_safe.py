@@ -57,11 +57,11 @@ def start(host: Host, unit: Unit, given: NextStart) -> NextStart:
 
 def is_same(words: Sequence[str], coming: Sequence[str]) -> bool:
     """Tell whether two command lines of a server are the same except what mysqld_safe adds by itself."""
-    told = [word for word in coming if _name(word) == _DATA]
+    directories = [word for word in coming if _name(word) == _DATA]
     own, theirs = (
         [word for word in line if word and _name(word) not in (*_ADDED, _DATA)] for line in (words, coming)
     )
-    return own == theirs and all(word in words for word in told[-1:])
+    return own == theirs and all(word in words for word in directories[-1:])
 
 
 def _of_words(words: Sequence[str], unit: Unit) -> Iterator[tuple[str, str, str]]:

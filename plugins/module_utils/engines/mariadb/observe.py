@@ -25,7 +25,7 @@ from ..others import Change, Text
 from ..rules import Rule
 from . import drop_in, init_sql, mysqld_safe, options, owners, shell_start, statements, suse_helper, versions
 from .rules import of_flavour
-from .snapshot import BINARIES, DATA, Sight, examine
+from .snapshot import BINARIES, DATA, Snapshot, examine
 
 NAME = "mariadb"
 #: mysqld_safe and mariadbd-safe start a server, and are none.
@@ -51,7 +51,7 @@ _CONFIGS = ("/etc/my.cnf", "/etc/mysql/my.cnf")
 
 _NAMES = (versions.LOG, versions.BINLOG, versions.DOUBLEWRITE, versions.METHOD, versions.LOG_BIN)
 #: Whose data was written without being flushed, until it has been. A boot ends that either way.
-OWED = our_paths.OWED_MARIADB
+PENDING_FLUSH = our_paths.OWED_MARIADB
 _UNFLUSHED = "unflushed"
 _FULL_LOG = ("1", "3")
 #: Variables that name files that nobody needs after a power cut.
@@ -99,7 +99,7 @@ def _instance(processes: Processes, places: Places, main: Process) -> Instance:
     argv = processes.argv(main)
     # A server's working directory is its data directory.
     data = processes.directory(main)
-    said = _option(argv, "defaults-file") or _option(argv, "defaults-extra-file")
+    named = _option(argv, "defaults-file") or _option(argv, "defaults-extra-file")
     found = Instance(
         engine=NAME,
         name=NAME if data == DATA else data,
@@ -108,12 +108,12 @@ def _instance(processes: Processes, places: Places, main: Process) -> Instance:
         # Before 10.5 MariaDB's server was called mysqld as well.
         flavour="mariadb" if main.program == "mariadbd" else "unknown",
     )
-    if said and not said.startswith("/"):
-        why = unknown(f"/proc/{main.pid}/cmdline", f"{said}: from where it was started is unknown")
+    if named and not named.startswith("/"):
+        why = unknown(f"/proc/{main.pid}/cmdline", f"{named}: from where it was started is unknown")
         return found._replace(evidence=(("config", why),))
     root = places.of(main).root
     there = (path for path in _CONFIGS if look(places.host, path, root))
-    config = said or next(there, None)
+    config = named or next(there, None)
     if config is None:
         why = unknown(", ".join(_CONFIGS), "none of them is there: it runs with its defaults")
         return found._replace(evidence=(("config", why),))
@@ -128,50 +128,53 @@ def _option(argv: list[str], name: str) -> str | None:
 
 def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     """Return what an instance says of its settings; `place` is None for a stopped one."""
-    seen = examine(host, found, place)
-    version = seen.version
+    snapshot = examine(host, found, place)
+    version = snapshot.version
     flavour = version.flavour if version else found.flavour or UNKNOWN
     names = versions.names(version) if version else _NAMES
-    kept = _kept(seen, names)
+    coming = _next_values(snapshot, names)
     rules, is_far = of_flavour(flavour), bool(place and place.root)
-    running = {name: _running(host, seen, found, name) for name in names}
+    running = {name: _running(host, snapshot, found, name) for name in names}
     if found.processes and place and place.namespace == "container":
-        running = {name: _given(each, kept[name], rules.get(name), found) for name, each in running.items()}
-    settings = {name: _setting(name, running[name], kept[name], found) for name in names}
+        running = {name: _given(each, coming[name], rules.get(name), found) for name, each in running.items()}
+    settings = {name: _setting(name, running[name], coming[name], found) for name in names}
     settings = {
-        name: row if is_far else _refused(seen, rules.get(name), name, kept[name].word, row)
+        name: row if is_far else _refused(snapshot, rules.get(name), name, coming[name].word, row)
         for name, row in settings.items()
     }
-    settings = others.apply(settings, init_sql.changes(host, seen, names))
+    settings = others.apply(settings, init_sql.changes(host, snapshot, names))
     waiting = [
         name
         for name in names
         if _waits(rules.get(name), running[name].value, settings[name]["persisted"] or UNKNOWN)
     ]
     root = place.root if place else ""
-    elsewhere, why = _tables_elsewhere(host, root, seen.data)
+    elsewhere, why = _tables_elsewhere(host, root, snapshot.data)
     return Observed(
-        version=_version(seen),
+        version=_version(snapshot),
         settings=settings,
-        directories=tuple(dict.fromkeys((*_directories(seen), *elsewhere))),
+        directories=tuple(dict.fromkeys((*_directories(snapshot), *elsewhere))),
         pending_restart=tuple(waiting),
-        overrides=tuple(_overrides(seen)),
+        overrides=tuple(_overrides(snapshot)),
         flavour=flavour,
-        writes=_writes(seen),
-        passing=_passing(seen, found),
-        temporary=_temporary(host, root, seen),
-        evidence=(*_evidence(seen, found), *([("directories", unknown(seen.data, why))] if why else [])),
+        writes=_writes(snapshot),
+        passing=_passing(snapshot, found),
+        temporary=_temporary(host, root, snapshot),
+        evidence=(
+            *_evidence(snapshot, found),
+            *([("directories", unknown(snapshot.data, why))] if why else []),
+        ),
     )
 
 
-def _setting(name: str, running: Observation, kept: options.Kept, found: Instance) -> SettingFacts:
+def _setting(name: str, running: Observation, coming: options.NextValue, found: Instance) -> SettingFacts:
     return setting(
         running.value,
-        kept.word,
-        running.source if found.processes else (kept.origin or "option files"),
-        "; ".join(dict.fromkeys(filter(None, (running.reason, kept.reason)))) or None,
-        kept.origin,
-        options.held(name, kept.origin),
+        coming.word,
+        running.source if found.processes else (coming.origin or "option files"),
+        "; ".join(dict.fromkeys(filter(None, (running.reason, coming.reason)))) or None,
+        coming.origin,
+        options.held(name, coming.origin),
     )
 
 
@@ -180,97 +183,101 @@ def _waits(rule: Rule | None, running: str, persisted: str) -> bool:
     return rule is not None and not rule.live and _differ(running, persisted)
 
 
-def _writes(seen: Sight) -> tuple[str, ...]:
+def _writes(snapshot: Snapshot) -> tuple[str, ...]:
     try:
-        found = drop_in.places(seen)
+        found = drop_in.places(snapshot)
         # The last that is read has the last word.
-        last = [] if owners.apart(seen, found) else found[-1:]
+        last = [] if owners.apart(snapshot, found) else found[-1:]
         return tuple(f"{place.rstrip('/')}/{drop_in.NAME}" for place in last)
     except ChangeFailed:
         return ()  # Its options are unknown, and none is written.
 
 
-def _refused(seen: Sight, rule: Rule | None, name: str, word: str, row: SettingFacts) -> SettingFacts:
+def _refused(snapshot: Snapshot, rule: Rule | None, name: str, word: str, row: SettingFacts) -> SettingFacts:
     """Return a row with why a run would write nothing that sets what is wrong, where it would not and something is."""
     if row["held"] or rule is None or name == versions.REDO or word == UNKNOWN or rule.allows(word):
         return row
     try:
-        drop_in.write(seen, {name: rule.value}, {})
+        drop_in.write(snapshot, {name: rule.value}, {})
     except ChangeFailed as error:
         return Refusal.of(error).keeps(row)
     finally:
-        seen.files.overlay = {}
+        snapshot.files.overlay = {}
     return row
 
 
-def _kept(seen: Sight, names: Sequence[str]) -> dict[str, options.Kept]:
-    if seen.begun is None or seen.version is None:
-        why = seen.reason or "its version is unknown"
-        return dict.fromkeys(names, options.Kept(UNKNOWN, None, why))
-    asked = [name for name in names if name != versions.REDO]
-    kept = options.persisted(asked, seen.version, seen.begun, seen.files, seen.data, seen.stated)
+def _next_values(snapshot: Snapshot, names: Sequence[str]) -> dict[str, options.NextValue]:
+    if snapshot.started is None or snapshot.version is None:
+        why = snapshot.reason or "its version is unknown"
+        return dict.fromkeys(names, options.NextValue(UNKNOWN, None, why))
+    in_files = [name for name in names if name != versions.REDO]
+    coming = options.persisted(
+        in_files, snapshot.version, snapshot.started, snapshot.files, snapshot.data, snapshot.stated
+    )
     if versions.REDO in names:
-        word = _word(seen, versions.REDO)
+        word = _word(snapshot, versions.REDO)
         reason = (
             None if word.value != UNKNOWN else "it is kept in the redo log: only the running server tells"
         )
-        kept[versions.REDO] = options.Kept(word.value, "the redo log itself", reason)
-    return kept
+        coming[versions.REDO] = options.NextValue(word.value, "the redo log itself", reason)
+    return coming
 
 
-def owed_path(data: str) -> str:
+def pending_flush_path(data: str) -> str:
     """Return the file that says that a server wrote into its data directory, and has not flushed that yet."""
-    return f"{OWED}/{quote(normal(data), safe='', errors='surrogateescape')}"
+    return f"{PENDING_FLUSH}/{quote(normal(data), safe='', errors='surrogateescape')}"
 
 
-def _running(host: Host, seen: Sight, found: Instance, name: str) -> Observation:
+def _running(host: Host, snapshot: Snapshot, found: Instance, name: str) -> Observation:
     if not found.processes:
         return Observation("stopped", "no process")
-    if seen.silence:
-        return unknown(seen.socket or "the server", seen.silence)
-    word = _word(seen, name)
-    if name == versions.LOG and word.value in _FULL_LOG and host.exists(owed_path(seen.data)):
+    if snapshot.silence:
+        return unknown(snapshot.socket or "the server", snapshot.silence)
+    word = _word(snapshot, name)
+    if name == versions.LOG and word.value in _FULL_LOG and host.exists(pending_flush_path(snapshot.data)):
         why = "what was written before it was flushed at each commit has not been brought to the disk: run again"
         return Observation(_UNFLUSHED, word.source, why)
     return word
 
 
-def _given(running: Observation, kept: options.Kept, rule: Rule | None, found: Instance) -> Observation:
+def _given(
+    running: Observation, coming: options.NextValue, rule: Rule | None, found: Instance
+) -> Observation:
     """Return the running word of a setting, of a silent server what its command line fixed.
 
     A statement can have changed a word of a live setting since, so only one that loses commits counts.
     """
-    counts = rule is not None and (not rule.live or (rule.loses and not rule.allows(kept.word)))
-    if running.value != UNKNOWN or kept.origin != COMMAND_LINE or kept.word == UNKNOWN or not counts:
+    counts = rule is not None and (not rule.live or (rule.loses and not rule.allows(coming.word)))
+    if running.value != UNKNOWN or coming.origin != COMMAND_LINE or coming.word == UNKNOWN or not counts:
         return running
-    return Observation(kept.word, f"/proc/{found.processes[0].pid}/cmdline")
+    return Observation(coming.word, f"/proc/{found.processes[0].pid}/cmdline")
 
 
-def _word(seen: Sight, name: str) -> Observation:
+def _word(snapshot: Snapshot, name: str) -> Observation:
     """Return the running server's word."""
-    source = f"SHOW GLOBAL VARIABLES at {seen.socket}" if seen.socket else "the server"
-    if seen.version is None or name not in seen.answers:
-        return unknown(source, seen.silence or f"the server names no {name}")
+    source = f"SHOW GLOBAL VARIABLES at {snapshot.socket}" if snapshot.socket else "the server"
+    if snapshot.version is None or name not in snapshot.answers:
+        return unknown(source, snapshot.silence or f"the server names no {name}")
     try:
-        return Observation(versions.word(seen.version, name, seen.answers[name]), source)
+        return Observation(versions.word(snapshot.version, name, snapshot.answers[name]), source)
     except ValueError as error:
         return unknown(source, f"{name}: {error}")
 
 
-def _version(seen: Sight) -> Observation:
-    if seen.version is None:
-        return unknown(seen.version_source, seen.reason or "nothing tells it")
-    return Observation(seen.version.text, seen.version_source)
+def _version(snapshot: Snapshot) -> Observation:
+    if snapshot.version is None:
+        return unknown(snapshot.version_source, snapshot.reason or "nothing tells it")
+    return Observation(snapshot.version.text, snapshot.version_source)
 
 
 def _differ(running: str, persisted: str) -> bool:
     return running != persisted and not {running, persisted} & {UNKNOWN, "stopped"}
 
 
-def _directories(seen: Sight) -> list[str]:
+def _directories(snapshot: Snapshot) -> list[str]:
     """Return where data and logs are, as the instance sees them."""
-    values = seen.answers or _configured(seen)
-    base = posixpath.join(seen.data, values.get("datadir") or "")
+    values = snapshot.answers or _configured(snapshot)
+    base = posixpath.join(snapshot.data, values.get("datadir") or "")
     # System table spaces may each be in a directory of its own: `path:size[:autoextend];...`.
     # MySQL keeps tables elsewhere only in directories that it knows of.
     known = (values.get("innodb_directories") or "").split(";")
@@ -285,10 +292,10 @@ def _directories(seen: Sight) -> list[str]:
     return list(dict.fromkeys(normal(posixpath.join(base, path)) for path in ["", *found]))
 
 
-def _passing(seen: Sight, found: Instance) -> tuple[str, ...]:
+def _passing(snapshot: Snapshot, found: Instance) -> tuple[str, ...]:
     """Return the open files that the running server calls logs for people, or temporary ones."""
-    logs = {path for name in _LOGS for path in _paths(seen, seen.answers.get(name))}
-    scratch, spaces = _scratch(seen), _temporary_spaces(seen)
+    logs = {path for name in _LOGS for path in _paths(snapshot, snapshot.answers.get(name))}
+    scratch, spaces = _scratch(snapshot), _temporary_spaces(snapshot)
     return tuple(
         file.path
         for file in found.opened
@@ -297,37 +304,39 @@ def _passing(seen: Sight, found: Instance) -> tuple[str, ...]:
     )
 
 
-def _paths(seen: Sight, said: str | None) -> list[str]:
-    base = posixpath.join(seen.data, seen.answers.get("datadir") or "")
-    return [normal(posixpath.join(base, path)) for path in (said or "").split(":") if path]
+def _paths(snapshot: Snapshot, value: str | None) -> list[str]:
+    base = posixpath.join(snapshot.data, snapshot.answers.get("datadir") or "")
+    return [normal(posixpath.join(base, path)) for path in (value or "").split(":") if path]
 
 
-def _scratch(seen: Sight) -> list[str]:
+def _scratch(snapshot: Snapshot) -> list[str]:
     """Return the directories of temporary files that the running server names."""
-    return [path for name in ("tmpdir", "innodb_tmpdir") for path in _paths(seen, seen.answers.get(name))]
+    return [
+        path for name in ("tmpdir", "innodb_tmpdir") for path in _paths(snapshot, snapshot.answers.get(name))
+    ]
 
 
-def _temporary_spaces(seen: Sight) -> list[str]:
+def _temporary_spaces(snapshot: Snapshot) -> list[str]:
     """Return the files of InnoDB's table space for temporary tables that the options name, or its usual one.
 
     Its undo logs are none: those are needed.
     """
     with contextlib.suppress(Unobservable):
-        reading = seen.reading()
-        home = options.said("innodb_data_home_dir", reading)
-        last = options.said("innodb_temp_data_file_path", reading)
-        said = (last and last[0]) or _TEMPORARY_SPACE
-        files = (part.partition(":")[0] for part in said.split(";"))
-        base = posixpath.join(seen.data, (home and home[0]) or "")
+        reading = snapshot.reading()
+        home = options.last_value("innodb_data_home_dir", reading)
+        last = options.last_value("innodb_temp_data_file_path", reading)
+        last_value = (last and last[0]) or _TEMPORARY_SPACE
+        files = (part.partition(":")[0] for part in last_value.split(";"))
+        base = posixpath.join(snapshot.data, (home and home[0]) or "")
         return [normal(posixpath.join(base, name)) for name in files if name]
     return []
 
 
-def _temporary(host: Host, root: str, seen: Sight) -> tuple[str, ...]:
+def _temporary(host: Host, root: str, snapshot: Snapshot) -> tuple[str, ...]:
     """Return the directories in which nothing but temporary files lies."""
-    spaces = _temporary_spaces(seen)
+    spaces = _temporary_spaces(snapshot)
     names = {posixpath.basename(path) for path in spaces}
-    places = dict.fromkeys((*_scratch(seen), *map(posixpath.dirname, spaces)))
+    places = dict.fromkeys((*_scratch(snapshot), *map(posixpath.dirname, spaces)))
     return tuple(
         path
         for path in places
@@ -355,10 +364,10 @@ def _tables_elsewhere(host: Host, root: str, data: str) -> tuple[list[str], str 
     return list(dict.fromkeys(map(posixpath.dirname, tables))), None
 
 
-def _configured(seen: Sight) -> Mapping[str, str]:
+def _configured(snapshot: Snapshot) -> Mapping[str, str]:
     """Return what options say of directories, under the names of the variables."""
     try:
-        reading = seen.reading()
+        reading = snapshot.reading()
     except Unobservable:
         return {}
     renamed = {"log_bin_basename": versions.LOG_BIN}
@@ -366,24 +375,24 @@ def _configured(seen: Sight) -> Mapping[str, str]:
     found = {}
     for name in names:
         with contextlib.suppress(Unobservable):
-            last = options.said(renamed.get(name, name), reading)
+            last = options.last_value(renamed.get(name, name), reading)
             if last and last[0]:
                 found[name] = last[0]
     return found
 
 
-def _no_sync(seen: Sight) -> tuple[str | None, str] | None:
+def _no_sync(snapshot: Snapshot) -> tuple[str | None, str] | None:
     """Return the option that has MariaDB never flush, and where it stands, None where it is not given.
 
     No variable shows it. Raises Unobservable where what the server was given is unknown.
     """
-    return options.switched_on(versions.NO_SYNC, seen.reading())
+    return options.switched_on(versions.NO_SYNC, snapshot.reading())
 
 
-def _overrides(seen: Sight) -> list[OverrideFacts]:
+def _overrides(snapshot: Snapshot) -> list[OverrideFacts]:
     """Return an option that no variable shows, and that undoes every other."""
     try:
-        last = _no_sync(seen) if seen.version and seen.version.is_mariadb else None
+        last = _no_sync(snapshot) if snapshot.version and snapshot.version.is_mariadb else None
     except Unobservable:
         return []  # The evidence lacks it then.
     if not last:
@@ -391,39 +400,39 @@ def _overrides(seen: Sight) -> list[OverrideFacts]:
     return [override("as it is started", versions.NO_SYNC, "ON", last[1], "option")]
 
 
-def _evidence(seen: Sight, found: Instance) -> list[tuple[str, Observation]]:
+def _evidence(snapshot: Snapshot, found: Instance) -> list[tuple[str, Observation]]:
     """Return why something is unknown, and `absent` for settings that this version does not show."""
     evidence = []
-    if seen.version:
-        extra = () if seen.version.is_mariadb else (versions.REDO,)
+    if snapshot.version:
+        extra = () if snapshot.version.is_mariadb else (versions.REDO,)
         for name in (*_NAMES, *extra):
-            if name not in versions.names(seen.version):
-                why = versions.why_absent(seen.version, name)
-                evidence.append((name, Observation("absent", seen.version_source, why)))
-        if seen.version.is_mariadb:
-            evidence += _told_as_override(seen)
-    member = _member(seen)
+            if name not in versions.names(snapshot.version):
+                why = versions.why_absent(snapshot.version, name)
+                evidence.append((name, Observation("absent", snapshot.version_source, why)))
+        if snapshot.version.is_mariadb:
+            evidence += _started_as_override(snapshot)
+    member = _member(snapshot)
     if member:
         evidence.append(("cluster", member))
-    if found.processes and seen.silence:
-        evidence.append(("settings", unknown("the server", seen.silence)))
+    if found.processes and snapshot.silence:
+        evidence.append(("settings", unknown("the server", snapshot.silence)))
     return evidence
 
 
-def _member(seen: Sight) -> Observation | None:
+def _member(snapshot: Snapshot) -> Observation | None:
     """Return galera or group_replication for a node of such a cluster, None where nothing says so.
 
     Options count as well: a node can have wsrep_on switched off for a while.
     """
-    source = f"SHOW GLOBAL VARIABLES at {seen.socket}"
+    source = f"SHOW GLOBAL VARIABLES at {snapshot.socket}"
     # Percona XtraDB Cluster has wsrep_on=ON without any cluster as well, and no provider then.
-    provider = seen.answers.get("wsrep_provider", UNKNOWN)
-    if seen.answers.get("wsrep_on", "").upper() in ("ON", "1") and provider.lower() not in ("", "none"):
+    provider = snapshot.answers.get("wsrep_provider", UNKNOWN)
+    if snapshot.answers.get("wsrep_on", "").upper() in ("ON", "1") and provider.lower() not in ("", "none"):
         return Observation("galera", f"{source}: wsrep_on")
-    if seen.answers.get("group_replication_group_name"):
+    if snapshot.answers.get("group_replication_group_name"):
         return Observation("group_replication", f"{source}: group_replication_group_name")
     try:
-        galera = options.said("wsrep_on", seen.reading())
+        galera = options.last_value("wsrep_on", snapshot.reading())
         if galera and options.is_on(galera):
             return Observation("galera", f"{galera[1]}: wsrep_on")
     except Unobservable:
@@ -431,10 +440,10 @@ def _member(seen: Sight) -> Observation | None:
     return None
 
 
-def _told_as_override(seen: Sight) -> list[tuple[str, Observation]]:
+def _started_as_override(snapshot: Snapshot) -> list[tuple[str, Observation]]:
     source = "command line and option files"
     try:
-        _no_sync(seen)
+        _no_sync(snapshot)
     except Unobservable as error:
         return [(versions.NO_SYNC, unknown(source, str(error)))]
     why = "no variable shows it: it stands among the overrides where it is given"

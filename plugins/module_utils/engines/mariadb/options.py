@@ -59,19 +59,19 @@ class Stated(NamedTuple):
     reason: str | None = None
 
 
-_NOT_ASKED = Stated()
+_NOT_QUERIED = Stated()
 
 
 class Reading(NamedTuple):
     """All that decides what a server of a version will start with."""
 
     version: versions.Release
-    begun: Start
+    started: Start
     found: Effective
-    stated: Stated = _NOT_ASKED
+    stated: Stated = _NOT_QUERIED
 
 
-class Kept(NamedTuple):
+class NextValue(NamedTuple):
     """What a setting will be at the next start: its word, where that was said, and why it is unknown."""
 
     word: str
@@ -198,16 +198,16 @@ class Files:
         return bool(status.mode & 0o040) and str(status.group) in self.user[1:]
 
 
-def effective(files: Files, begun: Start, version: versions.Release) -> Effective:
+def effective(files: Files, started: Start, version: versions.Release) -> Effective:
     """Return what counts in the option files. Raises Unobservable, never with a line's content."""
     try:
         return my_cnf.effective(
             within(files.host, files.read),
             files.names,
-            begun.mains,
+            started.mains,
             version.flavour,
             version.text,
-            begun.suffix,
+            started.suffix,
         )
     except Malformed as error:
         raise Unobservable(without_content(error)) from None
@@ -216,26 +216,26 @@ def effective(files: Files, begun: Start, version: versions.Release) -> Effectiv
 def persisted(
     names: Sequence[str],
     version: versions.Release,
-    begun: Start,
+    started: Start,
     files: Files,
     data: str,
-    stated: Stated = _NOT_ASKED,
-) -> dict[str, Kept]:
+    stated: Stated = _NOT_QUERIED,
+) -> dict[str, NextValue]:
     """Return what each setting will be at the next start. `data` is the data directory."""
     try:
-        reading = Reading(version, begun, effective(files, begun, version), stated)
+        reading = Reading(version, started, effective(files, started, version), stated)
         auto = _persisted_variables(files, reading, data)
     except Unobservable as error:
-        return {name: Kept(UNKNOWN, None, str(error)) for name in names}
-    kept = {name: _kept(name, reading, auto) for name in names}
-    if versions.METHOD in kept:
-        kept[versions.METHOD] = _dedicated(kept[versions.METHOD], reading)
-    if versions.DOUBLEWRITE in kept:
-        kept[versions.DOUBLEWRITE] = _fast(kept[versions.DOUBLEWRITE], reading)
-    return kept
+        return {name: NextValue(UNKNOWN, None, str(error)) for name in names}
+    coming = {name: _next_value(name, reading, auto) for name in names}
+    if versions.METHOD in coming:
+        coming[versions.METHOD] = _dedicated(coming[versions.METHOD], reading)
+    if versions.DOUBLEWRITE in coming:
+        coming[versions.DOUBLEWRITE] = _fast(coming[versions.DOUBLEWRITE], reading)
+    return coming
 
 
-def said(name: str, reading: Reading) -> tuple[str | None, str] | None:
+def last_value(name: str, reading: Reading) -> tuple[str | None, str] | None:
     """Return the value of an option and where it was said, None where nothing says it.
 
     Files first, then the command line. Where something behind the last one that is written in full may
@@ -259,7 +259,7 @@ def _in_order(reading: Reading) -> Iterator[tuple[str, str | None, str]]:
     """Yield name, value and origin of all options, the last of a name in its place."""
     for name, setting in reading.found.settings.items():
         yield name, setting.value, f"{setting.file} line {setting.line}"
-    for name, value in reading.begun.options:
+    for name, value in reading.started.options:
         yield name, value, COMMAND_LINE
 
 
@@ -285,26 +285,26 @@ def switched_on(name: str, reading: Reading) -> tuple[str | None, str] | None:
 
     Raises Unobservable where that is unknown.
     """
-    last = said(name, reading)
+    last = last_value(name, reading)
     word = "ON" if last and is_on(last) else "OFF"
     _expect_agreement(name, word, last is None, reading)
     return last if word == "ON" else None
 
 
-def _kept(name: str, reading: Reading, auto: Mapping[str, tuple[str | None, str]]) -> Kept:
+def _next_value(name: str, reading: Reading, auto: Mapping[str, tuple[str | None, str]]) -> NextValue:
     version = reading.version
     origin = None
     try:
-        last = auto.get(name) or said(name, reading)
+        last = auto.get(name) or last_value(name, reading)
         origin = last[1] if last else f"default of {version.text}"
         word = _word(name, version, last[0], name in auto) if last else versions.default(version, name)
         if name not in auto:
             _expect_agreement(name, word, last is None, reading)
     except Unobservable as error:
-        return Kept(UNKNOWN, origin, str(error))
+        return NextValue(UNKNOWN, origin, str(error))
     except ValueError as error:
-        return Kept(UNKNOWN, origin, f"{origin}: {name}: {error}")
-    return Kept(word, origin)
+        return NextValue(UNKNOWN, origin, f"{origin}: {name}: {error}")
+    return NextValue(word, origin)
 
 
 def _word(name: str, version: versions.Release, value: str | None, is_variable: bool) -> str:
@@ -332,44 +332,46 @@ def _expect_agreement(name: str, word: str, is_default: bool, reading: Reading) 
         )
 
 
-def _dedicated(kept: Kept, reading: Reading) -> Kept:
+def _dedicated(coming: NextValue, reading: Reading) -> NextValue:
     """MySQL 8.0 on a dedicated server chooses not to flush files that have grown, where nothing else is set."""
     version = reading.version
     affected = not version.is_mariadb and (8, 0, 3) <= version.numbers < (8, 4, 0)
-    if not affected or kept.origin != f"default of {version.text}":
-        return kept
+    if not affected or coming.origin != f"default of {version.text}":
+        return coming
     try:
-        last = said("innodb_dedicated_server", reading)
+        last = last_value("innodb_dedicated_server", reading)
         chosen = last is not None and is_on(last)
     except Unobservable as error:
-        return Kept(UNKNOWN, kept.origin, str(error))
-    return Kept(versions.NO_FSYNC, f"{last[1]}: innodb_dedicated_server") if last and chosen else kept
+        return NextValue(UNKNOWN, coming.origin, str(error))
+    return NextValue(versions.NO_FSYNC, f"{last[1]}: innodb_dedicated_server") if last and chosen else coming
 
 
-def _fast(kept: Kept, reading: Reading) -> Kept:
+def _fast(coming: NextValue, reading: Reading) -> NextValue:
     """From 11.0 on MariaDB takes innodb_flush_method=O_DIRECT_NO_FSYNC for innodb_doublewrite=fast."""
     version = reading.version
-    if not version.is_mariadb or version.numbers < (11, 0, 0) or kept.word != "ON":
-        return kept
+    if not version.is_mariadb or version.numbers < (11, 0, 0) or coming.word != "ON":
+        return coming
     origin = None
     try:
-        last = said(versions.METHOD, reading)
+        last = last_value(versions.METHOD, reading)
         if last is None:
-            return kept
+            return coming
         origin = last[1]
         method = versions.word(version, versions.METHOD, last[0])
     except Unobservable as error:
-        return Kept(UNKNOWN, origin, str(error))
+        return NextValue(UNKNOWN, origin, str(error))
     except ValueError as error:
-        return Kept(UNKNOWN, origin, f"{origin}: {versions.METHOD}: {error}")
-    return Kept("fast", f"{origin}: {versions.METHOD}={method}") if method == versions.NO_FSYNC else kept
+        return NextValue(UNKNOWN, origin, f"{origin}: {versions.METHOD}: {error}")
+    return (
+        NextValue("fast", f"{origin}: {versions.METHOD}={method}") if method == versions.NO_FSYNC else coming
+    )
 
 
 def _persisted_variables(files: Files, reading: Reading, data: str) -> dict[str, tuple[str | None, str]]:
     """Return {name: (value, where)} of what SET PERSIST left. Raises Unobservable."""
     if reading.version.is_mariadb or reading.version.numbers < (8, 0, 0):
         return {}
-    last = said("persisted_globals_load", reading)
+    last = last_value("persisted_globals_load", reading)
     if last and not is_on(last):
         return {}
     path = f"{data.rstrip('/')}/{AUTO}"

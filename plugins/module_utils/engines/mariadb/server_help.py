@@ -63,9 +63,9 @@ def ask(
     try:
         first, own = _first(arguments), _own(host, variables)
         files = options.Files(host, "", user)
-        begun = options.start([program, *first], own, program)
-        found = options.effective(files, begun, version)
-        _expect_roots(host, files, [*begun.mains, *found.files], found.settings)
+        started = options.start([program, *first], own, program)
+        found = options.effective(files, started, version)
+        _expect_roots(host, files, [*started.mains, *found.files], found.settings)
         argv = confined.command(host, confined.of_numbers(user), [program, *first, *_QUESTION], own)
     except (Unobservable, ValueError):
         return Stated()

@@ -39,12 +39,12 @@ _DECIDED = (
 _ANY = (10, 4, 6)
 
 
-class Sight(NamedTuple):
+class Snapshot(NamedTuple):
     """What was seen of one instance.
 
     `answers`: what the running server says of its variables, none where `silence` tells why it says
     nothing; `socket` is where it was asked, `client` the command that it lets in, without a statement;
-    `begun` and `files`: how it was started, and its option files, None where `reason` tells why that is
+    `started` and `files`: how it was started, and its option files, None where `reason` tells why that is
     not known; `stated`: what its program says that it would start with; `apart`: why it is no service of the
     system, '' for one that is: root's option files are for services.
     """
@@ -52,7 +52,7 @@ class Sight(NamedTuple):
     version: versions.Release | None
     version_source: str
     reason: str | None
-    begun: options.Start | None
+    started: options.Start | None
     files: options.Files
     data: str
     socket: str = ""
@@ -64,31 +64,31 @@ class Sight(NamedTuple):
 
     def reading(self) -> options.Reading:
         """Return what decides what it will start with. Raises Unobservable."""
-        if self.begun is None or self.version is None:
+        if self.started is None or self.version is None:
             raise Unobservable(self.reason or "its version is unknown")
-        found = options.effective(self.files, self.begun, self.version)
-        return options.Reading(self.version, self.begun, found, self.stated)
+        found = options.effective(self.files, self.started, self.version)
+        return options.Reading(self.version, self.started, found, self.stated)
 
 
-def examine(host: Host, found: Instance, place: Place | None) -> Sight:
+def examine(host: Host, found: Instance, place: Place | None) -> Snapshot:
     """Return what can be seen of an instance, without any login or with root's own. Nothing here raises
     Unobservable: what is unknown has a reason."""
     root = place.root if place else ""
     data = found.directories[0] if found.directories else DATA
     user = _user(host, found)
-    seen = Sight(None, "none", None, None, options.Files(host, root, user), data)
-    seen = seen._replace(apart=_apart(host, found, place, user))
+    snapshot = Snapshot(None, "none", None, None, options.Files(host, root, user), data)
+    snapshot = snapshot._replace(apart=_apart(host, found, place, user))
     try:
-        begun = _start(host, found)
-        seen = seen._replace(begun=begun)
+        started = _start(host, found)
+        snapshot = snapshot._replace(started=started)
     except Unobservable as error:
-        seen = seen._replace(reason=str(error))
+        snapshot = snapshot._replace(reason=str(error))
     # Option files tell the socket; which groups count, a version tells; and that, the server. Those
     # groups that every version reads are enough.
-    seen = _ask(host, found, place, seen, user)
-    if seen.version is None:
-        seen = _look_up_version(host, found, place, seen, user)
-    return seen._replace(stated=_stated(host, found, place, seen, user))
+    snapshot = _ask(host, found, place, snapshot, user)
+    if snapshot.version is None:
+        snapshot = _with_version(host, found, place, snapshot, user)
+    return snapshot._replace(stated=_stated(host, found, place, snapshot, user))
 
 
 def _apart(host: Host, found: Instance, place: Place | None, user: Sequence[str]) -> str:
@@ -114,21 +114,21 @@ def _apart(host: Host, found: Instance, place: Place | None, user: Sequence[str]
 
 
 def _stated(
-    host: Host, found: Instance, place: Place | None, seen: Sight, user: Sequence[str]
+    host: Host, found: Instance, place: Place | None, snapshot: Snapshot, user: Sequence[str]
 ) -> options.Stated:
     """Return what the program of a server says, nothing of one in a container: that is not run here."""
-    if seen.version is None or seen.begun is None or _is_elsewhere(place):
+    if snapshot.version is None or snapshot.started is None or _is_elsewhere(place):
         return options.Stated()
     user = _as_whom(host, found, user)
     if not found.processes:
         words, named = _file_alone(found), _variables(host, found)
-        return server_help.ask(host, _program(host, found), words, named, user, seen.version)
+        return server_help.ask(host, _program(host, found), words, named, user, snapshot.version)
     try:
         pid = found.processes[0].pid
         arguments, environment = argv_of(host, pid)[1:], variables(host, pid, options.VARIABLES)
     except Unobservable:
         return options.Stated()
-    return server_help.ask(host, _program(host, found), arguments, environment, user, seen.version)
+    return server_help.ask(host, _program(host, found), arguments, environment, user, snapshot.version)
 
 
 def _is_elsewhere(place: Place | None) -> bool:
@@ -140,18 +140,22 @@ def _as_whom(host: Host, found: Instance, user: Sequence[str]) -> Sequence[str]:
     return user if found.processes else _account(host)[2:4]
 
 
-def _ask(host: Host, found: Instance, place: Place | None, seen: Sight, user: Sequence[str]) -> Sight:
+def _ask(
+    host: Host, found: Instance, place: Place | None, snapshot: Snapshot, user: Sequence[str]
+) -> Snapshot:
     if not found.processes or place is None:
-        return seen._replace(silence="it does not run")
+        return snapshot._replace(silence="it does not run")
     if place.root or place.namespace == "container":
-        return seen._replace(silence="in a container: ask it there")
+        return snapshot._replace(silence="in a container: ask it there")
     try:
-        server = client.server(host, found, place, (user or ("",))[0], _socket(seen, found), seen.data)
+        server = client.server(
+            host, found, place, (user or ("",))[0], _socket(snapshot, found), snapshot.data
+        )
         argv, answers = client.ask(host, server)
         client.expect_same(host, place.root, found, server, answers["datadir"])
     except Unobservable as error:
-        return seen._replace(silence=str(error))
-    return seen._replace(
+        return snapshot._replace(silence=str(error))
+    return snapshot._replace(
         version=versions.release(answers["version"]),
         version_source=server.socket,
         socket=server.socket,
@@ -161,23 +165,23 @@ def _ask(host: Host, found: Instance, place: Place | None, seen: Sight, user: Se
     )
 
 
-def _socket(seen: Sight, found: Instance) -> str | None:
+def _socket(snapshot: Snapshot, found: Instance) -> str | None:
     """Return the socket that options name, as far as they are understood."""
-    if seen.begun is None:
+    if snapshot.started is None:
         return None
     # A version of which all groups are read that do not name another one.
     version = versions.Release(found.flavour if found.flavour == "mysql" else "mariadb", "10.4.6", _ANY)
     try:
-        found_in = options.effective(seen.files, seen.begun, version)
-        last = options.said("socket", options.Reading(version, seen.begun, found_in))
+        found_in = options.effective(snapshot.files, snapshot.started, version)
+        last = options.last_value("socket", options.Reading(version, snapshot.started, found_in))
     except Unobservable:
         return None
     return last[0] if last else None
 
 
-def _look_up_version(
-    host: Host, found: Instance, place: Place | None, seen: Sight, user: Sequence[str]
-) -> Sight:
+def _with_version(
+    host: Host, found: Instance, place: Place | None, snapshot: Snapshot, user: Sequence[str]
+) -> Snapshot:
     """Return what was seen, with the version that the program tells, or a container's environment."""
     try:
         if _is_elsewhere(place):
@@ -185,11 +189,11 @@ def _look_up_version(
         else:
             text, source = _program_version(host, found, _as_whom(host, found, user))
     except Unobservable as error:
-        return seen._replace(version_source="none", reason=seen.reason or str(error))
+        return snapshot._replace(version_source="none", reason=snapshot.reason or str(error))
     version = versions.release(text)
     if version is None:
-        return seen._replace(reason=seen.reason or f"{source}: tells no version")
-    return seen._replace(version=version, version_source=source)
+        return snapshot._replace(reason=snapshot.reason or f"{source}: tells no version")
+    return snapshot._replace(version=version, version_source=source)
 
 
 def _program_version(host: Host, found: Instance, user: Sequence[str]) -> tuple[str, str]:
@@ -209,12 +213,12 @@ def _program(host: Host, found: Instance) -> str:
 def _image_version(host: Host, found: Instance) -> tuple[str, str]:
     """Images of MariaDB and MySQL tell their version in the environment."""
     pid = found.processes[0].pid
-    said = variables(host, pid, ["MARIADB_VERSION", "MYSQL_VERSION"])
+    environment = variables(host, pid, ["MARIADB_VERSION", "MYSQL_VERSION"])
     source = f"/proc/{pid}/environ"
-    if said.get("MARIADB_VERSION"):
-        return f"{said['MARIADB_VERSION'].rpartition(':')[2]} MariaDB", source
-    if said.get("MYSQL_VERSION"):
-        return said["MYSQL_VERSION"], source
+    if environment.get("MARIADB_VERSION"):
+        return f"{environment['MARIADB_VERSION'].rpartition(':')[2]} MariaDB", source
+    if environment.get("MYSQL_VERSION"):
+        return environment["MYSQL_VERSION"], source
     raise Unobservable(f"{source}: names no version, and in a container its program is not run")
 
 
@@ -231,10 +235,10 @@ def _start_of_unit(host: Host, found: Instance) -> options.Start:
     if found.unit and found.begins is None:
         raise Unobservable(f"{found.unit}: systemd does not tell how it starts it")
     words = _file_alone(found)
-    begun = options.start(["mysqld", *words], _variables(host, found))
+    started = options.start(["mysqld", *words], _variables(host, found))
     if found.begins and not words and _decides(" ".join(found.begins.words)):
         raise Unobservable(f"{found.unit} gives options of its own: start it, then run again")
-    return begun
+    return started
 
 
 def _file_alone(found: Instance) -> list[str]:
@@ -246,10 +250,10 @@ def _file_alone(found: Instance) -> list[str]:
 def _variables(host: Host, found: Instance) -> dict[str, str]:
     """Return the variables that decide what a stopped one will read: its unit's, and the home of its user."""
     account = _account(host)
-    said = found.begins.variables if found.begins else {}
+    variables_of_start = found.begins.variables if found.begins else {}
     return {
         **({"HOME": account[5]} if account else {}),
-        **{name: value for name, value in said.items() if value is not None},
+        **{name: value for name, value in variables_of_start.items() if value is not None},
     }
 
 

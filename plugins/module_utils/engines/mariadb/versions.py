@@ -108,51 +108,51 @@ def default(version: Release, name: str) -> str:
     return {LOG: "1", DOUBLEWRITE: "ON"}[name]
 
 
-def word(version: Release, name: str, said: str | None) -> str:
+def word(version: Release, name: str, value: str | None) -> str:
     """Return what an option's value means, in the word that a running server uses for it.
 
     Raises ValueError for one that the server refuses, or of which it cannot be told what it makes.
     """
     if name == LOG:
-        return _number(said, 3 if version.is_mariadb else 2)
+        return _number(value, 3 if version.is_mariadb else 2)
     if name == BINLOG:
-        return _number(said, _MOST_BINLOG)
+        return _number(value, _MOST_BINLOG)
     if name == DOUBLEWRITE:
-        return _doublewrite(version, said)
+        return _doublewrite(version, value)
     if name == METHOD:
-        return _method(said)
-    return my_cnf.boolean(said).upper()
+        return _method(value)
+    return my_cnf.boolean(value).upper()
 
 
-def _number(said: str | None, most: int) -> str:
+def _number(value: str | None, most: int) -> str:
     """Numbers over the bound are brought to it, with a warning in the log; versions differ over negative ones."""
-    match = _NUMBER.fullmatch(said or "")
+    match = _NUMBER.fullmatch(value or "")
     number = int(match[1]) * 1024 ** " kmgtpe".index(match[2].lower() or " ") if match else -1
     if not 0 <= number < _TOO_MUCH:
-        raise ValueError(f"observed {_shown(said)}; expected a number")
+        raise ValueError(f"observed {_shown(value)}; expected a number")
     return str(min(number, most))
 
 
-def _doublewrite(version: Release, said: str | None) -> str:
+def _doublewrite(version: Release, value: str | None) -> str:
     words = {}
     if version.is_mariadb and version.numbers >= (11, 0, 0):
         words = {"fast": "fast"}
     elif not version.is_mariadb and version.numbers >= (8, 0, 30):
         words = {"detect_only": "DETECT_ONLY", "detect_and_recover": "DETECT_AND_RECOVER"}
-    return words.get((said or "").lower()) or my_cnf.boolean(said).upper()
+    return words.get((value or "").lower()) or my_cnf.boolean(value).upper()
 
 
-def _method(said: str | None) -> str:
+def _method(value: str | None) -> str:
     # Older servers show an empty word where nothing was set.
-    if said == "":
+    if value == "":
         return "fsync"
-    if said is not None and re.fullmatch(r"[0-5]", said):
-        return _METHODS[int(said)]
+    if value is not None and re.fullmatch(r"[0-5]", value):
+        return _METHODS[int(value)]
     known = {method.lower(): method for method in (*_METHODS, *_OLD_METHODS)}
-    if said is None or said.lower() not in known:
-        raise ValueError(f"observed {_shown(said)}; expected one of {', '.join(_METHODS)}")
-    return known[said.lower()]
+    if value is None or value.lower() not in known:
+        raise ValueError(f"observed {_shown(value)}; expected one of {', '.join(_METHODS)}")
+    return known[value.lower()]
 
 
-def _shown(said: str | None) -> str:
-    return "no value" if said is None else repr(said[:80])
+def _shown(value: str | None) -> str:
+    return "no value" if value is None else repr(value[:80])

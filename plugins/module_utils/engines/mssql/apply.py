@@ -94,8 +94,8 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
     written = {change.setting: change.after for change in work.changes if change.when == "persisted"}
     if written:
         servers.keep_running(host, observe.NAME, work.facts)
-        kept = originals.load(host, ORIGINALS)
-        originals.save(host, {**{name: work.before[name] for name in written}, **kept}, ORIGINALS)
+        stored = originals.load(host, ORIGINALS)
+        originals.save(host, {**{name: work.before[name] for name in written}, **stored}, ORIGINALS)
         _write(host, written)
         verify(plan(host, targets).changes)
     if any(change.when == "running" for change in work.changes):
@@ -109,24 +109,22 @@ def plan_release(host: Host) -> Release:
 
     Raises ChangeFailed.
     """
-    kept = originals.load(host, ORIGINALS)
-    if not kept:
+    stored = originals.load(host, ORIGINALS)
+    if not stored:
         return Release(())
     found = servers.instances(host, observe)
     facts = found.get(observe.NAME)
     if facts is None or not host.exists(tool.PATH):
-        gone = (Change(observe.NAME, name, "persisted", word, "forgotten") for name, word in kept.items())
+        gone = (Change(observe.NAME, name, "persisted", word, "forgotten") for name, word in stored.items())
         return Release(tuple(gone))
     now = _before(facts)
     changes = [
-        Change(observe.NAME, name, "persisted", now[name], kept[name]) for name in _ORDER if name in kept
+        Change(observe.NAME, name, "persisted", now[name], stored[name]) for name in _ORDER if name in stored
     ]
     if any(change.before != change.after for change in changes):
         changes = [*_given(host), *changes]
-    remains = (
-        f"{tool.CONFIG} stays with the server's user. It belonged to {kept.get(OWNER)} before the first run."
-    )
-    return Release(tuple(changes), facts, (remains,) if OWNER in kept else ())
+    remains = f"{tool.CONFIG} stays with the server's user. It belonged to {stored.get(OWNER)} before the first run."
+    return Release(tuple(changes), facts, (remains,) if OWNER in stored else ())
 
 
 def apply_release(host: Host, work: Release) -> None:

@@ -88,14 +88,14 @@ def trace_flags(lines: Sequence[Line], file: str = PATH) -> dict[int, Setting]:
     flags: dict[int, Setting] = {}
     for key, found in keys.items():
         setting = _only(found, file)
-        said = (setting.value if setting else None) or ""
-        if setting is None or not re.fullmatch(r"[0-9]{1,9}", said):
+        value = (setting.value if setting else None) or ""
+        if setting is None or not re.fullmatch(r"[0-9]{1,9}", value):
             raise Malformed(
                 f"{file} line {found[-1].number}",
-                f"{said[:80]!r} for {key}",
-                f"the number of one trace flag{_meant_flag(said)}; mend that line, then run again",
+                f"{value[:80]!r} for {key}",
+                f"the number of one trace flag{_meant_flag(value)}; mend that line, then run again",
             )
-        flags[int(said)] = setting
+        flags[int(value)] = setting
     return flags
 
 

@@ -90,10 +90,10 @@ def _instance(processes: Processes, main: Process) -> Instance:
     )
 
 
-def _named(said: dict[str, str]) -> list[str]:
+def _named(locations: dict[str, str]) -> list[str]:
     """Return the directories that variables name."""
-    named = [said[name] for name in _DIRECTORIES if name in said]
-    named += [posixpath.dirname(said[name]) for name in _FILES if name in said]
+    named = [locations[name] for name in _DIRECTORIES if name in locations]
+    named += [posixpath.dirname(locations[name]) for name in _FILES if name in locations]
     return [path for path in named if path.startswith("/")]
 
 
@@ -111,19 +111,19 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     main = found.processes[0] if found.processes else None
     lines, why = _lines(host, root)
     persisted = words(lines, why)
-    said, on_line, slips = _started_with(host, main, found.begins)
+    locations, on_line, slips = _started_with(host, main, found.begins)
     slips = [*conf.slips(lines or []), *slips]
     for name in on_line & set(persisted):
         persisted[name] = Word("on", COMMAND_LINE, held=_HELD.format(number=FLAGS[name]))
-    log = read_log(host, root, _error_log(lines, said), main)
-    seen = None
+    log = read_log(host, root, _error_log(lines, locations), main)
+    runs = None
     if main:
-        seen = start_files.running(host, NAME, CONFIG, main, persisted, root)
-        seen = _with_flags(seen, log.flags, on_line)
-    settings = start_files.settings(persisted, seen)
-    asked = "it is set for each database, and was not asked: SELECT name, delayed_durability_desc FROM sys.databases"
-    evidence = [("delayed_durability", unknown("sys.databases", asked))]
-    twice = _unclear_locations(lines, said)
+        runs = start_files.running(host, NAME, CONFIG, main, persisted, root)
+        runs = _with_flags(runs, log.flags, on_line)
+    settings = start_files.settings(persisted, runs)
+    not_queried = "it is set for each database, and was not asked: SELECT name, delayed_durability_desc FROM sys.databases"
+    evidence = [("delayed_durability", unknown("sys.databases", not_queried))]
+    twice = _unclear_locations(lines, locations)
     if main:
         files = (file for file in found.opened if _is_data(posixpath.basename(file.path)))
         evidence.append(("write_through", write_through(files, "databases' files")))
@@ -139,7 +139,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         settings=settings,
         temporary=scratch,
         passing=tuple(file.path for file in found.opened if posixpath.dirname(file.path) in scratch),
-        directories=(*_named(said), *_directories(lines, said)),
+        directories=(*_named(locations), *_directories(lines, locations)),
         pending_restart=start_files.waiting(settings),
         writes=(CONFIG,),
         refused=None if root else tool.refusal(host),
@@ -237,8 +237,8 @@ def _switch(lines: list[Line], name: str, default: str) -> Word:
         return Word(UNKNOWN, reason=str(error))
     if where is None:
         return Word(default)
-    said = where.value or "(empty)"
-    return Word(said if len(said) <= _LONGEST else f"{said[:_LONGEST]}...", f"{where.file}:{where.line}")
+    value = where.value or "(empty)"
+    return Word(value if len(value) <= _LONGEST else f"{value[:_LONGEST]}...", f"{where.file}:{where.line}")
 
 
 def _started_with(
@@ -248,14 +248,14 @@ def _started_with(
     there; of a stopped one, those that its unit gives it."""
     if main is None:
         coming = begins or NextStart(())
-        said = {name: value for name, value in coming.variables.items() if value}
-        return said, *_flags_in(" ".join(coming.words))
+        locations = {name: value for name, value in coming.variables.items() if value}
+        return locations, *_flags_in(" ".join(coming.words))
     names = VARIABLES
     try:
-        said, argv = variables(host, main.pid, names), argv_of(host, main.pid)
+        locations, argv = variables(host, main.pid, names), argv_of(host, main.pid)
     except Unobservable:
         return {}, set(), []  # Whoever found the instance read both, and says why this one cannot.
-    return said, *_flags_in(" ".join(argv[1:]))
+    return locations, *_flags_in(" ".join(argv[1:]))
 
 
 def _flags_in(text: str) -> tuple[set[str], list[str]]:
@@ -266,7 +266,7 @@ def _flags_in(text: str) -> tuple[set[str], list[str]]:
 
 
 def _with_flags(
-    seen: start_files.Running, listed: frozenset[int] | None, on_line: set[str]
+    runs: start_files.Running, listed: frozenset[int] | None, on_line: set[str]
 ) -> start_files.Running:
     """Return what runs, with the trace flags that the server says it began with.
 
@@ -276,9 +276,9 @@ def _with_flags(
     for name, number in FLAGS.items() if listed is not None else ():
         if listed and number in listed:
             found[name] = "on"
-        elif name not in seen.words:
+        elif name not in runs.words:
             found.setdefault(name, "off")
-    return seen._replace(words={**seen.words, **found}) if found else seen
+    return runs._replace(words={**runs.words, **found}) if found else runs
 
 
 def _is_data(name: str) -> bool:
@@ -302,24 +302,24 @@ def _temporary(host: Host, root: str, found: Instance) -> tuple[str, ...]:
     )
 
 
-def _error_log(lines: list[Line] | None, said: dict[str, str]) -> str:
-    path = said.get(_ERROR_LOG_VARIABLE) or _location(lines, "errorlogfile")
+def _error_log(lines: list[Line] | None, locations: dict[str, str]) -> str:
+    path = locations.get(_ERROR_LOG_VARIABLE) or _location(lines, "errorlogfile")
     return path if path and path.startswith("/") else _ERROR_LOG
 
 
-def _directories(lines: list[Line] | None, said: dict[str, str]) -> Iterator[str]:
+def _directories(lines: list[Line] | None, locations: dict[str, str]) -> Iterator[str]:
     """Yield where mssql.conf puts files, unless the environment says it."""
     for key, variable in {**_LOCATIONS, **_LOCATED_FILES}.items():
         path = _location(lines, key)
-        if variable not in said and path and path.startswith("/"):
+        if variable not in locations and path and path.startswith("/"):
             yield path if key in _LOCATIONS else posixpath.dirname(path)
 
 
-def _unclear_locations(lines: list[Line] | None, said: dict[str, str]) -> str | None:
+def _unclear_locations(lines: list[Line] | None, locations: dict[str, str]) -> str | None:
     """Return why it is unknown where mssql.conf puts files, None where it, or the environment, says so."""
     for key, variable in {**_LOCATIONS, **_LOCATED_FILES}.items():
         try:
-            if variable not in said:
+            if variable not in locations:
                 conf.get(lines or [], "filelocation", key)
         except Malformed as error:
             return f"filelocation.{key}: {without_content(error)}"

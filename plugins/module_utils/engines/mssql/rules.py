@@ -123,8 +123,8 @@ def _loosens(instance: InstanceFacts, name: str, word: str) -> bool:
 
     A flag that contradicts another waits for nothing: nobody knows which of the two the server follows.
     """
-    kept = {flag: instance["settings"].get(flag, NOTHING).get("persisted") for flag in _FLAGS}
-    if name == "traceflag3982" and set(kept.values()) == {"on"}:
+    persisted = {flag: instance["settings"].get(flag, NOTHING).get("persisted") for flag in _FLAGS}
+    if name == "traceflag3982" and set(persisted.values()) == {"on"}:
         return False
     return word == _FUA[name] != _FLUSH.get(name)
 
@@ -159,8 +159,8 @@ def against_fua(instance: InstanceFacts, storage: StorageFacts, honoured: Honour
             if by_name[name]["fua"] != "supported" and by_name[name]["write_cache"]["device"] != "none"
         ]
         claims = [name for name in mount["disks"] if not honoured(by_name[name])]
-        said = platforms.statement(storage["platform"], platforms.FUA)
-        hint = f" (check {said.look})" if said else ""
+        statement = platforms.statement(storage["platform"], platforms.FUA)
+        hint = f" (check {statement.look})" if statement else ""
         found += [
             f"{name} ({mount['target']}) only claims to take FUA: attest host_honours_fua for"
             f" {by_name[name]['id'] or 'host'}{hint}"
@@ -235,9 +235,9 @@ def _warnings(subject: Subject) -> Iterator[Reason]:
     slips = instance["evidence"].get("slips")
     if slips:
         yield SLIP.found(label, engine=label, cause=slips["reason"])
-    asked = instance["evidence"].get("delayed_durability")
-    if asked:
-        yield DELAYED.found(label, engine=label, cause=asked["reason"])
+    delayed = instance["evidence"].get("delayed_durability")
+    if delayed:
+        yield DELAYED.found(label, engine=label, cause=delayed["reason"])
 
 
 def parse_version(text: str) -> tuple[int, ...] | None:

@@ -114,14 +114,14 @@ def ownership(host: Host) -> Ownership | None:
     if allowed & 0o2:
         return None
     found = Ownership(status, runs_as.uid, runs_as.gid)
-    seen = (
+    observed = (
         f"{CONFIG}: observed owner {found.before} in a directory of user {home.user}, expected {found.after}"
     )
     fix = f"check its content, run chown {found.after} {CONFIG}, then run again"
     if not allowed & 0o4:
-        raise Refused(f"{seen}; the server cannot read it (mode {status.mode & 0o7777:04o})", fix)
+        raise Refused(f"{observed}; the server cannot read it (mode {status.mode & 0o7777:04o})", fix)
     if not stat.S_ISREG(status.mode) or status.links != 1:
-        raise Refused(f"{seen}; it is no regular file with one name, and a run sets no other owner", fix)
+        raise Refused(f"{observed}; it is no regular file with one name, and a run sets no other owner", fix)
     if host.read(_LINKS).strip() != "1":
-        raise Refused(f"{seen}; a run sets it only with fs.protected_hardlinks 1", fix)
+        raise Refused(f"{observed}; a run sets it only with fs.protected_hardlinks 1", fix)
     return found

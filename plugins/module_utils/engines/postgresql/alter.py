@@ -21,7 +21,7 @@ from ...host.seam import ChangeFailed, Host, Unobservable
 from ..instance import Override
 from ..overrides import fix
 from . import conf
-from .cluster import AUTO, WORDS, Cluster, Files
+from .cluster import AUTO, VALUES, Cluster, Files
 
 #: The word of durable_allow.
 PERMISSION = "alter_system"
@@ -52,7 +52,7 @@ class Original(NamedTuple):
 
     def statement(self, word: str | None) -> str:
         """Return what sets it to a word, or takes it away."""
-        if self.setting not in WORDS or (word is not None and word not in WORDS[self.setting]):
+        if self.setting not in VALUES or (word is not None and word not in VALUES[self.setting]):
             raise ChangeFailed(
                 f"{self.setting} {word}: observed no setting that is known, expected one; run again"
             )
@@ -89,7 +89,7 @@ def without(files: Files, cluster: Cluster, names: Iterable[str]) -> tuple[Files
     return then, cluster._replace(files=then.effective(cluster.config, cluster.data))
 
 
-def taken(
+def removed(
     instance: str, settings: dict[str, Any], resets: Iterable[str], rows: Iterable[OverrideFacts]
 ) -> dict[Original, str]:
     """Return {what is taken away: its word}; `settings` and `rows`, overrides, as the facts have them."""
@@ -127,8 +127,8 @@ SOURCE = "pg_db_role_setting"
 def keep(host: Host, found: dict[Original, str]) -> None:
     """Keep what is taken away. What was kept before stays: it is what people had. Raises ChangeFailed."""
     if found:
-        kept = originals.load(host, ORIGINALS)
-        originals.save(host, {**{each.key: word for each, word in found.items()}, **kept}, ORIGINALS)
+        stored = originals.load(host, ORIGINALS)
+        originals.save(host, {**{each.key: word for each, word in found.items()}, **stored}, ORIGINALS)
 
 
 def note_sessions(host: Host, data: str, now: float, found: dict[Original, str]) -> None:
@@ -160,13 +160,13 @@ def old_sessions(host: Host, data: str, sessions: Iterable[dict[str, Any]]) -> I
 
     `sessions`: [{role, database, begun}], of each the oldest. Raises Unobservable.
     """
-    seen = list(sessions)
+    present = list(sessions)
     for row in _noted(host, data):
         if any(
             row["role"] in (None, each["role"])
             and row["database"] in (None, each["database"])
             and each["begun"] < row["until"]
-            for each in seen
+            for each in present
         ):
             yield row
 

@@ -74,7 +74,7 @@ class Step(NamedTuple):
     """What is done to one cluster.
 
     `writes`: {path: (text before or None, text after)}, in order, as the users of `owners`. `login` is None for a stopped one.
-    `taken`: what the server itself is told to take away, with its words.
+    `removed`: what the server itself is told to take away, with its words.
     `shown`: the settings that the running server has to show. `flush`: those that were off until now.
     `restart`: the unit to restart, or None; `limit`: the seconds that this may take.
     """
@@ -85,7 +85,7 @@ class Step(NamedTuple):
     initdb: list[str]
     writes: dict[str, tuple[str | None, str]]
     owners: dict[str, int]
-    taken: dict[Original, str]
+    removed: dict[Original, str]
     shown: dict[str, str]
     reload: bool
     flush: tuple[str, ...]
@@ -122,7 +122,7 @@ class Release(NamedTuple):
     files: tuple[str, ...]
     failures: dict[str, str]
     back: tuple[putback.Cluster, ...]
-    kept: dict[str, str]
+    stored: dict[str, str]
 
 
 @named_by.by_others
@@ -181,7 +181,7 @@ def plan_release(host: Host) -> Release:
     owners: dict[str, int] = {}
     gone: list[str] = []
     found = _clusters(host)
-    back, changes, kept, failures = putback.plan(host, found)
+    back, changes, stored, failures = putback.plan(host, found)
     for name, facts in found.items():
         if facts["root"] or not facts["config"]:
             continue
@@ -207,14 +207,14 @@ def plan_release(host: Host) -> Release:
             changes.append(Change(facts["config"], "include", "persisted", "present", "absent"))
             writes[facts["config"]] = text
     expect_some(changes, failures)
-    return Release(tuple(changes), writes, owners, tuple(gone), failures, back, kept)
+    return Release(tuple(changes), writes, owners, tuple(gone), failures, back, stored)
 
 
 @named_by.by_others
 def apply_release(host: Host, work: Release) -> None:
     """Take our lines and files away. Raises ChangeFailed."""
     # First what counts over our files.
-    putback.apply(host, work.back, work.kept)
+    putback.apply(host, work.back, work.stored)
     each([*work.writes, *work.files], lambda path: _release(host, work, path))
 
 
@@ -267,7 +267,7 @@ def _step(
         initdb=_initdb(host, cluster, login) if "fsync" in flush else [],
         writes=writes,
         owners={path: drop_in.writer(host, path, cluster.config, user) for path in writes},
-        taken=alter.taken(target.instance, settings, [s for s in resets if s in stale], rows),
+        removed=alter.removed(target.instance, settings, [s for s in resets if s in stale], rows),
         shown=live.shown,
         reload=_reloads(settings, live) or bool(live.waiting and stale and not live.restart),
         flush=flush,
@@ -296,8 +296,8 @@ def _possible(
     return wanted, rows, left
 
 
-def _is_persisted(seen: SettingFacts, word: str) -> bool:
-    return seen["persisted"] == word or (word == "on" and seen["persisted"] == UNFLUSHED)
+def _is_persisted(row: SettingFacts, word: str) -> bool:
+    return row["persisted"] == word or (word == "on" and row["persisted"] == UNFLUSHED)
 
 
 def _writes(
@@ -360,10 +360,10 @@ def _refuse(facts: InstanceFacts, names: Iterable[str]) -> None:
     manager = facts["managed_by"]
     if manager in _OWNERS or facts["root"]:
         why = facts["evidence"].get("managed_by", NOTHING).get("reason")
-        seen = f"{_OWNERS.get(manager, _OWNERS['container'])}{f' ({why})' if why else ''}"
+        row = f"{_OWNERS.get(manager, _OWNERS['container'])}{f' ({why})' if why else ''}"
         what = ", ".join(names)
         fix = where_to_set(facts, what) or f"set {what} in its configuration file below {facts['root']}"
-        raise ChangeFailed(f"{seen}. Fix: {fix}")
+        raise ChangeFailed(f"{row}. Fix: {fix}")
     if "observation" in facts["evidence"]:
         raise ChangeFailed(str(facts["evidence"]["observation"]["reason"]))
 
@@ -372,11 +372,11 @@ def _unread(facts: InstanceFacts, wanted: dict[str, str], hidden: Collection[str
     """Return {setting: why it cannot be read} of those that are wanted; of `hidden` ones what runs may be unknown."""
     found = {}
     for setting in wanted:
-        seen = facts["settings"].get(setting)
-        if seen and setting in hidden and seen["persisted"] != UNKNOWN:
+        row = facts["settings"].get(setting)
+        if row and setting in hidden and row["persisted"] != UNKNOWN:
             continue
-        if seen is None or UNKNOWN in (seen["running"], seen["persisted"]):
-            why = seen["reason"] if seen else "it was not read"
+        if row is None or UNKNOWN in (row["running"], row["persisted"]):
+            why = row["reason"] if row else "it was not read"
             found[setting] = f"{setting} cannot be read, so it is not set: {why}"
     return found
 
@@ -431,12 +431,12 @@ def _do(host: Host, step: Step) -> None:
     Killed anywhere in between, what is owed stays noted, and the setting is told as unflushed.
     """
     for name in step.flush:
-        host.write_file(postgresql_cluster.owed_path(step.data, name), b"")
+        host.write_file(postgresql_cluster.pending_flush_path(step.data, name), b"")
     for path, (before, after) in step.writes.items():
         if Files(host, "").read(path) != before:
             raise ChangeFailed(f"{path}: somebody else changed it meanwhile; run again")
         host.write_file(path, _bytes(after), owner=step.owners[path])
-    if step.login and step.taken:
+    if step.login and step.removed:
         _take(host, step, step.login)
     if step.login and step.reload:
         server.tell(host, step.login, "SELECT pg_catalog.pg_reload_conf()")
@@ -450,10 +450,10 @@ def _do(host: Host, step: Step) -> None:
 
 def _take(host: Host, step: Step, login: Login) -> None:
     """Have the server take away what it keeps itself, once that is kept here; our file counts by then. Raises ChangeFailed."""
-    alter.keep(host, step.taken)
-    alter.note_sessions(host, step.data, _ask(host, step)["now"], step.taken)
+    alter.keep(host, step.removed)
+    alter.note_sessions(host, step.data, _ask(host, step)["now"], step.removed)
     each(
-        [original.statement(None) for original in step.taken],
+        [original.statement(None) for original in step.removed],
         lambda statement: server.tell(host, login, statement),
     )
 
@@ -466,7 +466,7 @@ def _flush(host: Host, step: Step) -> None:
     if "fsync" in step.flush:
         host.change(step.initdb, FLUSH_TIMEOUT)
     for name in step.flush:
-        host.remove_file(postgresql_cluster.owed_path(step.data, name))
+        host.remove_file(postgresql_cluster.pending_flush_path(step.data, name))
 
 
 def _await_settings(host: Host, step: Step) -> None:
@@ -488,9 +488,9 @@ def _missed(host: Host, step: Step) -> str:
     except ChangeFailed as error:
         return str(error)
     for name, word in step.shown.items():
-        seen = answer["settings"].get(name, {}).get("value")
-        if seen != word:
-            return f"{name} (running): observed {seen}, expected {word}"
+        row = answer["settings"].get(name, {}).get("value")
+        if row != word:
+            return f"{name} (running): observed {row}, expected {word}"
     return ""
 
 

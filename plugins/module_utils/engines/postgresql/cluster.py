@@ -33,7 +33,7 @@ DEBIAN = re.compile(r"/etc/postgresql/(?P<version>[^/]+)/(?P<cluster>[^/]+)/post
 _VALUED = "BCcDdfhkNprStW"
 _ARGV = re.compile(r"\bargv\[\]=(.*?) ; ignore_errors=")
 #: Setting -> its words. Booleans are on and off.
-WORDS = {
+VALUES = {
     "fsync": ("on", "off"),
     "full_page_writes": ("on", "off"),
     "synchronous_commit": ("on", "off", "local", "remote_write", "remote_apply"),
@@ -54,7 +54,7 @@ DEFAULTS = {
 UNFLUSHED = "unflushed"
 #: One file for each setting and data directory of which that is so. It goes with the boot, as what
 #: waits in the kernel's memory does.
-OWED = our_paths.OWED_POSTGRESQL
+PENDING_FLUSH = our_paths.OWED_POSTGRESQL
 
 
 class Won(NamedTuple):
@@ -134,7 +134,7 @@ def options(argv: Iterable[str]) -> list[tuple[str, str]]:
     found = []
     for word in words:
         if word.startswith("--"):
-            found += _said(word[2:])
+            found += _assignment(word[2:])
         elif word.startswith("-"):
             found += _short(word[1:], words)
     return found
@@ -207,19 +207,19 @@ def won(cluster: Cluster, name: str) -> Won:
 
 def word(name: str, value: str) -> str:
     """Return a value as pg_settings writes it. Raises ValueError for one that PostgreSQL refuses."""
-    if WORDS[name] == ("on", "off"):
+    if VALUES[name] == ("on", "off"):
         return conf.boolean(value)
-    return conf.choice(value, WORDS[name])
+    return conf.choice(value, VALUES[name])
 
 
-def owed_path(data: str, name: str) -> str:
+def pending_flush_path(data: str, name: str) -> str:
     """Return the file that says that a data directory is unflushed since a setting was off."""
-    return f"{OWED}/{name}:{quote(data, safe='', errors='surrogateescape')}"
+    return f"{PENDING_FLUSH}/{name}:{quote(data, safe='', errors='surrogateescape')}"
 
 
-def with_owed(host: Host, data: str, name: str, word: str) -> str:
+def with_pending_flush(host: Host, data: str, name: str, word: str) -> str:
     """Return the word of a setting, or UNFLUSHED where it is on and a flush is owed."""
-    return UNFLUSHED if word == "on" and host.exists(owed_path(data, name)) else word
+    return UNFLUSHED if word == "on" and host.exists(pending_flush_path(data, name)) else word
 
 
 def _short(word: str, words: Iterator[str]) -> list[tuple[str, str]]:
@@ -229,28 +229,28 @@ def _short(word: str, words: Iterator[str]) -> list[tuple[str, str]]:
         if letter in _VALUED:
             value = word[position + 1 :] or next(words, None)
             if value is not None:
-                found += _said(value) if letter == "c" else [(f"-{letter}", value)]
+                found += _assignment(value) if letter == "c" else [(f"-{letter}", value)]
             break
         if letter == "F":
             found.append(("fsync", "off"))
     return found
 
 
-def _said(text: str) -> list[tuple[str, str]]:
+def _assignment(text: str) -> list[tuple[str, str]]:
     name, equals, value = text.partition("=")
     return [(name.strip().replace("-", "_").lower(), value)] if equals else []
 
 
 def _data(files: Files, config: str) -> str:
     """Return the data directory that a configuration names, else the one in which it lies."""
-    said = files.effective(config, None).settings.get("data_directory")
-    if said is None or not said.value:
+    setting = files.effective(config, None).settings.get("data_directory")
+    if setting is None or not setting.value:
         return posixpath.dirname(config)
-    if not said.value.startswith("/"):
+    if not setting.value.startswith("/"):
         raise Unobservable(
-            f"{said.file}:{said.line}: data_directory is {said.value!r}, relative to where it is started"
+            f"{setting.file}:{setting.line}: data_directory is {setting.value!r}, relative to where it is started"
         )
-    return normal(said.value)
+    return normal(setting.value)
 
 
 def _pg_ctl_words(files: Files, path: str) -> list[str]:
@@ -268,12 +268,12 @@ def data_of_unit(host: Host, unit: str) -> str:
     shown = _shown(host, unit)
     if f"path={suse_script.SCRIPT} ;" in shown:
         return suse_script.data(host, unit)
-    said = dict(options(_unit_words(shown, unit)))
+    given = dict(options(_unit_words(shown, unit)))
     environment = re.search(r"^Environment=(?:.* )?PGDATA=(/[^ \n]*)", shown, re.M)
-    path = said.get("-D", "${PGDATA}")
+    path = given.get("-D", "${PGDATA}")
     if path in ("${PGDATA}", "$PGDATA") and environment and "EnvironmentFiles=/" not in shown:
         path = environment[1]
-    if not path.startswith("/") or "config_file" in said:
+    if not path.startswith("/") or "config_file" in given:
         raise Unobservable(f"{unit} names no data directory, or a configuration elsewhere")
     return normal(path)
 

@@ -184,10 +184,10 @@ def _unquoted(quoted: str, number: int, raw: str, file: str) -> str:
     for match in _ESCAPE.finditer(inner):
         parts += [inner[done : match.start()].encode("utf-8", "surrogateescape"), character(match)]
         done = match.end()
-    said = b"".join(parts) + inner[done:].encode("utf-8", "surrogateescape")
-    if b"\0" in said:
+    text = b"".join(parts) + inner[done:].encode("utf-8", "surrogateescape")
+    if b"\0" in text:
         raise _refusal(file, number, raw, "a value without NUL bytes")
-    return said.decode("utf-8", "surrogateescape")
+    return text.decode("utf-8", "surrogateescape")
 
 
 def _read(
@@ -215,9 +215,9 @@ def _read(
 
 def _included(line: Line, file: str, names: Names) -> list[str]:
     """Return the paths that an include line names, relative ones beside the file that holds it."""
-    said = line.value or ""
-    path = posixpath.normpath(posixpath.join(posixpath.dirname(file), said))
-    if not said.strip(" \t\r\n"):
+    text = line.value or ""
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(file), text))
+    if not text.strip(" \t\r\n"):
         raise _refusal(file, line.number, line.raw, "the name of a file or directory")
     if line.name != "include_dir":
         if path == file:

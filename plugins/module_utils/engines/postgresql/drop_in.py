@@ -14,7 +14,7 @@ from ...host.textfile import MARK, Line, insert, is_marked, remove
 from ..instance import Refusal
 from . import cluster as postgresql_cluster
 from . import conf
-from .cluster import WORDS, Cluster, Files, Won
+from .cluster import VALUES, Cluster, Files, Won
 
 #: It sorts behind what packages and people put there.
 NAME = "zz-durable-dbhost.conf"
@@ -68,10 +68,10 @@ def writes(
     path = place(files, cluster.config)[0]
     _expect_free(files, path, existing)
     # The owner of the server can write to our file as well: only what is from our own lists is written again.
-    said = {name: word for name, word in existing.get(path, {}).items() if word in WORDS.get(name, ())}
-    won = _beaten(files, cluster, wanted, _texts(files, cluster, path, {**said, **wanted}, wanted))
+    ours_now = {name: word for name, word in existing.get(path, {}).items() if word in VALUES.get(name, ())}
+    won = _beaten(files, cluster, wanted, _texts(files, cluster, path, {**ours_now, **wanted}, wanted))
     possible = {name: word for name, word in wanted.items() if name not in won}
-    changed = _texts(files, cluster, path, {**said, **possible}, possible) if possible else {}
+    changed = _texts(files, cluster, path, {**ours_now, **possible}, possible) if possible else {}
     before = {changed_path: files.read(changed_path) for changed_path in changed}
     writes = {name: (before[name], after) for name, after in changed.items() if before[name] != after}
     return writes, {name: _overridden(name, wanted[name], won[name]) for name in won}
@@ -112,8 +112,8 @@ def _places(files: Files, config: str) -> list[str]:
     """Return where our file can lie, best first."""
     base = posixpath.dirname(config)
     lines = conf.parse(files.read(config) or "", config)
-    said = [line.value or "" for line in lines if line.name == "include_dir"]
-    paths = [posixpath.normpath(posixpath.join(base, path)) for path in reversed(said)]
+    included = [line.value or "" for line in lines if line.name == "include_dir"]
+    paths = [posixpath.normpath(posixpath.join(base, path)) for path in reversed(included)]
     # Any user's cluster can name any directory.
     own = [path for path in paths if ownership.is_inside(files.host, path, [base])]
     return [posixpath.join(path, NAME) for path in dict.fromkeys([*own, base])]
@@ -133,7 +133,7 @@ def _expect_free(files: Files, path: str, existing: dict[str, dict[str, str]]) -
 def _render(settings: dict[str, str]) -> str:
     """Return the text of our file. Raises ValueError for what is not from our own lists."""
     for name, word in settings.items():
-        if word not in WORDS.get(name, ()):
+        if word not in VALUES.get(name, ()):
             raise ValueError(f"not from our own lists: {name!r} {word!r}")
     return HEADER + "".join(f"{name} = {settings[name]}\n" for name in sorted(settings))
 
@@ -141,8 +141,8 @@ def _render(settings: dict[str, str]) -> str:
 def _with_line(files: Files, config: str, path: str) -> str:
     """Return a configuration's text with our include line at its end, and nowhere else."""
     base = posixpath.dirname(config) + "/"
-    said = path[len(base) :] if path.startswith(base) else path
-    quoted = said.replace("\\", "\\\\").replace("'", "''")
+    relative = path[len(base) :] if path.startswith(base) else path
+    quoted = relative.replace("\\", "\\\\").replace("'", "''")
     lines = conf.parse(without_line(files, config), config)
     return insert(lines, len(lines), f"{_INCLUDE} '{quoted}'", _SIGN, _NOTE)
 
@@ -163,7 +163,7 @@ def _beaten(
     """Return {setting: what beats our file} if the files said so."""
     then = Files(files.host, files.root, {**files.written, **changed})
     after = cluster._replace(files=then.effective(cluster.config, cluster.data))
-    found = {name: postgresql_cluster.won(after, name) for name in WORDS if name in wanted}
+    found = {name: postgresql_cluster.won(after, name) for name in VALUES if name in wanted}
     return {name: won for name, won in found.items() if won.word != wanted[name]}
 
 

@@ -26,7 +26,7 @@ from ..others import Change, Text
 from ..overrides import reset
 from . import alter, drop_in, pg_ctl, scratch, server, statements, suse_script
 from . import cluster as postgresql_cluster
-from .cluster import DEBIAN, WORDS, Cluster, Files, Won
+from .cluster import DEBIAN, VALUES, Cluster, Files, Won
 
 NAME = "postgresql"
 PROGRAMS = ("postgres", "postmaster", "edb-postgres")
@@ -47,7 +47,7 @@ _ETC = "/etc/postgresql"
 _DEBIAN_TOOL = "/usr/bin/pg_ctlcluster"
 #: Why ALTER SYSTEM RESET is no way there.
 _OFF = "allow_alter_system is off"
-_NO_WORDS = {UNKNOWN, postgresql_cluster.UNFLUSHED}
+_NO_VALUES = {UNKNOWN, postgresql_cluster.UNFLUSHED}
 #: How a server says that its command line has fixed a setting: no file and no reload changes it.
 _COMMAND_LINE = "pg_settings: command line"
 #: A name that is one word to a shell and to SQL alike, once it stands in double quotes.
@@ -107,8 +107,8 @@ def is_started_by_debian(host: Host, found: Instance) -> bool:
         text = bounded_read.read(host, posixpath.join(posixpath.dirname(found.config), "start.conf")) or ""
     except Unobservable:
         return True
-    said = [line.partition("#")[0].strip() for line in text.split("\n")]
-    return next(filter(None, said), "auto") not in ("manual", "disabled")
+    lines = [line.partition("#")[0].strip() for line in text.split("\n")]
+    return next(filter(None, lines), "auto") not in ("manual", "disabled")
 
 
 def observe(host: Host, found: Instance, place: Place | None) -> Observed:
@@ -135,7 +135,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     running = _all_running(host, main, place, answer, no_answer)
     settings = {
         name: _setting(host, data, name, running[name], *_persisted(cluster, name, no_files), answer)
-        for name in WORDS
+        for name in VALUES
     }
     return Observed(
         writes=_writes(files, cluster) if cluster else (),
@@ -160,8 +160,8 @@ def _all_running(
 ) -> dict[str, Observation]:
     """Return {setting: what runs}; in a container the command line counts, because the server is not asked there."""
     if main is None:
-        return dict.fromkeys(WORDS, Observation("stopped", "no process"))
-    found = {name: _running(answer, name, no_answer) for name in WORDS}
+        return dict.fromkeys(VALUES, Observation("stopped", "no process"))
+    found = {name: _running(answer, name, no_answer) for name in VALUES}
     if place and place.namespace == "container" and not answer:
         given = _given(host, main)
         found = {name: given.get(name, value) for name, value in found.items()}
@@ -210,9 +210,9 @@ def _cluster(
     try:
         data = next(iter(found.directories), None)
         argv = argv_of(host, main.pid) if main else None
-        said = (answer or {}).get("config") or found.config
-        if resolve(host, files.root, said) != resolve(host, files.root, found.config):
-            return None, f"the server reads {said}, and its command line leads to {found.config}"
+        config = (answer or {}).get("config") or found.config
+        if resolve(host, files.root, config) != resolve(host, files.root, found.config):
+            return None, f"the server reads {config}, and its command line leads to {found.config}"
         begins = found.begins.words if found.begins else None
         return postgresql_cluster.read(host, files, found.config, data, argv, found.unit, begins), None
     except (Unobservable, Malformed) as error:
@@ -244,7 +244,7 @@ def _given(host: Host, main: Process) -> dict[str, Observation]:
     found = {}
     with contextlib.suppress(Unobservable):
         words = postgresql_cluster.settings_of(argv_of(host, main.pid)[1:])
-        for name in words.keys() & WORDS.keys():
+        for name in words.keys() & VALUES.keys():
             with contextlib.suppress(ValueError):
                 word = postgresql_cluster.word(name, words[name])
                 found[name] = Observation(word, f"/proc/{main.pid}/cmdline")
@@ -254,17 +254,17 @@ def _given(host: Host, main: Process) -> dict[str, Observation]:
 def _running(answer: dict[str, Any] | None, name: str, why: str | None) -> Observation:
     if answer is None:
         return unknown("psql", why or "the server was not asked")
-    said = answer["settings"].get(name)
-    if said is None:
+    setting = answer["settings"].get(name)
+    if setting is None:
         return unknown("pg_settings", f"this version has no {name}")
-    place = f" {said['file']}:{said['line']}" if said["file"] else ""
-    source = f"pg_settings: {said['source']}{place}"
-    if said["source"] in server.SESSION:
+    place = f" {setting['file']}:{setting['line']}" if setting["file"] else ""
+    source = f"pg_settings: {setting['source']}{place}"
+    if setting["source"] in server.SESSION:
         return unknown(
             source,
             f"{name} is set for the role or database of the login that asks, and so hides the server's own",
         )
-    return Observation(str(said["value"]), source)
+    return Observation(str(setting["value"]), source)
 
 
 def _persisted(cluster: Cluster | None, name: str, why: str | None) -> tuple[Observation, Won | None]:
@@ -287,17 +287,17 @@ def _setting(
     won: Won | None,
     answer: dict[str, Any] | None,
 ) -> SettingFacts:
-    word, kept = running.value, persisted.value
+    word, next_value = running.value, persisted.value
     reasons = dict.fromkeys(filter(None, (running.reason, persisted.reason)))
     if data:
-        word = postgresql_cluster.with_owed(host, data, name, word)
+        word = postgresql_cluster.with_pending_flush(host, data, name, word)
         if (word, name) == ("stopped", "fsync"):
-            kept = postgresql_cluster.with_owed(host, data, name, kept)
-    if postgresql_cluster.UNFLUSHED in (word, kept):
+            next_value = postgresql_cluster.with_pending_flush(host, data, name, next_value)
+    if postgresql_cluster.UNFLUSHED in (word, next_value):
         reasons["what was written while it was off has not been brought to the disk: run again"] = None
     origin = won.place if won else None
     held, permission = _held(name, running, won, answer)
-    row = setting(word, kept, running.source, "; ".join(reasons) or None, origin, held, permission)
+    row = setting(word, next_value, running.source, "; ".join(reasons) or None, origin, held, permission)
     return {**row, "refused": _OFF} if _is_off(won, answer) and running.value != UNKNOWN else row
 
 
@@ -315,8 +315,8 @@ def _held(
     may = bool(answer and answer["superuser"])
     if running.value == UNKNOWN:
         # Nobody would see whether the server follows. An override that hides its word is taken away before.
-        said = answer["settings"].get(name, {}) if answer else {}
-        may = may and said.get("value") == "off" and _may_alter_roles(answer)
+        setting = answer["settings"].get(name, {}) if answer else {}
+        may = may and setting.get("value") == "off" and _may_alter_roles(answer)
         held = _cure(name, running, answer)
     elif _is_off(won, answer):
         return f"remove {name} from {won.place}, then run again", None
@@ -358,7 +358,7 @@ def _pending(answer: dict[str, Any], settings: dict[str, SettingFacts]) -> Itera
     and nothing fixes at the next one."""
     yield from answer["pending"]
     for name, row in settings.items():
-        differs = len({row["running"], row["persisted"]} - _NO_WORDS) == 2
+        differs = len({row["running"], row["persisted"]} - _NO_VALUES) == 2
         if row["source"] == _COMMAND_LINE and differs:
             yield name
 
@@ -382,14 +382,14 @@ def _temporary(
     """Return the directories out of the data directory that hold only what nobody needs after a power cut."""
     spaces = [path for path in directories[:_SPACES] if f"/{_TABLESPACES}/" in path]
     found = [path for path in spaces if scratch.is_space(host, root, path)]
-    said = cluster.files.settings.get("stats_temp_directory") if cluster else None
+    setting = cluster.files.settings.get("stats_temp_directory") if cluster else None
     if (
         cluster
-        and said
-        and (said.value or "").startswith("/")
-        and scratch.is_statistics(host, root, said.value or "")
+        and setting
+        and (setting.value or "").startswith("/")
+        and scratch.is_statistics(host, root, setting.value or "")
     ):
-        found.append(normal(said.value or ""))
+        found.append(normal(setting.value or ""))
     return tuple(found)
 
 
@@ -449,7 +449,7 @@ def _overrides(answer: dict[str, Any]) -> Iterator[OverrideFacts]:
     for row in answer["overrides"]:
         for entry in row["config"]:
             name, _equals, value = entry.partition("=")
-            if name not in WORDS:
+            if name not in VALUES:
                 continue
             permission = alter.PERMISSION if _may_alter_roles(answer) else None
             try:
@@ -484,11 +484,11 @@ def _instance(processes: Processes, main: Process) -> Instance:
         return Instance(NAME, "")
     # A postmaster's working directory is its data directory, wherever -D points.
     data = processes.directory(main)
-    said = dict(postgresql_cluster.options(argv[1:]))
-    base = said.get("-D") or processes.environment(main, ["PGDATA"]).get("PGDATA") or data
+    setting = dict(postgresql_cluster.options(argv[1:]))
+    base = setting.get("-D") or processes.environment(main, ["PGDATA"]).get("PGDATA") or data
     if not base.startswith("/"):
         base = data  # Relative to where it was started, which nobody knows any more.
-    config = said.get("config_file") or posixpath.join(base, _CONFIG)
+    config = setting.get("config_file") or posixpath.join(base, _CONFIG)
     config = normal(posixpath.join(data, config))
     debian = DEBIAN.fullmatch(config)
     return Instance(

@@ -34,14 +34,14 @@ def of_options(words: Iterable[str], where: str) -> list[str]:
     Raises Malformed, Unobservable.
     """
     rest = iter(words)
-    said = []
+    options = []
     for word in rest:
         named = _OPTIONS.fullmatch(word)
         if named:
-            said.append(named["value"] or next(rest, ""))
+            options.append(named["value"] or next(rest, ""))
         elif _PROGRAM.fullmatch(word):
             raise Unobservable(f"{where}: {_OTHER_PROGRAM}")
-    return shell_words(" ".join(said), where)
+    return shell_words(" ".join(options), where)
 
 
 def start(_host: Host, unit: Unit, given: NextStart) -> NextStart:
@@ -51,8 +51,8 @@ def start(_host: Host, unit: Unit, given: NextStart) -> NextStart:
     """
     words = list(given.words)
     first = next((place for place, word in enumerate(words) if _OPTIONS.fullmatch(word)), len(words))
-    said = (_OPTIONS.sub(lambda found: found["value"], word) for word in words[first:])
-    tail = [word for word in said if word]
+    options = (_OPTIONS.sub(lambda found: found["value"], word) for word in words[first:])
+    tail = [word for word in options if word]
     # Behind -o it may as well be the server's port.
     if any(not value.isdigit() for value in _values(_PROGRAM, words)):
         raise Unobservable(f"{unit.name}: {_OTHER_PROGRAM}")

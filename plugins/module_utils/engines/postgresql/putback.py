@@ -38,8 +38,8 @@ def plan(
     `clusters`: their facts by name. Reads only. Raises ChangeFailed.
     """
     by_cluster: dict[str, dict[Original, str]] = {}
-    kept = originals.load(host, ORIGINALS)
-    for key, word in kept.items():
+    stored = originals.load(host, ORIGINALS)
+    for key, word in stored.items():
         original = alter.of_key(key)
         by_cluster.setdefault(original.instance, {})[original] = word
     back: list[Cluster] = []
@@ -48,19 +48,19 @@ def plan(
     failures: dict[str, str] = {}
     for name, words in by_cluster.items():
         try:
-            login, taken = _now(host, name, clusters.get(name), words)
+            login, in_use = _now(host, name, clusters.get(name), words)
         except (ChangeFailed, Unobservable, ValueError) as error:
             failures[name] = f"{name}: {without_content(error)}"
             staying.update({original.key: word for original, word in words.items()})
             continue
-        free = {original: word for original, word in words.items() if login and original not in taken}
+        free = {original: word for original, word in words.items() if login and original not in in_use}
         changes += [_change(original, word, original in free) for original, word in words.items()]
         if login:
             back.append(Cluster(name, login, free))
     return tuple(back), changes, staying, failures
 
 
-def apply(host: Host, back: tuple[Cluster, ...], kept: dict[str, str]) -> None:
+def apply(host: Host, back: tuple[Cluster, ...], stored: dict[str, str]) -> None:
     """Put it back, and forget all but those that stay. Raises ChangeFailed."""
     todo = {
         original.key: (cluster.login, original, word)
@@ -73,7 +73,7 @@ def apply(host: Host, back: tuple[Cluster, ...], kept: dict[str, str]) -> None:
         server.tell(host, login, original.statement(word))
 
     failures = attempt(todo, put)
-    originals.save(host, {**kept, **{key: todo[key][2] for key in failures}}, ORIGINALS)
+    originals.save(host, {**stored, **{key: todo[key][2] for key in failures}}, ORIGINALS)
     if failures:
         raise ChangeFailed("; ".join(failures.values()))
 
@@ -107,11 +107,11 @@ def _now(
     data, pid = facts["directories"][0], facts["pids"][0]
     login = server.login(host, pid, data)
     answer = server.ask(host, login, pid)
-    taken = {Original(name, "system", setting) for setting in alter.altered(Files(host, ""), data)}
+    in_use = {Original(name, "system", setting) for setting in alter.altered(Files(host, ""), data)}
     for row in answer["overrides"]:
         names = (entry.partition("=")[0] for entry in row["config"])
-        taken |= {Original(name, "override", setting, row["role"], row["database"]) for setting in names}
-    return login, taken | _gone(host, login, words)
+        in_use |= {Original(name, "override", setting, row["role"], row["database"]) for setting in names}
+    return login, in_use | _gone(host, login, words)
 
 
 def _change(original: Original, word: str, is_put_back: bool) -> Change:

@@ -28,7 +28,7 @@ def is_space(host: Host, root: str, directory: str) -> bool:
 
     One that was never used is not told from one that is made for tables: it counts as data.
     """
-    seen = False
+    is_used = False
     versions = temporary.names_in(host, directory, root)
     for version in versions if versions is not None else [""]:
         inside = (
@@ -40,8 +40,8 @@ def is_space(host: Host, root: str, directory: str) -> bool:
         for name in databases:
             if not temporary.holds_only(host, f"{directory}/{version}/{name}", root, _RELATION.fullmatch):
                 return False
-        seen = seen or bool(inside)
-    return seen
+        is_used = is_used or bool(inside)
+    return is_used
 
 
 def is_statistics(host: Host, root: str, directory: str) -> bool:

@@ -20,7 +20,7 @@ from ...host import bounded_read, bounds, confined, json_text, trusted_path
 from ...host.process_context import look
 from ...host.processes import DELETED
 from ...host.seam import CHANGE_TIMEOUT, ChangeFailed, Host, Result, Unobservable
-from .cluster import WORDS
+from .cluster import VALUES
 
 #: Where packages put programs of each version: Debian's, the PostgreSQL project's for Red Hat and SUSE.
 _VERSIONS = (
@@ -44,7 +44,7 @@ _PORT_LINE, _SOCKET_LINE = 4, 5
 _PATH = "SET search_path = pg_catalog, pg_temp"
 #: Sources of a value that hold for the session that asks, and not for the server.
 SESSION = ("global", "database", "user", "database user", "client", "session", "interactive")
-_NAMES = ", ".join(f"'{name}'" for name in WORDS)
+_NAMES = ", ".join(f"'{name}'" for name in VALUES)
 #: `busy`: sessions whose statement began before the configuration was loaded last: such a one goes
 #: on with the settings that it had. A replica's sender is one long statement, and commits nothing. Without track_activities
 #: (`disabled`) the server does not report statements, so a session from before counts.
@@ -187,11 +187,11 @@ def _json(host: Host, login: Login, question: str, pid: int | None = None) -> di
 def _why(result: Result, login: Login) -> str:
     """Return the error of psql in one line, with the fix for a refused login."""
     lines = (line for line in result.stderr.splitlines() if not line.startswith(_NO_DIRECTORY))
-    said = " ".join(" ".join(lines).split())[:300] or f"exit {result.rc}"
-    if _REFUSED.search(said):
+    text = " ".join(" ".join(lines).split())[:300] or f"exit {result.rc}"
+    if _REFUSED.search(text):
         line = f"local postgres {login.user} peer"
-        return f"{said}. Fix: make {line!r} the first line of pg_hba.conf, reload the server, then run again"
-    return said
+        return f"{text}. Fix: make {line!r} the first line of pg_hba.conf, reload the server, then run again"
+    return text
 
 
 def _is_answer(found: dict[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ..others import Change, Text, is_elsewhere
 from . import cluster
 
-_NAMES = "|".join(cluster.WORDS)
+_NAMES = "|".join(cluster.VALUES)
 #: `fsync = off`, `fsync off`, `SET fsync TO off`: a value has to follow, for dd has a word `fsync`, too.
 _ASSIGNMENT = re.compile(
     rf"(?i)(?<![\w$.=-])(?P<name>{_NAMES})['\"]?(?:\s*=(?!=)\s*|\s+to\s+|\s+(?=['\"\\]*(?:on|off|true|false|yes|no|local"
@@ -35,7 +35,7 @@ def of_text(text: Text) -> Iterator[Change]:
     if _UNFLUSHED.search(text.text):
         yield Change("fsync", "off", text.source, text.by, do=f"remove -F from {text.source}")
     for found in _RESET.finditer(text.text) if _ALTER.search(text.text) else ():
-        for name in cluster.WORDS if found["name"].lower() == "all" else (found["name"].lower(),):
+        for name in cluster.VALUES if found["name"].lower() == "all" else (found["name"].lower(),):
             yield Change(name, None, text.source, text.by)
 
 

@@ -34,12 +34,12 @@ def start(host: Host, unit: Unit, given: NextStart) -> NextStart:
     if given.words != ("start",):
         raise next_start.not_known(unit)
     next_start.expect_script(host, unit, SCRIPT, (_DATA, _OPTIONS), _OWN)
-    said = _variables(host, unit)
+    variables = _variables(host, unit)
     try:
-        options = pg_ctl.shell_words(said.get(_OPTIONS, ""), _SYSCONFIG)
+        options = pg_ctl.shell_words(variables.get(_OPTIONS, ""), _SYSCONFIG)
     except Malformed as error:
         raise Unobservable(without_content(error)) from None
-    return NextStart(("-D", _directory(host, said.get(_DATA) or _DEFAULT), *options), {"PGDATA": None})
+    return NextStart(("-D", _directory(host, variables.get(_DATA) or _DEFAULT), *options), {"PGDATA": None})
 
 
 def data(host: Host, unit: str) -> str:

@@ -525,10 +525,10 @@ def test_a_table_that_is_too_long_makes_its_own_server_unknown_and_names_the_use
 
 def test_servers_of_persons_and_containers_take_nobody_s_time(monkeypatch: pytest.MonkeyPatch) -> None:
     order: list[int] = []
-    tell = Facts.told
+    tell = Facts.of_instance
     monkeypatch.setattr(
         Facts,
-        "told",
+        "of_instance",
         lambda self, found, *more: (
             order.extend(one.pid for one in found.processes) or tell(self, found, *more)
         ),

@@ -216,7 +216,7 @@ class MariaHost(ProcHost):
             found = options.effective(options.Files(self, "", (uid, gid, *groups)), begun, version)
             for name in rows:
                 with contextlib.suppress(Unobservable):
-                    last = options.said(name, options.Reading(version, begun, found))
+                    last = options.last_value(name, options.Reading(version, begun, found))
                     if last:
                         rows[name] = "TRUE" if last[0] is None else last[0]
         if rows[words.LOG_BIN] == "0":

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce.change import Change
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import apply as layer
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import drop_in
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb.observe import owed_path
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb.observe import pending_flush_path
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed
 
 from ...fakes.fake_host import Killed
@@ -414,14 +414,14 @@ def test_what_is_owed_is_flushed_by_the_next_run_and_told_until_then() -> None:
     host = exposed()
     bring(host, targets())
     host.mutations.clear()
-    host.files[owed_path("/var/lib/mysql")] = ""
+    host.files[pending_flush_path("/var/lib/mysql")] = ""
     host.unflushed = {"log", "binlog"}
     row = layer._servers(host)[1]["mariadb"]["settings"][LOG]
     assert (row["running"], "run again" in row["reason"]) == ("unflushed", True)
     assert changed(bring(host, targets())) == {(LOG, "running", "unflushed", "1")}
     assert host.unflushed == set()
     # Where loss is accepted nobody waits for it.
-    host.files[owed_path("/var/lib/mysql")] = ""
+    host.files[pending_flush_path("/var/lib/mysql")] = ""
     host.mutations.clear()
     bring(host, targets(**{LOG: "2"}))
     assert host.variables[LOG] == "2"

@@ -14,7 +14,9 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect imp
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import apply as layer
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import drop_in
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql.apply import Target
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql.cluster import owed_path
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql.cluster import (
+    pending_flush_path,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql.drop_in import HEADER, NAME
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed
 
@@ -261,7 +263,7 @@ def test_a_setting_that_cannot_be_read_keeps_no_other_from_being_set() -> None:
 
 def test_what_is_on_by_the_command_line_and_unflushed_is_flushed() -> None:
     host = FakePostgresql("-c", "fsync=on")
-    host.files[owed_path(DATA, "fsync")] = ""
+    host.files[pending_flush_path(DATA, "fsync")] = ""
     assert run(host, {"fsync": "on"}) == [("fsync", "running", "unflushed", "on")]
     assert host.done == ["checkpoint", "sync"]
 
@@ -527,7 +529,7 @@ def test_notes_lie_where_the_facts_look() -> None:
     host.stop_at = 2
     with pytest.raises(Killed):
         layer.apply(host, work, [])
-    assert owed_path(DATA, "fsync") in host.files
+    assert pending_flush_path(DATA, "fsync") in host.files
 
 
 def test_a_cluster_with_a_root_directory_of_its_own_is_not_written() -> None:

@@ -15,7 +15,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql.cluster import (
     Files,
     options,
-    owed_path,
+    pending_flush_path,
     read,
     settings_of,
     won,
@@ -182,8 +182,8 @@ def test_words_are_those_of_pg_settings(name: str, value: str, expected: str) ->
 
 @given(st.text(), st.text())
 def test_no_two_data_directories_share_a_note(one: str, other: str) -> None:
-    assert (owed_path(one, "fsync") == owed_path(other, "fsync")) == (one == other)
-    assert owed_path(one, "fsync").count("/") == postgresql_cluster.OWED.count("/") + 1
+    assert (pending_flush_path(one, "fsync") == pending_flush_path(other, "fsync")) == (one == other)
+    assert pending_flush_path(one, "fsync").count("/") == postgresql_cluster.PENDING_FLUSH.count("/") + 1
 
 
 def test_a_word_of_very_many_options_is_read() -> None:

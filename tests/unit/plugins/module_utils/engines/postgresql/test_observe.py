@@ -18,7 +18,9 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.overrides i
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import (
     server as postgresql_server,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql.cluster import owed_path
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql.cluster import (
+    pending_flush_path,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
 
 from ...fakes.fake_postgresql import AUTO, BIN, CONF, DATA, ETC, PID_FILE, REFUSED, UNIT, FakePostgresql
@@ -395,7 +397,7 @@ def test_a_stopped_cluster_of_red_hat(shown: str, name: str) -> None:
 @pytest.mark.fact(35)
 def test_what_is_owed_a_flush_is_never_told_as_on() -> None:
     host = FakePostgresql()
-    host.files[owed_path(DATA, "fsync")] = ""
+    host.files[pending_flush_path(DATA, "fsync")] = ""
     assert words(host) == ("unflushed", "on")
     assert words(host, "full_page_writes") == ("on", "on")
     assert "not been brought to the disk" in told(host)["settings"]["fsync"]["reason"]
