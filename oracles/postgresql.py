@@ -28,7 +28,7 @@ _PROGRAMS = "/usr/lib/postgresql"
 #: As whom the program is asked: it does not run as root.
 _NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
 #: The settings that are compared.
-NAMES = tuple(postgresql_cluster.WORDS)
+NAMES = tuple(postgresql_cluster.VALUES)
 #: Settings that are not looked at, with a value that every version takes.
 _OTHERS = (
     "work_mem = 8MB",
@@ -170,7 +170,7 @@ def _line(numbers: random.Random) -> str:
 
 
 def _value(numbers: random.Random, name: str) -> str:
-    usual: Sequence[str] = postgresql_cluster.WORDS[name]
+    usual: Sequence[str] = postgresql_cluster.VALUES[name]
     if usual == ("on", "off"):
         return mostly(numbers, _BOOLEANS, _ODD_BOOLEANS, 0.08)
     usual = tuple(word for word in usual if word != "fsync_writethrough")

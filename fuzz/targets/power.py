@@ -55,7 +55,7 @@ _LEASE = {
     "test_ups": False,
     "units": ["mariadb.service"],
 }
-_STATE = state.Said(
+_STATE = state.Record(
     _BOOT, 17, 12345, 1.5, state.WAITING, "", "2026-01-01", 5, {"/d": state.Below("8:1", ("sda",))}
 )
 _ENTRY = {

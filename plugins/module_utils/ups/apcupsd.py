@@ -18,7 +18,7 @@ from . import nis, shutdown_commands
 from .budget import NOTIFY, Available, Term, number_for
 from .conditions import MET, UNMET, Condition, met, power_values, unknown, unmet
 from .device import Low, Ups, minutes, of_apcupsd
-from .snapshot import READABLE, SHUTDOWN_HOOKS, Sight, hook
+from .snapshot import READABLE, SHUTDOWN_HOOKS, Snapshot, hook
 
 CONF = "/etc/apcupsd/apcupsd.conf"
 #: Debian starts nothing before this says so.
@@ -67,40 +67,40 @@ _SETTINGS = (
 )
 
 
-def see(host: Host) -> Sight:
+def see(host: Host) -> Snapshot:
     """Return what is seen of apcupsd. Never raises: what cannot be read is unknown."""
     try:
-        said = parse(host.read(CONF))
+        conf = parse(host.read(CONF))
     except (Unobservable, Malformed) as error:
         return _unread(host, str(error))
-    said = {**_DEFAULTS, **said}
-    ups = _ups(host, said)
-    missing = _not_notified(host, said["SCRIPTDIR"])
-    control = f"{said['SCRIPTDIR']}/apccontrol"
+    conf = {**_DEFAULTS, **conf}
+    ups = _ups(host, conf)
+    missing = _not_notified(host, conf["SCRIPTDIR"])
+    control = f"{conf['SCRIPTDIR']}/apccontrol"
     settings = {
         "shutdown_command": Observation(control, CONF),
-        "powerdown_flag": Observation(f"{said['PWRFAILDIR']}/powerfail", CONF),
-        "notify_command": Observation(HOOK if not missing else "", said["SCRIPTDIR"]),
+        "powerdown_flag": Observation(f"{conf['PWRFAILDIR']}/powerfail", CONF),
+        "notify_command": Observation(HOOK if not missing else "", conf["SCRIPTDIR"]),
         "notify_flags": Observation(
-            f"without {HOOK}: {' '.join(missing)}" if missing else "exec", said["SCRIPTDIR"]
+            f"without {HOOK}: {' '.join(missing)}" if missing else "exec", conf["SCRIPTDIR"]
         ),
         "final_delay": Observation("", "apcupsd has none"),
         "host_sync": Observation("", "apcupsd has none"),
-        **{name.lower(): Observation(said[name], CONF) for name in ("BATTERYLEVEL", "MINUTES", *_TIMES)},
+        **{name.lower(): Observation(conf[name], CONF) for name in ("BATTERYLEVEL", "MINUTES", *_TIMES)},
     }
-    poll = Term("poll", _number(said["POLLTIME"]), "POLLTIME", number_for("POLLTIME", CONF))
-    return Sight(
+    poll = Term("poll", _number(conf["POLLTIME"]), "POLLTIME", number_for("POLLTIME", CONF))
+    return Snapshot(
         mode="",
         upses=(ups,),
         supplies=1,
-        timing={name.lower(): _number(said[name]) for name in _TIMES},
+        timing={name.lower(): _number(conf[name]) for name in _TIMES},
         settings=settings,
         conditions=(
             _configured(host),
-            _power_values(said, ups),
-            _shutdown_command(host, said["SCRIPTDIR"]),
-            _powerdown(host, said),
-            _notify(missing, said["SCRIPTDIR"]),
+            _power_values(conf, ups),
+            _shutdown_command(host, conf["SCRIPTDIR"]),
+            _powerdown(host, conf),
+            _notify(missing, conf["SCRIPTDIR"]),
         ),
         detection=(
             poll,
@@ -108,7 +108,7 @@ def see(host: Host) -> Sight:
         ),
         shutdown=(poll,),
         path=CONF,
-        cut=_cut(said),
+        cut=_cut(conf),
     )
 
 
@@ -120,32 +120,36 @@ def parse(text: str, file: str = CONF) -> dict[str, str]:
     found = {}
     for raw in split(text, file):
         # Stripped first: blanks that a pattern may part in many ways take it a time that grows with their square.
-        seen = _SETTING.fullmatch(raw.lstrip(" \t").rstrip())
-        if seen:
-            found[seen[1].upper()] = seen[2]
+        observed = _SETTING.fullmatch(raw.lstrip(" \t").rstrip())
+        if observed:
+            found[observed[1].upper()] = observed[2]
     return found
 
 
-def _ups(host: Host, said: Mapping[str, str]) -> Ups:
+def _ups(host: Host, conf: Mapping[str, str]) -> Ups:
     """Return what the UPS says through apcupsd. The DRIVER that counts is that of the host with the cable."""
-    kind = "secondary" if said.get("UPSTYPE", "").lower() == _SECONDARY else "primary"
-    port = _number(said["NISPORT"])
-    address = said.get("NISIP", "")
+    kind = "secondary" if conf.get("UPSTYPE", "").lower() == _SECONDARY else "primary"
+    port = _number(conf["NISPORT"])
+    address = conf.get("NISIP", "")
     where = "localhost" if address in _ANYWHERE else address
-    name = said.get("UPSNAME") or "ups"
+    name = conf.get("UPSNAME") or "ups"
     nothing = Ups(name, f"{name}@{where}", "unknown", 1, kind)
-    if said.get("NETSERVER", "on").lower() == "off" or not port:
+    if conf.get("NETSERVER", "on").lower() == "off" or not port:
         return nothing._replace(
             reason=f"{CONF}: NETSERVER is off, or NISPORT no port: nobody can be asked",
             cure=f"set NETSERVER on and NISPORT {nis.PORT} in {CONF}, then restart apcupsd",
         )
     try:
-        told = nis.ask(host, where, int(port))
+        status = nis.ask(host, where, int(port))
     except Unobservable as error:
         cure = f"run {command('apcaccess', 'status', f'{where}:{port:.0f}')} to see the error, then restart apcupsd"
         return nothing._replace(reason=str(error), cure=cure)
-    driver = told.get("DRIVER", "") if kind == "primary" else _driver_of_primary(host, said.get("DEVICE", ""))
-    return of_apcupsd(told.get("UPSNAME") or name, f"{name}@{where}", kind, told, driver, low(said, told))
+    driver = (
+        status.get("DRIVER", "") if kind == "primary" else _driver_of_primary(host, conf.get("DEVICE", ""))
+    )
+    return of_apcupsd(
+        status.get("UPSNAME") or name, f"{name}@{where}", kind, status, driver, low(conf, status)
+    )
 
 
 def _driver_of_primary(host: Host, device: str) -> str:
@@ -157,20 +161,20 @@ def _driver_of_primary(host: Host, device: str) -> str:
         return ""
 
 
-def low(said: Mapping[str, str], told: Mapping[str, str]) -> Low:
+def low(conf: Mapping[str, str], status: Mapping[str, str]) -> Low:
     """Return what the battery still gives when apcupsd begins the shutdown.
 
     Of BATTERYLEVEL, MINUTES and TIMEOUT the first that is reached begins it, so MINUTES is the least there
     is, as long as the UPS tells its TIMELEFT; one that has less by now begins it at once, with that.
     """
-    left, least = minutes(told.get("TIMELEFT")), _number(said["MINUTES"])
+    left, least = minutes(status.get("TIMELEFT")), _number(conf["MINUTES"])
     if left is None:
         return Low(None, "the UPS tells no TIMELEFT that can be used, so MINUTES is never reached")
     if least and left < least * 60:
         return Low(left, "TIMELEFT now, already less than MINUTES")
     if least:
         return Low(least * 60, "MINUTES of runtime left begin the shutdown")
-    after = _number(said["TIMEOUT"])
+    after = _number(conf["TIMEOUT"])
     if after:
         return Low(max(0.0, left - after), "TIMELEFT now, less the TIMEOUT on battery")
     return Low(None, "neither MINUTES nor TIMEOUT begins the shutdown with runtime left")
@@ -186,12 +190,12 @@ def _configured(host: Host) -> Condition:
         return unknown(name, _DEFAULT_FILE, str(error), f"make {_DEFAULT_FILE} readable for root")
     if not found or found[-1] == "yes":
         return met(name, _DEFAULT_FILE, f"ISCONFIGURED is {found[-1] if found else 'not asked for'}")
-    seen = f"ISCONFIGURED is {found[-1] or 'empty'}"
-    return unmet(name, _DEFAULT_FILE, seen, f"write ISCONFIGURED=yes into {_DEFAULT_FILE}")
+    observed = f"ISCONFIGURED is {found[-1] or 'empty'}"
+    return unmet(name, _DEFAULT_FILE, observed, f"write ISCONFIGURED=yes into {_DEFAULT_FILE}")
 
 
-def _power_values(said: Mapping[str, str], ups: Ups) -> Condition:
-    if not said.get("UPSTYPE"):
+def _power_values(conf: Mapping[str, str], ups: Ups) -> Condition:
+    if not conf.get("UPSTYPE"):
         return unmet("power_values", CONF, "UPSTYPE is not set", f"set UPSTYPE and UPSCABLE in {CONF}")
     return power_values((ups,), 1, "apcupsd's one UPS: what is needed", CONF)
 
@@ -206,15 +210,18 @@ def _shutdown_command(host: Host, scripts: str) -> Condition:
         return unknown(name, control, str(error), "restore apccontrol from apcupsd's package")
     branch = _BRANCH.search(text)
     if not runs or branch is None:
-        seen = f"{control} may not be executed, or does nothing at doshutdown"
-        return unmet(name, control, seen, "restore apccontrol from apcupsd's package")
+        observed = f"{control} may not be executed, or does nothing at doshutdown"
+        return unmet(name, control, observed, "restore apccontrol from apcupsd's package")
     lines = text[branch.end() :].partition(";;")[0]
     found = shutdown_commands.of_lines(_inserted(text, lines).split("\n"))
     if found.state != MET:
-        seen, remedy = f"{control} at doshutdown: {found.why}", "restore apccontrol from apcupsd's package"
+        observed, remedy = (
+            f"{control} at doshutdown: {found.why}",
+            "restore apccontrol from apcupsd's package",
+        )
         if found.state == UNMET:
-            return unmet(name, control, seen, remedy)
-        return unknown(name, control, seen, remedy)
+            return unmet(name, control, observed, remedy)
+        return unknown(name, control, observed, remedy)
     if _ENDS_THERE.search(script):
         remedy = f"end {own} with exit 0, so that apccontrol shuts down"
         return unknown(name, own, f"{own} may end with 99: apccontrol then shuts nothing down", remedy)
@@ -233,22 +240,22 @@ def _inserted(text: str, lines: str) -> str:
     return _VARIABLE.sub(lambda found: "UPS" if found[1].isdigit() else known.get(found[1], found[0]), lines)
 
 
-def _powerdown(host: Host, said: Mapping[str, str]) -> Condition:
+def _powerdown(host: Host, conf: Mapping[str, str]) -> Condition:
     name = "powerdown_flag"
-    if said.get("UPSTYPE", "").lower() == _SECONDARY:
+    if conf.get("UPSTYPE", "").lower() == _SECONDARY:
         return met(name, CONF, "this host is a secondary: its primary switches the UPS off")
     try:
         program = hook(host, "apcupsd")
     except Unobservable as error:
         return unknown(name, "host", str(error), READABLE)
     if not program:
-        seen = "nothing of apcupsd's that may be executed is in systemd's system-shutdown"
+        observed = "nothing of apcupsd's that may be executed is in systemd's system-shutdown"
         remedy = (
-            f"install an executable {SHUTDOWN_HOOKS[0]}/apcupsd_shutdown, which runs {said['SCRIPTDIR']}/apccontrol killpower if"
-            f" {said['PWRFAILDIR']}/powerfail exists"
+            f"install an executable {SHUTDOWN_HOOKS[0]}/apcupsd_shutdown, which runs {conf['SCRIPTDIR']}/apccontrol killpower if"
+            f" {conf['PWRFAILDIR']}/powerfail exists"
         )
-        return unmet(name, "host", seen, remedy)
-    return met(name, CONF, f"{said['PWRFAILDIR']}/powerfail, obeyed by {program}")
+        return unmet(name, "host", observed, remedy)
+    return met(name, CONF, f"{conf['PWRFAILDIR']}/powerfail, obeyed by {program}")
 
 
 def _not_notified(host: Host, scripts: str) -> list[str]:
@@ -266,14 +273,14 @@ def _calls(host: Host, script: str) -> bool:
 def _notify(missing: list[str], scripts: str) -> Condition:
     name = "notify_reaches_guard"
     if missing:
-        seen = f"no script that runs {HOOK} for {' '.join(missing)}"
-        return unmet(name, scripts, seen, "meet the other UPS requirements, then run harden_db")
+        observed = f"no script that runs {HOOK} for {' '.join(missing)}"
+        return unmet(name, scripts, observed, "meet the other UPS requirements, then run harden_db")
     return met(name, scripts, f"{HOOK} is run for {' '.join(EVENTS)}")
 
 
-def _cut(said: Mapping[str, str]) -> Available | None:
+def _cut(conf: Mapping[str, str]) -> Available | None:
     """Return when apcupsd itself has the UPS switch off, whatever still runs."""
-    after, cure = _number(said["KILLDELAY"]), f"set KILLDELAY 0 in {CONF}, then restart apcupsd"
+    after, cure = _number(conf["KILLDELAY"]), f"set KILLDELAY 0 in {CONF}, then restart apcupsd"
     if after is None:
         return Available(None, f"{CONF}: KILLDELAY is no number", cure)
     return Available(after, "KILLDELAY: the UPS is switched off then", cure) if after else None
@@ -283,11 +290,11 @@ def _number(text: str) -> float | None:
     return float(text) if re.fullmatch(r"[0-9]{1,9}", text) else None
 
 
-def _unread(host: Host, reason: str) -> Sight:
+def _unread(host: Host, reason: str) -> Snapshot:
     names = ("power_values", "shutdown_command", "powerdown_flag", "notify_reaches_guard")
     remedy = f"correct {CONF} as the reason states"
     nothing = Term("monitor", None, reason, remedy)
-    return Sight(
+    return Snapshot(
         mode="",
         upses=(),
         supplies=None,

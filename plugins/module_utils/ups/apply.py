@@ -37,7 +37,7 @@ _SCRIPT = "SCRIPT"
 _CHAIN = "notify chain"
 #: Looks, a second apart, that a monitor gets after a restart; and how many of them the same process has to
 #: outlive.
-_LOOKS, _STEADY = 30, 3
+_ATTEMPTS, _STEADY = 30, 3
 
 Target = dict[str, Any]
 
@@ -85,13 +85,13 @@ class Edit(NamedTuple):
 class Work(NamedTuple):
     """What there is to do.
 
-    `edits` in the order in which they are safe, `kept`: new originals, `unit`: the service to restart
+    `edits` in the order in which they are safe, `stored`: new originals, `unit`: the service to restart
     between those and `later`, or '', `password`: to read back with, `warnings`: what is left as it is.
     """
 
     changes: tuple[Change, ...] = ()
     edits: tuple[Edit, ...] = ()
-    kept: tuple[tuple[str, str], ...] = ()
+    stored: tuple[tuple[str, str], ...] = ()
     unit: str = ""
     password: str = ""
     warnings: tuple[str, ...] = ()
@@ -129,17 +129,17 @@ def plan(host: Host, targets: list[Target], password: str = "") -> Work:
     if not wanted:
         return Work()
     monitor = find(host)
-    kept = originals.load(host, ORIGINALS)
+    stored = originals.load(host, ORIGINALS)
     if monitor.name == services.NUT:
-        return _plan_nut(host, monitor, wanted, password, kept)
+        return _plan_nut(host, monitor, wanted, password, stored)
     return _plan_apcupsd(host, monitor, wanted)
 
 
 def apply(host: Host, work: Work, targets: list[Target]) -> None:
     """Do the work and read it back: the files, and that the monitor runs with them. Raises ChangeFailed."""
-    kept = originals.load(host, ORIGINALS)
-    if work.kept:
-        originals.save(host, {**kept, **dict(work.kept)}, ORIGINALS, ORIGINALS_MODE)
+    stored = originals.load(host, ORIGINALS)
+    if work.stored:
+        originals.save(host, {**stored, **dict(work.stored)}, ORIGINALS, ORIGINALS_MODE)
     _write(host, work.edits)
     if work.unit:
         _restart(host, work.unit)
@@ -148,27 +148,27 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
 
 def plan_release(host: Host, password: str = "") -> Work:
     """Return what release changes; reads only. Raises ChangeFailed and Unobservable."""
-    kept = originals.load(host, ORIGINALS)
-    if not kept:
+    stored = originals.load(host, ORIGINALS)
+    if not stored:
         return Work()
     changes: list[Change] = []
     edits: dict[str, Edit] = {}
     later = [Edit(path, "", None) for path in (CHAINED,) if host.exists(path)]
     if host.exists(HOOK) and not host.exists(UNIT):
         later.append(Edit(HOOK, "", None))
-    for entry, said in kept.items():
+    for entry, original in stored.items():
         path, _blank, key = entry.partition(" ")
         edit = edits.get(path) or Edit(path, _text(host, path), _text(host, path))
         if key == _SCRIPT:
-            edits[path], more = _script_release(host, edit, said)
+            edits[path], more = _script_release(host, edit, original)
             later += more
-            changes.append(_change(posixpath.basename(path), "ours", said))
+            changes.append(_change(posixpath.basename(path), "ours", original))
         elif edit.after is None:
             changes.append(_change(key, ABSENT, "forgotten"))
         else:
             now = nut_directives.word(edit.after, path, key)
-            changes.append(_change(key, nut_directives.shown(key, now), nut_directives.shown(key, said)))
-            edits[path] = edit._replace(after=nut_directives.put(edit.after, path, key, said, _NOTE))
+            changes.append(_change(key, nut_directives.shown(key, now), nut_directives.shown(key, original)))
+            edits[path] = edit._replace(after=nut_directives.put(edit.after, path, key, original, _NOTE))
     done = [
         edit if edit.after is None else edit._replace(after=nut_directives.unmarked(edit.after, _NOTE))
         for edit in edits.values()
@@ -188,36 +188,36 @@ def apply_release(host: Host, work: Work) -> None:
 
 def find(host: Host) -> Monitor:
     """Return the monitor of this host. Raises ChangeFailed where there is none, or two; Unobservable."""
-    found = services.look(host)
+    found = services.find(host)
     paths = {services.NUT: [f"{directory}/upsmon.conf" for directory in nut.DIRECTORIES]}
     config = next((path for path in paths.get(found.monitor, [apcupsd.CONF]) if host.exists(path)), "")
     if found.monitor not in (services.NUT, services.APCUPSD) or not config:
-        seen = found.reason or f"{found.unit} without its configuration"
+        observed = found.reason or f"{found.unit} without its configuration"
         raise ChangeFailed(
-            f"monitor of the UPS: observed that {seen}; expected one of NUT (nut-client) and apcupsd, with its configuration;"
+            f"monitor of the UPS: observed that {observed}; expected one of NUT (nut-client) and apcupsd, with its configuration;"
             " install one, or disable the one that is not meant"
         )
     runs = found.active.state == "met"
     return Monitor(found.monitor, config, found.unit, found.pid if runs else -1)
 
 
-def _plan_nut(host: Host, monitor: Monitor, settings: Target, password: str, kept: dict[str, str]) -> Work:
+def _plan_nut(host: Host, monitor: Monitor, settings: Target, password: str, stored: dict[str, str]) -> Work:
     path = monitor.config
     text = _expect_text(host, path)
     wanted = nut_directives.wanted_of(text, path, settings, password)
     changes: list[Change] = []
     new: dict[str, str] = {}
     after = text
-    for key, said in wanted.items():
+    for key, value in wanted.items():
         now = nut_directives.word(text, path, key)
-        if now != said:
-            changes.append(_change(key, nut_directives.shown(key, now), nut_directives.shown(key, said)))
+        if now != value:
+            changes.append(_change(key, nut_directives.shown(key, now), nut_directives.shown(key, value)))
             new.setdefault(f"{path} {key}", now)
-            after = nut_directives.put(after, path, key, said, _NOTE)
-    before_us = _command_before_us(text, path, settings, kept)
+            after = nut_directives.put(after, path, key, value, _NOTE)
+    before_us = _command_before_us(text, path, settings, stored)
     # Whoever gave it another command since then wants that one kept.
-    new = {entry: said for entry, said in new.items() if entry not in kept}
-    if before_us is not None and kept.get(f"{path} NOTIFYCMD", before_us) != before_us:
+    new = {entry: value for entry, value in new.items() if entry not in stored}
+    if before_us is not None and stored.get(f"{path} NOTIFYCMD", before_us) != before_us:
         new[f"{path} NOTIFYCMD"] = before_us
     edits = [*_hook(host, settings, changes), *_chain(host, before_us, changes)]
     edits += _mode_edit(host, path, settings, changes, new)
@@ -229,11 +229,11 @@ def _plan_nut(host: Host, monitor: Monitor, settings: Target, password: str, kep
         edits.append(Edit(path, text, after, mode, group))
     stale = "" if changes else _stale(host, monitor)
     if changes or stale:
-        said = stale or "what it read before"
-        changes.append(Change("host", monitor.unit, "running", said, "restarted"))
-    kept_now = tuple(new.items())
+        value = stale or "what it read before"
+        changes.append(Change("host", monitor.unit, "running", value, "restarted"))
+    originals_now = tuple(new.items())
     unit = monitor.unit if changes else ""
-    return Work(tuple(changes), tuple(edits), kept_now, unit, password, tuple(warnings))
+    return Work(tuple(changes), tuple(edits), originals_now, unit, password, tuple(warnings))
 
 
 def _plan_apcupsd(host: Host, monitor: Monitor, settings: Target) -> Work:
@@ -245,7 +245,7 @@ def _plan_apcupsd(host: Host, monitor: Monitor, settings: Target) -> Work:
         )
     changes: list[Change] = []
     directory = _scripts(host)
-    kept: dict[str, str] = {}
+    originals_of_scripts: dict[str, str] = {}
     command = str(settings.get("notify_command", HOOK))
     edits = _hook(host, {"notify_command": command}, changes)
     for path in (command, apcupsd_scripts.KEPT):
@@ -256,18 +256,22 @@ def _plan_apcupsd(host: Host, monitor: Monitor, settings: Target) -> Work:
         if theirs == ours and host.mode(path) & 0o111:
             continue
         _expect_roots(host, path)
-        seen = ABSENT
+        observed = ABSENT
         if theirs is not None and not apcupsd_scripts.is_ours(theirs):
-            seen = "a script of its own"
+            observed = "a script of its own"
             copy = f"{apcupsd_scripts.KEPT}/{event}"
             edits.append(Edit(copy, _text(host, copy), theirs, host.mode(path)))
         if theirs is None or not apcupsd_scripts.is_ours(theirs):
-            kept[f"{path} {_SCRIPT}"] = seen
+            originals_of_scripts[f"{path} {_SCRIPT}"] = observed
         changes.append(
-            _change(event, "differs" if theirs and not kept.get(f"{path} {_SCRIPT}") else seen, "ours")
+            _change(
+                event,
+                "differs" if theirs and not originals_of_scripts.get(f"{path} {_SCRIPT}") else observed,
+                "ours",
+            )
         )
         edits.append(Edit(path, theirs, ours, apcupsd_scripts.MODE))
-    return Work(tuple(changes), tuple(edits), tuple(kept.items()))
+    return Work(tuple(changes), tuple(edits), tuple(originals_of_scripts.items()))
 
 
 def _merged(targets: Iterable[Target]) -> Target:
@@ -279,12 +283,12 @@ def _merged(targets: Iterable[Target]) -> Target:
     return wanted
 
 
-def _command_before_us(text: str, path: str, settings: Target, kept: dict[str, str]) -> str | None:
+def _command_before_us(text: str, path: str, settings: Target, stored: dict[str, str]) -> str | None:
     """Return the notify command that the hook has to run on, ABSENT for none, None where that is no matter."""
     if settings.get("notify_command") != HOOK:
         return None
     now = nut_directives.word(text, path, "NOTIFYCMD")
-    found = kept.get(f"{path} NOTIFYCMD", ABSENT) if now in (settings["notify_command"], ABSENT) else now
+    found = stored.get(f"{path} NOTIFYCMD", ABSENT) if now in (settings["notify_command"], ABSENT) else now
     if found != ABSENT and not found.startswith("/"):
         raise ChangeFailed(
             f"{path}: NOTIFYCMD: observed {found!r}, expected an absolute path, to run it after the guard was woken; write"
@@ -326,15 +330,17 @@ def _mode_edit(
 ) -> list[Edit]:
     """Return the edit of nut.conf. Raises ChangeFailed where a mode is set already: that is the user's word."""
     path = f"{posixpath.dirname(config)}/{nut_mode.FILE}"
-    asked = settings.get("mode")
+    requested = settings.get("mode")
     text = _text(host, path)
     if text is None:
-        if asked:
-            raise ChangeFailed(f"{path}: observed no such file, expected MODE={asked}; install nut-client")
+        if requested:
+            raise ChangeFailed(
+                f"{path}: observed no such file, expected MODE={requested}; install nut-client"
+            )
         return []
     now = nut_directives.word(text, path, nut_directives.MODE)
     idle = now in (nut_mode.NONE, ABSENT)
-    wanted = asked or (
+    wanted = requested or (
         nut_directives.mode_for(settings["monitor"]) if idle and "monitor" in settings else now
     )
     if now == wanted:
@@ -403,16 +409,16 @@ def _restart(host: Host, unit: str) -> None:
     """Restart a monitor, and wait until it stays up. Raises ChangeFailed."""
     host.change(["systemctl", "restart", "--", unit])
     steady, last = 0, 0
-    for _look in range(_LOOKS):
+    for _attempt in range(_ATTEMPTS):
         shown, _why = units.show(host, [unit])
-        seen = shown.get(unit)
-        main = seen.main if seen and seen.active == "active" else 0
+        observed = shown.get(unit)
+        main = observed.main if observed and observed.active == "active" else 0
         steady, last = (steady + 1 if main and main == last else 0), main
         if steady == _STEADY:
             return
         host.run(["sleep", "1"])
     raise ChangeFailed(
-        f"{unit}: observed it down, or starting again and again, {_LOOKS} s after a restart, expected it up; its journal says why"
+        f"{unit}: observed it down, or starting again and again, {_ATTEMPTS} s after a restart, expected it up; see its journal"
     )
 
 
@@ -424,20 +430,20 @@ def _running_unit(host: Host, edits: Iterable[Edit]) -> str:
     }
     if not files & changed:
         return ""
-    found = services.look(host)
+    found = services.find(host)
     if found.monitor == "unknown":
         raise Unobservable(f"whether a monitor of a UPS runs here cannot be told: {found.reason}")
     return found.unit if found.monitor == services.NUT and found.active.state == "met" else ""
 
 
-def _script_release(host: Host, edit: Edit, said: str) -> tuple[Edit, list[Edit]]:
+def _script_release(host: Host, edit: Edit, original: str) -> tuple[Edit, list[Edit]]:
     """Return how an event's script comes back, and what of ours goes after that."""
     copy = f"{apcupsd_scripts.KEPT}/{posixpath.basename(edit.path)}"
     theirs = _text(host, copy)
     gone = [Edit(copy, theirs, None)] if theirs is not None else []
     if edit.before is not None and not apcupsd_scripts.is_ours(edit.before):
         return edit, gone  # Somebody has put another one there: it is theirs.
-    if said == ABSENT or theirs is None:
+    if original == ABSENT or theirs is None:
         return edit._replace(after=None), gone
     return edit._replace(after=theirs, mode=host.mode(copy)), gone
 

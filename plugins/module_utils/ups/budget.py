@@ -172,11 +172,11 @@ def _shortest(upses: Sequence[Ups], field: str, what: str, path: str) -> Availab
     return Available(getattr(ups, field), f"{what} of {ups.system}")
 
 
-def _seconds(said: Any) -> float | None:
-    if said == INFINITY:
+def _seconds(value: Any) -> float | None:
+    if value == INFINITY:
         return math.inf
     try:
-        return read(float(said))
+        return read(float(value))
     except (TypeError, ValueError, OverflowError):
         return None
 

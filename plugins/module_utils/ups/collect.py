@@ -23,7 +23,7 @@ from .conditions import Condition
 from .device import Ups
 from .guard import state
 from .services import APCUPSD, NUT, Service
-from .snapshot import Sight
+from .snapshot import Snapshot
 
 #: Conditions of these hold or not by what is needed, which a lease tells in its own seconds.
 _BUDGETS = (DURABILITY, CLEAN_STOP)
@@ -51,12 +51,12 @@ class Power(NamedTuple):
 def collect(
     host: Host, now: str, stop_timeouts: Iterable[Mapping[str, Any]] = (), margin: float = MARGIN
 ) -> PowerFacts:
-    """Return `durable_power`; `now` is the host's UTC time in ISO 8601, the rest as for `look`.
+    """Return `durable_power`; `now` is the host's UTC time in ISO 8601, the rest as for `observe`.
 
     Raises Unobservable where the kernel's own files are not there, and ValueError for malformed
     `stop_timeouts`.
     """
-    power = look(host, stop_timeouts, margin)
+    power = observe(host, stop_timeouts, margin)
     power = power._replace(conditions=tuple(_as_it_runs(host, power, each) for each in power.conditions))
     return {
         "boot_id": host.read("/proc/sys/kernel/random/boot_id").strip(),
@@ -73,32 +73,32 @@ def collect(
         },
         "conditions": [condition.as_dict() for condition in power.conditions],
         "guard": state.read(host),
-        "settings": {name: seen.as_dict() for name, seen in power.settings.items()},
-        "evidence": {name: seen.as_dict() for name, seen in power.evidence.items()},
+        "settings": {name: observed.as_dict() for name, observed in power.settings.items()},
+        "evidence": {name: observed.as_dict() for name, observed in power.evidence.items()},
     }
 
 
-def look(host: Host, stop_timeouts: Iterable[Mapping[str, Any]] = (), margin: float = MARGIN) -> Power:
+def observe(host: Host, stop_timeouts: Iterable[Mapping[str, Any]] = (), margin: float = MARGIN) -> Power:
     """Return what is known of this host's power. What cannot be read is unknown, with the reason.
 
     `stop_timeouts`: [{engine, unit, seconds}] of what is to be stopped, as budget.of_stops has it. `margin`:
     seconds for what cannot be foreseen. Raises ValueError for malformed ones.
     """
     stops = budget.of_stops(stop_timeouts)
-    service = services.look(host)
+    service = services.find(host)
     if service.monitor == NUT:
-        sight = nut.see(host)
+        snapshot = nut.see(host)
     elif service.monitor == APCUPSD:
-        sight = apcupsd.see(host)
+        snapshot = apcupsd.see(host)
     else:
         return _of_nobody(service)
-    budgets = _budgets(sight, stops, margin)
+    budgets = _budgets(snapshot, stops, margin)
     found = (
         service.active,
         service.enabled,
-        *sight.conditions,
-        conditions.driver_real(sight.upses, sight.path),
-        conditions.status_online(sight.upses, sight.supplies, sight.path),
+        *snapshot.conditions,
+        conditions.driver_real(snapshot.upses, snapshot.path),
+        conditions.status_online(snapshot.upses, snapshot.supplies, snapshot.path),
         *(budgets[name].condition() for name in _BUDGETS),
     )
     return Power(
@@ -106,17 +106,17 @@ def look(host: Host, stop_timeouts: Iterable[Mapping[str, Any]] = (), margin: fl
         reason=service.reason,
         unit=service.unit,
         pid=service.pid,
-        mode=sight.mode,
-        upses=sight.upses,
-        timing=sight.timing,
+        mode=snapshot.mode,
+        upses=snapshot.upses,
+        timing=snapshot.timing,
         budgets=budgets,
         conditions=_in_order(found),
-        settings=sight.settings,
+        settings=snapshot.settings,
         evidence={
             "monitor": Observation(service.monitor, f"systemctl show {service.unit}"),
-            **_of_upses(sight),
+            **_of_upses(snapshot),
         },
-        path=sight.path,
+        path=snapshot.path,
     )
 
 
@@ -155,17 +155,20 @@ def _as_it_runs(host: Host, power: Power, condition: Condition) -> Condition:
             return condition
     except Unobservable as error:
         return conditions.unknown(condition.name, path, str(error), f"run systemctl restart {power.unit}")
-    seen = f"{power.unit}: {changed}"
+    observed = f"{power.unit}: {changed}"
     remedy = "meet the other UPS requirements, then run harden_db"
-    return conditions.unmet(condition.name, path, seen, remedy)
+    return conditions.unmet(condition.name, path, observed, remedy)
 
 
-def _budgets(sight: Sight, stops: Iterable[Term], margin: float) -> dict[str, Budget]:
+def _budgets(snapshot: Snapshot, stops: Iterable[Term], margin: float) -> dict[str, Budget]:
     spare = Term("margin", margin, "for the last flush, and what cannot be foreseen")
-    now, low = budget.battery_now(sight.upses, sight.path), budget.battery_low(sight.upses, sight.path)
+    now, low = (
+        budget.battery_now(snapshot.upses, snapshot.path),
+        budget.battery_low(snapshot.upses, snapshot.path),
+    )
     return {
-        DURABILITY: Budget(DURABILITY, (*sight.detection, spare), now),
-        CLEAN_STOP: Budget(CLEAN_STOP, (*sight.shutdown, *stops, spare), _sooner(low, sight.cut)),
+        DURABILITY: Budget(DURABILITY, (*snapshot.detection, spare), now),
+        CLEAN_STOP: Budget(CLEAN_STOP, (*snapshot.shutdown, *stops, spare), _sooner(low, snapshot.cut)),
     }
 
 
@@ -175,9 +178,9 @@ def _sooner(low: Available, cut: Available | None) -> Available:
     return min(both, key=lambda each: -1.0 if each.seconds is None else each.seconds)
 
 
-def _of_upses(sight: Sight) -> dict[str, Observation]:
-    found = dict(sight.evidence)
-    for ups in sight.upses:
+def _of_upses(snapshot: Snapshot) -> dict[str, Observation]:
+    found = dict(snapshot.evidence)
+    for ups in snapshot.upses:
         words = " ".join(ups.status) or UNKNOWN
         found[f"{ups.system} status"] = Observation(words, ups.system, ups.reason)
         low = UNKNOWN if ups.runtime_low is None else f"{ups.runtime_low:g}"

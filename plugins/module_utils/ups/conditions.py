@@ -89,17 +89,17 @@ def power_values(upses: Sequence[Ups], supplies: int | None, source: str, path: 
     name, total = "power_values", sum(ups.power_value for ups in upses)
     if supplies is None:
         return unknown(name, "host", f"{source}: not a number", f"set MINSUPPLIES to a number in {path}")
-    seen = f"power values add up to {total}, {source} is {supplies}"
+    observed = f"power values add up to {total}, {source} is {supplies}"
     if supplies < 1:
         return unmet(
             name,
             "host",
-            seen,
+            observed,
             f"set MINSUPPLIES to 1 or more in {path}",
         )
     if total < supplies:
-        return unmet(name, "host", seen, add_monitor(path))
-    return met(name, "host", seen)
+        return unmet(name, "host", observed, add_monitor(path))
+    return met(name, "host", observed)
 
 
 def status_online(upses: Sequence[Ups], supplies: int | None, path: str) -> Condition:
@@ -110,14 +110,14 @@ def status_online(upses: Sequence[Ups], supplies: int | None, path: str) -> Cond
     name, total = "status_online", sum(ups.power_value for ups in upses)
     enough = supplies if supplies is not None and 1 <= supplies <= total else total
     fine, unsure = 0, 0
-    said, cures = [], []
+    states, cures = [], []
     for ups in (ups for ups in upses if ups.power_value):
         state, why = _of_status(ups)
         fine += ups.power_value if state == MET else 0
         unsure += ups.power_value if state == UNKNOWN else 0
-        said.append(f"{ups.system}: {why}")
+        states.append(f"{ups.system}: {why}")
         cures += _cures(ups, state)
-    evidence = "; ".join(said) or "no UPS feeds this host"
+    evidence = "; ".join(states) or "no UPS feeds this host"
     if fine >= enough >= 1:
         return met(name, "host", evidence)
     remedy = ", and ".join(dict.fromkeys(cures)) or add_monitor(path)

@@ -108,40 +108,40 @@ def of_nut(name: str, system: str, user: str, power_value: int, kind: str, answe
     known = Ups(
         name, system, UNKNOWN, power_value, kind, logins=answer.logins, reason=answer.reason, user=user
     )
-    told = answer.variables
-    asked = f"run {command('upsc', system)} to see the error, then restart the driver and upsd of that UPS"
-    if told is None:
+    variables = answer.variables
+    fix = f"run {command('upsc', system)} to see the error, then restart the driver and upsd of that UPS"
+    if variables is None:
         return known._replace(
-            cure=asked,
+            cure=fix,
             stale=YES if answer.word == "DATA-STALE" else UNKNOWN,
         )
-    driver = _driver(told.get("driver.name", ""))
-    status, reason = _words(told.get("ups.status", ""))
-    runtime_low, why = _low_of_nut(told)
+    driver = _driver(variables.get("driver.name", ""))
+    status, reason = _flags(variables.get("ups.status", ""))
+    runtime_low, why = _low_of_nut(variables)
     return known._replace(
         driver=driver,
         status=status,
-        charge=_charge(told.get("battery.charge")),
-        runtime=runtime(number(told.get("battery.runtime"))),
+        charge=_charge(variables.get("battery.charge")),
+        runtime=runtime(number(variables.get("battery.runtime"))),
         runtime_low=runtime_low,
         stale=NO,
         test=_is_test(driver),
-        version=told.get("driver.version", ""),
-        poll=number(told.get("driver.parameter.pollinterval")) or _DEFAULT_POLL,
+        version=variables.get("driver.version", ""),
+        poll=number(variables.get("driver.parameter.pollinterval")) or _DEFAULT_POLL,
         reason=reason,
         low_reason=why,
-        cure="" if told.get("ups.status", "").split() else asked,
-        runtime_reason=_no_runtime(told.get("battery.runtime"), "battery.runtime"),
+        cure="" if variables.get("ups.status", "").split() else fix,
+        runtime_reason=_no_runtime(variables.get("battery.runtime"), "battery.runtime"),
     )
 
 
-def of_apcupsd(name: str, system: str, kind: str, told: Mapping[str, str], driver: str, low: Low) -> Ups:
+def of_apcupsd(name: str, system: str, kind: str, answer: Mapping[str, str], driver: str, low: Low) -> Ups:
     """Return what apcupsd's status says of its UPS; `driver` is the DRIVER of who is at its cable."""
-    said = told.get("STATUS", "")
-    words = said.split()
+    status_text = answer.get("STATUS", "")
+    words = status_text.split()
     unheard = "COMMLOST" in words
     driver = _driver(driver)
-    status, reason = _words(" ".join(_OF_APCUPSD.get(word, word) for word in words if word not in _SILENT))
+    status, reason = _flags(" ".join(_OF_APCUPSD.get(word, word) for word in words if word not in _SILENT))
     return Ups(
         name=name,
         system=system,
@@ -149,15 +149,15 @@ def of_apcupsd(name: str, system: str, kind: str, told: Mapping[str, str], drive
         power_value=1,
         type=kind,
         status=() if unheard else status,
-        charge=_charge(told.get("BCHARGE", "").partition(" ")[0]),
-        runtime=minutes(told.get("TIMELEFT")),
+        charge=_charge(answer.get("BCHARGE", "").partition(" ")[0]),
+        runtime=minutes(answer.get("TIMELEFT")),
         runtime_low=low.seconds,
         stale=YES if unheard else NO,
         test=UNKNOWN if driver == UNKNOWN else YES if driver.upper().startswith("TEST") else NO,
-        reason=f"apcupsd says {said[:60]!r}" if unheard else reason,
+        reason=f"apcupsd says {status_text[:60]!r}" if unheard else reason,
         cure=f"check the cable of {system}, then restart apcupsd" if unheard or not words else "",
         low_reason=low.reason,
-        runtime_reason=_no_runtime(told.get("TIMELEFT"), "TIMELEFT"),
+        runtime_reason=_no_runtime(answer.get("TIMELEFT"), "TIMELEFT"),
     )
 
 
@@ -196,7 +196,7 @@ def _charge(text: str | None) -> float | None:
     return None if found is None or found > 110 else found
 
 
-def _words(text: str) -> tuple[tuple[str, ...], str | None]:
+def _flags(text: str) -> tuple[tuple[str, ...], str | None]:
     """Return the words of a status, and why they are none."""
     words = tuple(text.split())
     if not words:
@@ -206,9 +206,9 @@ def _words(text: str) -> tuple[tuple[str, ...], str | None]:
     return words, None
 
 
-def _driver(said: str) -> str:
+def _driver(name: str) -> str:
     """Return a driver's name, unknown for what is none: a daemon may say anything."""
-    return said if _DRIVER.fullmatch(said) else UNKNOWN
+    return name if _DRIVER.fullmatch(name) else UNKNOWN
 
 
 def _is_test(driver: str) -> str:
@@ -217,23 +217,23 @@ def _is_test(driver: str) -> str:
     return UNKNOWN if driver in (UNKNOWN, *RELAYS) else NO
 
 
-def _low_of_nut(told: Mapping[str, str]) -> tuple[float | None, str]:
+def _low_of_nut(variables: Mapping[str, str]) -> tuple[float | None, str]:
     """Return how long the battery lasts from LB on, and why that is known or not.
 
     With ignorelb the driver itself raises LB, at battery.runtime.low or, earlier, at battery.charge.low.
     Without it a UPS raises LB when it likes, whatever battery.runtime.low says.
     """
-    low = runtime(number(told.get("battery.runtime.low")))
-    if told.get("driver.flag.ignorelb") != "enabled":
-        seen = f"battery.runtime.low is {low:g} s, but " if low is not None else ""
-        return None, f"{seen}the UPS decides by itself when its battery is low: ignorelb is not set"
+    low = runtime(number(variables.get("battery.runtime.low")))
+    if variables.get("driver.flag.ignorelb") != "enabled":
+        observed = f"battery.runtime.low is {low:g} s, but " if low is not None else ""
+        return None, f"{observed}the UPS decides by itself when its battery is low: ignorelb is not set"
     if low is None:
-        said = told.get("battery.runtime.low")
+        value = variables.get("battery.runtime.low")
         return (
             None,
-            f"ignorelb is set, and {_no_runtime(said, 'battery.runtime.low') if said else 'battery.runtime.low is not'}",
+            f"ignorelb is set, and {_no_runtime(value, 'battery.runtime.low') if value else 'battery.runtime.low is not'}",
         )
-    now = told.get("battery.runtime")
+    now = variables.get("battery.runtime")
     if runtime(number(now)) is None:
         return None, f"ignorelb is set, and {_no_runtime(now, 'battery.runtime')} to hold against it"
     return low, "the driver raises LB at battery.runtime.low (ignorelb)"

@@ -56,7 +56,7 @@ def of(entries: Iterable[Entry], unit: str, *ids: str) -> list[Entry]:
     return [each for each in entries if each.by_systemd and each.unit == unit and (not ids or each.id in ids)]
 
 
-def said_by(entries: Iterable[Entry], unit: str) -> list[Entry]:
+def entries_of(entries: Iterable[Entry], unit: str) -> list[Entry]:
     """Return what the processes of a unit say."""
     return [each for each in entries if not each.by_systemd and each.unit == unit]
 

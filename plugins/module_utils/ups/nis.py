@@ -20,36 +20,36 @@ _FIELD = re.compile(r"([A-Z0-9 ]{1,10}?) *:(.*)", re.S | re.ASCII)
 
 def ask(host: Host, address: str, port: int) -> dict[str, str]:
     """Return {field: value} of apcupsd's status. Raises Unobservable."""
-    (said,) = host.ask(address, port, [_QUESTION], is_whole)
+    (answer,) = host.ask(address, port, [_QUESTION], is_whole)
     try:
-        return fields(said)
+        return fields(answer)
     except ValueError as error:
         raise Unobservable(f"apcupsd of {address}: {error}") from error
 
 
-def is_whole(said: bytearray) -> bool:
+def is_whole(answer: bytearray) -> bool:
     """Tell whether an answer is complete."""
     place = 0
-    while len(said) >= place + 2:
-        length = said[place] * 256 + said[place + 1]
+    while len(answer) >= place + 2:
+        length = answer[place] * 256 + answer[place + 1]
         if length == 0:
             return True
         place += 2 + length
     return False
 
 
-def fields(said: bytes) -> dict[str, str]:
+def fields(answer: bytes) -> dict[str, str]:
     """Return {field: value} of a complete answer. Raises ValueError with what was seen and wanted."""
     found: dict[str, str] = {}
     place = 0
-    while said[place : place + 2] != b"\0\0":
-        length = int.from_bytes(said[place : place + 2], "big")
-        text = said[place + 2 : place + 2 + length].decode("utf-8", "surrogateescape")
-        seen = _FIELD.fullmatch(text)
-        if not seen:
+    while answer[place : place + 2] != b"\0\0":
+        length = int.from_bytes(answer[place : place + 2], "big")
+        text = answer[place + 2 : place + 2 + length].decode("utf-8", "surrogateescape")
+        field = _FIELD.fullmatch(text)
+        if not field:
             raise ValueError(f"observed {text[:60]!r}, expected NAME : value")
-        if seen[1] in found:
-            raise ValueError(f"observed {seen[1]} twice, expected each field once")
-        found[seen[1]] = seen[2].strip()
+        if field[1] in found:
+            raise ValueError(f"observed {field[1]} twice, expected each field once")
+        found[field[1]] = field[2].strip()
         place += 2 + length
     return found

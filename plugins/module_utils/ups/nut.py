@@ -17,7 +17,7 @@ from . import nut_mode, upsd, upsmon_conf
 from .budget import NOTIFY, Term, number_for
 from .conditions import Condition, add_monitor, met, power_values, unknown, unmet
 from .device import Ups, of_nut
-from .snapshot import READABLE, Sight, hook, shutdown_command, shutdown_delay
+from .snapshot import READABLE, Snapshot, hook, shutdown_command, shutdown_delay
 from .upsmon_conf import Directive, Monitor
 
 #: Where distributions keep NUT's configuration: Debian, then Red Hat and SUSE.
@@ -43,7 +43,7 @@ _OLD = re.compile(r"[01]\.|2\.[0-7]\.")
 _HARDEN = "meet the other UPS requirements, then run harden_db"
 
 
-def see(host: Host) -> Sight:
+def see(host: Host) -> Snapshot:
     """Return what is seen of NUT. Never raises: what cannot be read is unknown."""
     directory = next((path for path in DIRECTORIES if host.exists(f"{path}/upsmon.conf")), DIRECTORIES[0])
     path = f"{directory}/upsmon.conf"
@@ -57,7 +57,7 @@ def see(host: Host) -> Sight:
     timing = {name: _seconds(lines, name) for name in _DEFAULTS}
     supplies, source = _supplies(lines, path)
     settings = _settings(lines, path)
-    return Sight(
+    return Snapshot(
         mode=mode,
         upses=upses,
         supplies=supplies,
@@ -91,11 +91,11 @@ def _mode(host: Host, path: str) -> tuple[str, Condition]:
 
 def _ask(host: Host, monitor: Monitor) -> Ups:
     try:
-        asked = upsd.system(monitor.system)
+        source = upsd.system(monitor.system)
     except Unobservable as error:
         answer, name = upsd.Answer(None, None, "", str(error)), monitor.system
     else:
-        answer, name = upsd.ask(host, asked), asked.ups
+        answer, name = upsd.ask(host, source), source.ups
     system = monitor.system if "@" in monitor.system else f"{monitor.system}@localhost"
     return of_nut(name, system, monitor.user, monitor.power_value, monitor.type, answer)
 
@@ -115,9 +115,9 @@ def _supplies(lines: Sequence[Directive], path: str) -> tuple[int | None, str]:
 def _settings(lines: Sequence[Directive], path: str) -> dict[str, Observation]:
     found = {}
     for name, directive in _SETTINGS.items():
-        seen = upsmon_conf.value(lines, directive, path)
-        place = f"{path} line {seen.line}" if seen else f"{path}: {directive} is not set"
-        found[name] = Observation((seen.value if seen else None) or "", place)
+        observed = upsmon_conf.value(lines, directive, path)
+        place = f"{path} line {observed.line}" if observed else f"{path}: {directive} is not set"
+        found[name] = Observation((observed.value if observed else None) or "", place)
     missing = _not_notified(lines)
     found["notify_flags"] = Observation(f"without EXEC: {' '.join(missing)}" if missing else "exec", path)
     return found
@@ -126,7 +126,7 @@ def _settings(lines: Sequence[Directive], path: str) -> dict[str, Observation]:
 def _not_notified(lines: Sequence[Directive]) -> list[str]:
     """Return the events after which upsmon does not run its notify command."""
     flags = {event: upsmon_conf.flags(lines, event) for event in EVENTS}
-    return [event for event, said in flags.items() if "EXEC" not in said or "IGNORE" in said]
+    return [event for event, chosen in flags.items() if "EXEC" not in chosen or "IGNORE" in chosen]
 
 
 def _notify(host: Host, lines: Sequence[Directive], settings: dict[str, Observation], path: str) -> Condition:
@@ -153,24 +153,24 @@ def _powerdown_flag(
     if counted and not any(one.type == "primary" for one, _ups in counted):
         return met(name, path, "this host is a secondary: its primary switches the UPS off")
     if any(one.word.lower() == "primary" and _OLD.match(ups.version) for one, ups in counted):
-        seen = "MONITOR says primary, which NUT before 2.8 takes for a secondary"
+        observed = "MONITOR says primary, which NUT before 2.8 takes for a secondary"
         remedy = (
             f"write master in place of primary in MONITOR of {path}, then run systemctl restart nut-monitor"
         )
-        return unmet(name, path, seen, remedy)
+        return unmet(name, path, observed, remedy)
     if not flag.startswith("/"):
-        seen = f"POWERDOWNFLAG is {flag or 'not set'}"
+        observed = f"POWERDOWNFLAG is {flag or 'not set'}"
         remedy = "set powerdown_flag: /etc/killpower in durable_ups, then run harden_db"
-        return unmet(name, path, seen, remedy)
+        return unmet(name, path, observed, remedy)
     try:
         program = hook(host, "nut")
     except Unobservable as error:
         return unknown(name, "host", str(error), READABLE)
     if not program:
-        seen = (
+        observed = (
             f"POWERDOWNFLAG is {flag}; nothing of NUT's that may be executed is in systemd's system-shutdown"
         )
-        return unmet(name, "host", seen, _INSTALL_HOOK)
+        return unmet(name, "host", observed, _INSTALL_HOOK)
     return met(name, path, f"POWERDOWNFLAG is {flag}, obeyed by {program}")
 
 
@@ -219,15 +219,15 @@ def _host_sync(seconds: float | None, upses: Sequence[Ups], path: str) -> Term:
         return Term("host_sync", 0, "upsd counts no other host at these UPSes")
     known = all(ups.logins is not None for ups in counted)
     source = "hosts wait for each other" if known else "upsd does not tell whether other hosts are there"
-    said = f"HOSTSYNC ({path} or default): {source}"
-    return Term("host_sync", seconds, said, number_for("HOSTSYNC", path))
+    source_of_sync = f"HOSTSYNC ({path} or default): {source}"
+    return Term("host_sync", seconds, source_of_sync, number_for("HOSTSYNC", path))
 
 
-def _unread(path: str, reason: str, mode: str, mode_set: Condition) -> Sight:
+def _unread(path: str, reason: str, mode: str, mode_set: Condition) -> Snapshot:
     names = ("power_values", "shutdown_command", "powerdown_flag", "notify_reaches_guard")
     remedy = f"correct {path} as the reason states"
     nothing = Term("monitor", None, reason, remedy)
-    return Sight(
+    return Snapshot(
         mode=mode,
         upses=(),
         supplies=None,

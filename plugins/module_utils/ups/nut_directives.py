@@ -87,21 +87,21 @@ def put(text: str, path: str, key: str, wanted: str, note: str) -> str:
         raise ChangeFailed(f"{path}: {key}: {error}") from None
 
 
-def shown(key: str, said: str) -> str:
+def shown(key: str, value: str) -> str:
     """Return a word as reports may show it: a password is not."""
-    if not key.startswith(f"{_MONITOR} ") or said == ABSENT:
-        return said
-    words = json.loads(said)
+    if not key.startswith(f"{_MONITOR} ") or value == ABSENT:
+        return value
+    words = json.loads(value)
     return " ".join([*words[:_PASSWORD], "********", *words[_PASSWORD + 1 :]])
 
 
 def passed_over(text: str, path: str) -> list[str]:
     """Return what upsmon passes over in a file, as warnings. Raises ChangeFailed."""
     try:
-        said = upsmon_conf.complaints(upsmon_conf.parse(text, path), path)
+        complaints = upsmon_conf.complaints(upsmon_conf.parse(text, path), path)
     except Malformed as error:
         raise ChangeFailed(str(error)) from None
-    return [f"{complaint}; upsmon passes it over" for complaint in said]
+    return [f"{complaint}; upsmon passes it over" for complaint in complaints]
 
 
 def expect_usable(text: str, path: str) -> None:
@@ -161,21 +161,21 @@ def _monitor(text: str, path: str, row: dict[str, Any], password: str) -> dict[s
     system = str(row["system"])
     key = f"{_MONITOR} {system}"
     now = word(text, path, key)
-    kept = json.loads(now) if now != ABSENT else None
-    secret = password or (kept[_PASSWORD] if kept else "")
+    present = json.loads(now) if now != ABSENT else None
+    secret = password or (present[_PASSWORD] if present else "")
     if not secret:
         raise ChangeFailed(
             f"{path}: MONITOR {system}: observed no password, expected that of the user {row['user']} in upsd.users of the"
             " host that the UPS is connected to; give it with the monitor"
         )
-    said = _TYPES[str(row["type"])]
-    if kept and _means(kept[-1]) == row["type"]:
-        said = kept[-1]
-    return {key: json.dumps([system, str(row["power_value"]), str(row["user"]), secret, said])}
+    kind = _TYPES[str(row["type"])]
+    if present and _means(present[-1]) == row["type"]:
+        kind = present[-1]
+    return {key: json.dumps([system, str(row["power_value"]), str(row["user"]), secret, kind])}
 
 
-def _means(said: str) -> str:
-    return "primary" if said.lower() in ("primary", "master") else "secondary"
+def _means(value: str) -> str:
+    return "primary" if value.lower() in ("primary", "master") else "secondary"
 
 
 def has_password(text: str, path: str) -> bool:

@@ -88,7 +88,7 @@ class Row(NamedTuple):
     fault: str
 
 
-class Seen(NamedTuple):
+class Outcome(NamedTuple):
     """What was seen of a rehearsal. `recovered` and `up`: {engine's label: yes, no or unknown}."""
 
     verdict: str
@@ -130,26 +130,33 @@ def loads(text: str) -> Job:
 
 
 def judge(
-    job: Job, ended: Sequence[Entry], now: Sequence[Entry], up: Mapping[str, str], told: Mapping[str, str]
-) -> Seen:
-    """Say what a rehearsal has shown.
+    job: Job,
+    ended: Sequence[Entry],
+    now: Sequence[Entry],
+    up: Mapping[str, str],
+    recovered_by_engine: Mapping[str, str],
+) -> Outcome:
+    """Return the outcome of a rehearsal.
 
     `ended`: entries of the boot that ended, from its beginning on; `now`: those of this boot, the kernel's and
-    the engines'; `up`: {unit: systemd's word on whether it is active}; `told`: {engine's label: yes, no or unknown} of those
-    whose own logs say whether they had to recover.
+    the engines'; `up`: {unit: whether systemd reports it as active}; `recovered_by_engine`: {engine's label: yes, no or
+    unknown}, for engines whose own logs report whether they had to recover.
     """
-    said = journal.said_by(ended, job.unit)
-    start = next((each.at for each in said if _MONITOR_SAYS[job.monitor].search(each.text)), None)
+    of_monitor = journal.entries_of(ended, job.unit)
+    start = next((each.at for each in of_monitor if _MONITOR_SAYS[job.monitor].search(each.text)), None)
     stops = [_stop(ended, engine, start) for engine in job.engines]
     guard = [_guard(ended, job, start)] if job.guard else []
     rows = (_monitor(job, start), *guard, *stops, _end(ended, stops, start))
     unclean = tuple(dict.fromkeys(name for each in now for name in _unclean(each)))
-    recovered = {engine.label: told.get(engine.label) or _recovered(engine, now) for engine in job.engines}
+    recovered = {
+        engine.label: recovered_by_engine.get(engine.label) or _recovered(engine, now)
+        for engine in job.engines
+    }
     lasted = [row.ended for row in stops if row.ended is not None]
     seconds = max(lasted) if lasted and len(lasted) == len(stops) else None
     verdict, why = _verdict(job, _faults(rows, unclean, recovered), seconds)
     states = {engine.label: up.get(engine.unit, "unknown") for engine in job.engines}
-    return Seen(verdict, why, rows, unclean, recovered, states, seconds)
+    return Outcome(verdict, why, rows, unclean, recovered, states, seconds)
 
 
 def _verdict(job: Job, faults: list[str], seconds: float | None) -> tuple[str, str]:
@@ -181,7 +188,7 @@ def _faults(rows: Iterable[Row], unclean: Iterable[str], recovered: Mapping[str,
     ]
 
 
-def attestation(job: Job, seen: Seen, by: str, today: str) -> Lines:
+def attestation(job: Job, outcome: Outcome, by: str, today: str) -> Lines:
     """Return the YAML for the host's variables. `today` is an ISO 8601 date. Raises ValueError."""
     if not by.strip():
         raise ValueError("by: observed nothing; expected who vouches for the rehearsal")
@@ -192,28 +199,32 @@ def attestation(job: Job, seen: Seen, by: str, today: str) -> Lines:
     how = "its forced shutdown" if job.by == MONITOR else "the UPS on battery"
     reason = (
         f"shut down by {job.monitor} ({how}) on {today}: {', '.join(engine.label for engine in job.engines)} stopped"
-        f" cleanly within {seen.seconds or 0:.1f} s, every file system was unmounted{_of_recovery(seen)}"
+        f" cleanly within {outcome.seconds or 0:.1f} s, every file system was unmounted{_of_recovery(outcome)}"
     )
     return lines([HEAD, *written(CLAIM, by, reason, begin)])
 
 
-def _of_recovery(seen: Seen) -> str:
+def _of_recovery(outcome: Outcome) -> str:
     """Return what is known of recovery, for people who sign it: not more."""
-    unknown = [label for label, word in seen.recovered.items() if word == UNKNOWN]
+    unknown = [label for label, word in outcome.recovered.items() if word == UNKNOWN]
     return (
         f"; whether {', '.join(unknown)} had to recover is unknown" if unknown else ", nothing had to recover"
     )
 
 
-def table(seen: Seen) -> Lines:
+def table(outcome: Outcome) -> Lines:
     """Return all of it as text."""
-    rows = [f"test-shutdown: {seen.verdict}", f"  {seen.why}", f"  {'FROM':>8}  {'TO':>8}  STEP (seconds)"]
-    for row in seen.rows:
+    rows = [
+        f"test-shutdown: {outcome.verdict}",
+        f"  {outcome.why}",
+        f"  {'FROM':>8}  {'TO':>8}  STEP (seconds)",
+    ]
+    for row in outcome.rows:
         fault = f": {row.fault}" if row.fault else ""
         rows.append(f"  {_seconds(row.began):>8}  {_seconds(row.ended):>8}  {row.step}{fault}")
-    rows += [f"  not unmounted: {name}" for name in seen.unclean]
-    for label, word in seen.recovered.items():
-        rows.append(f"  {label}: had to recover: {word}; is up again: {seen.up[label]}")
+    rows += [f"  not unmounted: {name}" for name in outcome.unclean]
+    for label, word in outcome.recovered.items():
+        rows.append(f"  {label}: had to recover: {word}; is up again: {outcome.up[label]}")
     return lines(rows)
 
 
@@ -227,7 +238,7 @@ def _stop(ended: Sequence[Entry], engine: Engine, start: float | None) -> Row:
     began = journal.of(ended, engine.unit, journal.STOPPING)
     stopped = journal.of(ended, engine.unit, journal.STOPPED)
     if not began or not stopped or stopped[-1].at < began[-1].at:
-        seen = (
+        outcome = (
             "systemd began to stop it, and does not say that it had stopped"
             if began
             else "systemd does not say that it stopped it"
@@ -236,7 +247,7 @@ def _stop(ended: Sequence[Entry], engine: Engine, start: float | None) -> Row:
             step,
             _since(start, began[-1].at if began else None),
             None,
-            f"{seen}: the power may have gone first",
+            f"{outcome}: the power may have gone first",
         )
     fault = ""
     for entry in journal.of(ended, engine.unit):
@@ -254,7 +265,7 @@ def _guard(ended: Sequence[Entry], job: Job, start: float | None) -> Row:
     began = [each.at for engine in job.engines for each in journal.of(ended, engine.unit, journal.STOPPING)]
     first = min(began, default=math.inf)
     last = None
-    for each in journal.said_by(ended, job.guard):
+    for each in journal.entries_of(ended, job.guard):
         if each.at <= first and any(form.match(each.text) for form in _GUARD):
             last = each
     if last is None or _GUARD_LOOSE.match(last.text):
@@ -278,9 +289,9 @@ def _unclean(entry: Entry) -> list[str]:
 
 
 def _recovered(engine: Engine, now: Sequence[Entry]) -> str:
-    said = [each.text for each in journal.said_by(now, engine.unit)] if engine.unit else []
+    texts = [each.text for each in journal.entries_of(now, engine.unit)] if engine.unit else []
     for word, phrases in (("yes", RECOVERS), ("no", _NEED_NOT)):
-        if any(phrase in text for text in said for phrase in phrases.get(engine.engine, ())):
+        if any(phrase in text for text in texts for phrase in phrases.get(engine.engine, ())):
             return word
     return "unknown"
 

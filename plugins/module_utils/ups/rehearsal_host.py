@@ -16,7 +16,7 @@ from ..host.our_paths import SERVICE
 from ..host.seam import Host, Unobservable
 from . import journal, nut, rehearsal, services, upsmon_conf
 from .journal import Entry
-from .rehearsal import HAND, MONITOR, Engine, Job, Seen
+from .rehearsal import HAND, MONITOR, Engine, Job, Outcome
 
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _JOURNALS = "/var/log/journal"
@@ -37,7 +37,7 @@ def plan(host: Host, engines: Iterable[Mapping[str, Any]], by: str) -> Job:
 
     Raises Refused where a rehearsal would show nothing, and Unobservable.
     """
-    service = services.look(host)
+    service = services.find(host)
     if service.active.state != "met":
         raise Refused(
             f"monitor of the UPS: observed {service.reason or service.active.evidence}, expected one that runs; see to"
@@ -72,16 +72,16 @@ def plan(host: Host, engines: Iterable[Mapping[str, Any]], by: str) -> Job:
 
 def notice(host: Host, job: Job) -> str:
     """Return what whoever begins it has to know: what else loses its power. Never raises."""
-    begun = (
+    how_it_starts = (
         "Now pull the plug of the UPS, not of the host." if job.by == HAND else "The monitor begins it now."
     )
     return (
         f"This shuts the host down, with {', '.join(engine.label for engine in job.engines)}. {_loads(host, job)}"
-        f" It comes back by itself only if its firmware starts it when power returns. {begun}"
+        f" It comes back by itself only if its firmware starts it when power returns. {how_it_starts}"
     )
 
 
-def read(host: Host, job: Job) -> Seen:
+def read(host: Host, job: Job) -> Outcome:
     """Return what the journals of the boot that ended, and of this one, show. Reads only.
 
     Raises Refused for a host that was not restarted, and Unobservable.
@@ -105,10 +105,10 @@ def read(host: Host, job: Job) -> Seen:
     if why:
         raise Unobservable(why)
     up = {name: _word(unit.active) for name, unit in shown.items()}
-    return rehearsal.judge(job, ended, [*now, *_of_initramfs(host)], up, _told(host, job))
+    return rehearsal.judge(job, ended, [*now, *_of_initramfs(host)], up, _recovery(host, job))
 
 
-def _told(host: Host, job: Job) -> dict[str, str]:
+def _recovery(host: Host, job: Job) -> dict[str, str]:
     """Return {engine's label: whether it had to recover} of those that log it where no journal has it."""
     names = tuple(
         dict.fromkeys(engine.engine for engine in job.engines if engine.engine not in rehearsal.RECOVERS)
@@ -183,10 +183,10 @@ def _of_initramfs(host: Host) -> list[Entry]:
 
 
 def _now(host: Host) -> int:
-    said = host.run(["date", "+%s"]).stdout.strip()
-    if not re.fullmatch(r"[0-9]{1,12}", said):
-        raise Unobservable(f"date: observed {said[:40]!r}")
-    return int(said)
+    output = host.run(["date", "+%s"]).stdout.strip()
+    if not re.fullmatch(r"[0-9]{1,12}", output):
+        raise Unobservable(f"date: observed {output[:40]!r}")
+    return int(output)
 
 
 def _word(active: str) -> str:

@@ -41,7 +41,7 @@ class Service(NamedTuple):
     cure: str = ""
 
 
-def look(host: Host) -> Service:
+def find(host: Host) -> Service:
     """Return the service that watches the UPS: what runs, else what would be started. One command."""
     names = [name for of_one in _UNITS.values() for name in of_one]
     shown, why = units.show(host, [*names, _TARGET])
@@ -79,26 +79,26 @@ def _service(monitor: str, unit: Unit, target: Unit | None) -> Service:
 
 
 def _active(unit: Unit) -> Condition:
-    name, seen = "monitor_active", f"{unit.name} is {unit.active or UNKNOWN}"
+    name, observed = "monitor_active", f"{unit.name} is {unit.active or UNKNOWN}"
     if unit.active == "active":
-        return met(name, unit.name, seen)
+        return met(name, unit.name, observed)
     remedy = f"run systemctl start {unit.name}, and read its journal"
     if unit.active in ("inactive", "failed"):
-        return unmet(name, unit.name, seen, remedy)
-    return unknown(name, unit.name, seen, remedy)
+        return unmet(name, unit.name, observed, remedy)
+    return unknown(name, unit.name, observed, remedy)
 
 
 def _enabled(unit: Unit, target: Unit | None) -> Condition:
-    name, seen = "monitor_enabled", f"{unit.name} is {unit.enabled or UNKNOWN}"
+    name, observed = "monitor_enabled", f"{unit.name} is {unit.enabled or UNKNOWN}"
     if unit.enabled != "enabled":
         remedy = f"run {_UNMASK.get(unit.enabled, '').format(unit=unit.name)}systemctl enable {unit.name}"
         if unit.enabled in ("disabled", "masked", "masked-runtime", "enabled-runtime"):
-            return unmet(name, unit.name, seen, remedy)
-        return unknown(name, unit.name, seen, remedy)
+            return unmet(name, unit.name, observed, remedy)
+        return unknown(name, unit.name, observed, remedy)
     if target is not None and target.load == "loaded" and target.enabled != "enabled":
-        seen += f", and {target.name}, which may start it, is {target.enabled or UNKNOWN}"
-        return unmet(name, unit.name, seen, f"run systemctl enable {target.name}")
-    return met(name, unit.name, seen)
+        observed += f", and {target.name}, which may start it, is {target.enabled or UNKNOWN}"
+        return unmet(name, unit.name, observed, f"run systemctl enable {target.name}")
+    return met(name, unit.name, observed)
 
 
 def _undecided(monitor: str, reason: str, cure: str) -> Service:

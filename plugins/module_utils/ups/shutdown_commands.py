@@ -262,22 +262,22 @@ def _of_letters(letters: str) -> str:
     return ""
 
 
-def _of_time(said: str) -> Result:
-    if not said:
+def _of_time(time: str) -> Result:
+    if not time:
         return Result(UNMET, "without a time it waits a minute", 60)
-    if said == "now":
+    if time == "now":
         return Result(MET)
-    minutes = _MINUTES.fullmatch(said)
+    minutes = _MINUTES.fullmatch(time)
     if minutes:
         seconds = float(minutes[1]) * 60
         return (
-            Result(UNMET, f"it waits {minutes[1].lstrip('0')} min ({said})", seconds)
+            Result(UNMET, f"it waits {minutes[1].lstrip('0')} min ({time})", seconds)
             if seconds
             else Result(MET)
         )
-    if _CLOCK.fullmatch(said):
-        return Result(UNMET, f"it waits until {said}", None)
-    return Result(UNKNOWN, f"{said!r} is not a known time", None)
+    if _CLOCK.fullmatch(time):
+        return Result(UNMET, f"it waits until {time}", None)
+    return Result(UNKNOWN, f"{time!r} is not a known time", None)
 
 
 def _of_halt(arguments: list[str]) -> Result:

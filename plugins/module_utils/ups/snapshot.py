@@ -21,7 +21,7 @@ SHUTDOWN_HOOKS = ("/usr/lib/systemd/system-shutdown", "/lib/systemd/system-shutd
 READABLE = f"make {SHUTDOWN_HOOKS[0]} and the programs in it readable for root"
 
 
-class Sight(NamedTuple):
+class Snapshot(NamedTuple):
     """All that was seen of one monitor, before it is judged.
 
     `detection` is from the failure to the monitor's word, `shutdown` from the low battery to the command

@@ -56,34 +56,34 @@ def system(text: str) -> System:
     return System(found["ups"], found["six"] or found["host"] or "localhost", port)
 
 
-def ask(host: Host, asked: System) -> Answer:
+def ask(host: Host, system: System) -> Answer:
     """Return what upsd says of a UPS. Never raises: what cannot be told has a reason."""
-    questions = [f"LIST VAR {asked.ups}\n".encode("ascii"), f"GET NUMLOGINS {asked.ups}\n".encode("ascii")]
+    questions = [f"LIST VAR {system.ups}\n".encode("ascii"), f"GET NUMLOGINS {system.ups}\n".encode("ascii")]
     try:
-        listed, counted = host.ask(asked.address, asked.port, questions, is_whole)
+        listed, counted = host.ask(system.address, system.port, questions, is_whole)
     except Unobservable as error:
         return Answer(None, None, "", f"upsd: {error}")
-    logins = _logins(_text(counted), asked.ups)
+    logins = _logins(_text(counted), system.ups)
     try:
-        return Answer(variables(_text(listed), asked.ups), logins)
+        return Answer(variables(_text(listed), system.ups), logins)
     except Refused as error:
-        return Answer(None, logins, str(error), f"upsd of {asked.address} says {error}")
+        return Answer(None, logins, str(error), f"upsd of {system.address} says {error}")
     except Unobservable as error:
-        return Answer(None, logins, "", f"upsd of {asked.address}: {error}")
+        return Answer(None, logins, "", f"upsd of {system.address}: {error}")
 
 
 class Refused(Unobservable):
     """upsd tells nothing of a UPS; the message is its own word for it, such as DATA-STALE."""
 
 
-def is_whole(said: bytearray) -> bool:
+def is_whole(received: bytearray) -> bool:
     """Tell whether an answer is complete: one line, or a list with its end."""
-    if not said.endswith(b"\n"):
+    if not received.endswith(b"\n"):
         return False
-    if not said.startswith(b"BEGIN LIST "):
+    if not received.startswith(b"BEGIN LIST "):
         return True
-    last = said.rfind(b"\n", 0, len(said) - 1) + 1
-    return last > 0 and said.startswith(b"END LIST ", last)
+    last = received.rfind(b"\n", 0, len(received) - 1) + 1
+    return last > 0 and received.startswith(b"END LIST ", last)
 
 
 def variables(text: str, ups: str) -> dict[str, str]:
@@ -98,12 +98,12 @@ def variables(text: str, ups: str) -> dict[str, str]:
         raise _odd(lines[0], f"BEGIN LIST VAR {ups}")
     found: dict[str, str] = {}
     for line in lines[1:-1]:
-        seen = _VARIABLE.fullmatch(line)
-        if not seen or seen["ups"] != ups:
+        variable = _VARIABLE.fullmatch(line)
+        if not variable or variable["ups"] != ups:
             raise _odd(line, f'VAR {ups} name "value"')
-        if seen["name"] in found:
+        if variable["name"] in found:
             raise _odd(line, "each variable once")
-        found[seen["name"]] = re.sub(r"\\(.)", r"\1", seen["value"])
+        found[variable["name"]] = re.sub(r"\\(.)", r"\1", variable["value"])
     return found
 
 
@@ -112,8 +112,8 @@ def _logins(text: str, ups: str) -> int | None:
     return int(found["count"]) if found and found["ups"] == ups else None
 
 
-def _text(said: bytes) -> str:
-    return said.decode("utf-8", "surrogateescape")
+def _text(received: bytes) -> str:
+    return received.decode("utf-8", "surrogateescape")
 
 
 def _odd(line: str, wanted: str) -> Unobservable:

@@ -135,7 +135,7 @@ def render(directives: Sequence[Directive]) -> str:
 
 def complaints(directives: Sequence[Directive], file: str = FILE) -> list[str]:
     """Return what upsmon could not use: directives it does not know, and those with too few words."""
-    said = []
+    complaints_found = []
     for each in directives:
         if not each.words or each.name.upper() == "DEBUG_MIN":
             continue
@@ -143,11 +143,13 @@ def complaints(directives: Sequence[Directive], file: str = FILE) -> list[str]:
         place = f"{file} line {each.row}"
         if not needed:
             wanted = "one of upsmon.conf(5), in capitals"
-            said.append(f"{place}: observed a directive that upsmon does not know; expected {wanted}")
+            complaints_found.append(
+                f"{place}: observed a directive that upsmon does not know; expected {wanted}"
+            )
         elif len(each.words) <= needed:
-            seen = f"{each.name} with {len(each.words) - 1} words"
-            said.append(f"{place}: observed {seen}; expected {_WORDS.get(each.name, needed)}")
-    return said
+            observed = f"{each.name} with {len(each.words) - 1} words"
+            complaints_found.append(f"{place}: observed {observed}; expected {_WORDS.get(each.name, needed)}")
+    return complaints_found
 
 
 def value(directives: Sequence[Directive], name: str, file: str = FILE) -> Setting | None:
@@ -167,13 +169,13 @@ def monitors(directives: Sequence[Directive], file: str = FILE) -> list[Monitor]
     Raises Malformed for a power value that is no number, and for a system with two lines that differ.
     """
     found: dict[str, Monitor] = {}
-    seen: dict[str, tuple[str, ...]] = {}
+    first_words: dict[str, tuple[str, ...]] = {}
     for each in _of(directives, "MONITOR"):
         system, power, user, _password, word = each.words[1:6]
         worth = number(power)
         if worth is None:
             raise _refused(file, each.row, "a MONITOR whose power value is no number", "0 or more")
-        if seen.setdefault(system, each.words[:6]) != each.words[:6]:
+        if first_words.setdefault(system, each.words[:6]) != each.words[:6]:
             raise _refused(
                 file, each.row, "a second MONITOR of a system that differs", "one line for each system"
             )
@@ -184,10 +186,10 @@ def monitors(directives: Sequence[Directive], file: str = FILE) -> list[Monitor]
 
 def flags(directives: Sequence[Directive], event: str) -> tuple[str, ...]:
     """Return what upsmon does at an event, of FLAGS in the file's order; without a line, its default."""
-    said = flag_word(directives, event)
-    if said is None:
+    value = flag_word(directives, event)
+    if value is None:
         return DEFAULT_FLAGS
-    return tuple(word for word in said.split("+") if word in FLAGS)
+    return tuple(word for word in value.split("+") if word in FLAGS)
 
 
 def flag_word(directives: Sequence[Directive], event: str) -> str | None:
@@ -234,11 +236,11 @@ def set_flags(text: str, event: str, wanted: Sequence[str], note: str) -> str:
         raise ValueError(f"event: observed {event!r}; expected one word in capitals")
     directives = parse(text)
     found = [each for each in _of(directives, "NOTIFYFLAG") if each.words[1].upper() == event]
-    said = "+".join(wanted)
-    written = encode(said)
+    flags = "+".join(wanted)
+    written = encode(flags)
     if not found:
         return _added(text, f"NOTIFYFLAG {event} {written}", note)
-    wrong = [_spaced(each.line, *each.spans[2], written) for each in found if each.words[2] != said]
+    wrong = [_spaced(each.line, *each.spans[2], written) for each in found if each.words[2] != flags]
     return replace(_lines(directives), wrong, SIGN, note)
 
 
@@ -355,15 +357,15 @@ def _logical_line(
         if place < 0:
             wanted = "quotes that end on their line, and a # in them behind a backslash"
             raise _refused(file, row, _shown(words), wanted)
-        kept = "".join(char for char in characters if " " <= char <= "\x7f")
+        printable = "".join(char for char in characters if " " <= char <= "\x7f")
         is_cut = char not in '="' and place == len(text)
-        if is_cut and not kept:
+        if is_cut and not printable:
             raise _refused(
                 file, row, "a last line that goes on behind the file's end", "a line behind the backslash"
             )
         # At the end of a file upsmon passes over a bare word that is the only one of its line.
         if len(words) < _MOST_WORDS and not (is_cut and not words):
-            words.append(kept[:_LONGEST_WORD])
+            words.append(printable[:_LONGEST_WORD])
             spans.append((begin - start, place - start))
     return tuple(words), tuple(spans), min(place + 1, len(text))
 
@@ -412,5 +414,5 @@ def _shown(words: Sequence[str]) -> str:
     )
 
 
-def _refused(file: str, row: int, seen: str, wanted: str) -> Malformed:
-    return Malformed(f"{file} line {row}", seen, f"{wanted}; mend that line, then run again")
+def _refused(file: str, row: int, observed: str, wanted: str) -> Malformed:
+    return Malformed(f"{file} line {row}", observed, f"{wanted}; mend that line, then run again")

@@ -82,7 +82,7 @@ class Eyes(health.Eyes):
         began = self.clock.steady()
         found = health.lease.read(self.host)
         upsmon = {os.getpid(): service.state.identity(self.host, os.getpid())[1]}
-        return health.Seen(began, found, (), None if is_watched else upsmon)
+        return health.Snapshot(began, found, (), None if is_watched else upsmon)
 
 os.makedirs(root + "/run/durable-dbhost/guard", exist_ok=True)
 main.RUNTIME = root + "/run/durable-dbhost/guard"

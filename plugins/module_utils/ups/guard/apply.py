@@ -83,16 +83,22 @@ def plan(host: Host, targets: list[str], **terms: Any) -> Work:
     before, reason = _lease(host)
     wanted = _wanted(host, targets, terms, before)
     content_of = files(wanted)
-    changed = {path: content for path, content in content_of.items() if _seen(host, path, content) != CURRENT}
+    changed = {
+        path: content
+        for path, content in content_of.items()
+        if _state_of_file(host, path, content) != CURRENT
+    }
     changes = [
-        Change(path, posixpath.basename(path), "persisted", _seen(host, path, content_of[path]), CURRENT)
+        Change(
+            path, posixpath.basename(path), "persisted", _state_of_file(host, path, content_of[path]), CURRENT
+        )
         for path in changed
         if path != our_paths.LEASE
     ]
     changes += [Change(path, "mode", "persisted", "closed", "0755") for path in _closed(host)]
     if our_paths.LEASE in changed:
-        said = _words(before) if before else reason or ABSENT
-        changes.append(Change(our_paths.LEASE, "lease", "persisted", said, _words(wanted)))
+        before_text = _text_of(before) if before else reason or ABSENT
+        changes.append(Change(our_paths.LEASE, "lease", "persisted", before_text, _text_of(wanted)))
     if not host.exists(unit.WANTED_BY):
         changes.append(Change(our_paths.SERVICE, "enabled", "persisted", "no", "yes"))
     now = state.read(host)
@@ -135,9 +141,11 @@ def plan_release(host: Host, **_terms: Any) -> Release:
     if host.exists(our_paths.RUNTIME):
         files.append(our_paths.RUNTIME)
     changes = [Change(path, posixpath.basename(path), "persisted", "present", ABSENT) for path in files]
-    kept = service.inherited(host, _nobody)
-    off = [(target, seen) for target, seen in _barriers(kept).items() if seen not in ("on", "absent")]
-    changes += [Change(target, "barrier", "running", seen, "on") for target, seen in off]
+    keepers = service.inherited(host, _nobody)
+    off = [
+        (target, barrier) for target, barrier in _barriers(keepers).items() if barrier not in ("on", "absent")
+    ]
+    changes += [Change(target, "barrier", "running", barrier, "on") for target, barrier in off]
     return Release(tuple(changes), tuple(files), tuple(warnings))
 
 
@@ -171,7 +179,7 @@ def _wanted(host: Host, targets: list[str], terms: dict[str, Any], before: Lease
     systems = FileSystems(host, Blocks(host))
     uuids = {target: mount_keeper.find(host, systems, target)[1].uuid for target in targets}
     today = Clock().today()
-    said = {
+    terms_of_lease = {
         "schema": lease.SCHEMA,
         "mounts": [{"target": target, "uuid": uuid} for target, uuid in sorted(uuids.items())],
         **terms,
@@ -179,7 +187,7 @@ def _wanted(host: Host, targets: list[str], terms: dict[str, Any], before: Lease
         "units": sorted(set(terms["units"] or ())),
     }
     try:
-        wanted = lease.parse(json.dumps(said))
+        wanted = lease.parse(json.dumps(terms_of_lease))
     except (TypeError, ValueError) as error:
         raise ChangeFailed(f"the terms of the lease: {error}") from error
     if before is not None and before.over(today) is None:
@@ -191,7 +199,7 @@ def _wanted(host: Host, targets: list[str], terms: dict[str, Any], before: Lease
     return wanted
 
 
-def _seen(host: Host, path: str, content: bytes) -> str:
+def _state_of_file(host: Host, path: str, content: bytes) -> str:
     try:
         return our_files.seen(host, path, content, MODES)
     except Unobservable as error:
@@ -203,7 +211,7 @@ def _closed(host: Host) -> list[str]:
     return [path for path in our_paths.UPS_WAY if host.exists(path) and host.mode(path) & 0o005 != 0o005]
 
 
-def _words(found: Lease) -> str:
+def _text_of(found: Lease) -> str:
     mounts = ", ".join(f"{mount.target} ({mount.uuid})" for mount in found.mounts)
     needed = ", ".join(f"{name} {seconds:g} s" for name, seconds in sorted(found.needed.items()))
     return (
@@ -220,10 +228,10 @@ def _stop(host: Host) -> None:
     """
     if host.exists(our_paths.UNIT) and systemd.runs(host):
         host.change(["systemctl", "--quiet", "stop", our_paths.SERVICE], _STOP_TIMEOUT)
-    kept = service.inherited(host, _nobody)
+    keepers = service.inherited(host, _nobody)
     left = state.read(host)["state"] in (state.FAILED, UNKNOWN)
-    if left or any(seen not in ("on", "absent") for seen in _barriers(kept).values()):
-        failures = together(kept, lambda target: kept[target].tighten(), _STOP_TIMEOUT)
+    if left or any(barrier not in ("on", "absent") for barrier in _barriers(keepers).values()):
+        failures = together(keepers, lambda target: keepers[target].tighten(), _STOP_TIMEOUT)
         if failures:
             raise ChangeFailed("; ".join(failures.values()))
 
@@ -232,5 +240,5 @@ def _nobody(_line: str) -> None:
     """The journal is the guard's: what went wrong here, the module says."""
 
 
-def _barriers(kept: dict[str, mount_keeper.Keeper]) -> dict[str, str]:
-    return {target: found.barrier() for target, found in kept.items()}
+def _barriers(keepers: dict[str, mount_keeper.Keeper]) -> dict[str, str]:
+    return {target: found.barrier() for target, found in keepers.items()}

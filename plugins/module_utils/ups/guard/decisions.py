@@ -86,7 +86,9 @@ class Machine:
         """Tell whether the loosening that began as that turn may still go on."""
         return self.turn == turn and self.under_way == LOOSEN and self._due is None
 
-    def loosened(self, turn: int, done: list[str], kept: list[str], failures: list[str], now: float) -> None:
+    def loosened(
+        self, turn: int, done: list[str], withheld: list[str], failures: list[str], now: float
+    ) -> None:
         """Loosening has ended: mount points whose barriers are off, reasons why others keep them, failures.
 
         When an alarm has come between, all that is being tightened already.
@@ -95,12 +97,12 @@ class Machine:
             return
         self.under_way = None
         if failures:
-            self.alarm("; ".join((*failures, *kept)), now)
+            self.alarm("; ".join((*failures, *withheld)), now)
         elif not done:
             self.state = TIGHT
-            self.alarm("; ".join(kept) or "there is no file system to loosen", now)
-        elif kept:
-            self.reason = f"{self.reason}; {'; '.join(kept)}"
+            self.alarm("; ".join(withheld) or "there is no file system to loosen", now)
+        elif withheld:
+            self.reason = f"{self.reason}; {'; '.join(withheld)}"
 
     def tightened(self, turn: int, failures: list[str], now: float) -> None:
         """Tightening has ended, with all that was not done."""

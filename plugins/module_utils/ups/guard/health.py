@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ...host.our_paths import PROGRAM
 from ...host.seam import Host, Unobservable
-from ..collect import Power, live, look
+from ..collect import Power, live, observe
 from ..conditions import MET
 from . import lease, monitors, state
 from .lease import Lease
@@ -21,7 +21,7 @@ from .lease import Lease
 _LEAST = ("monitor_active", "status_online")
 
 
-class Seen(NamedTuple):
+class Snapshot(NamedTuple):
     """One look: when it began, the lease of that moment, what is wrong, and the monitor's processes,
     None where they were not looked for. `replaced` says why the guard has to start again, '' where it has not."""
 
@@ -65,7 +65,7 @@ class Eyes:
         self._files = (sys.executable, PROGRAM)
         self._before = [_mark(path) for path in self._files]
 
-    def see(self, is_watched: bool) -> Seen:
+    def see(self, is_watched: bool) -> Snapshot:
         """Return what is seen now; whatever cannot be seen is a problem. Nothing here raises.
 
         `is_watched`: the monitor's processes are known, and their end will be heard of.
@@ -77,14 +77,14 @@ class Eyes:
         try:
             found = lease.read(self.host)
             if found is None:
-                return Seen(began, None, ("there is no lease",), None, self._replaced())
+                return Snapshot(began, None, ("there is no lease",), None, self._replaced())
             over = found.over(self.clock.today())
             problems += [over] if over else []
-            asked = state.uptime(self.host)
-            power = look(self.host)
+            queried_at = state.uptime(self.host)
+            power = observe(self.host)
             problems += _unmet(power, found)
             if not is_watched:
-                processes = monitors.find(self.host, power.pid, asked)
+                processes = monitors.find(self.host, power.pid, queried_at)
             if processes == {}:
                 problems.append(f"no process of upsmon or apcupsd runs as {power.unit or 'a service'}")
         except Unobservable as error:
@@ -92,7 +92,7 @@ class Eyes:
         except Exception as error:
             # Whatever it is: who cannot look does not know that all is well.
             problems.append(f"the look failed: {type(error).__name__}: {error}")
-        return Seen(began, found, tuple(problems), processes, self._replaced())
+        return Snapshot(began, found, tuple(problems), processes, self._replaced())
 
     def _replaced(self) -> str:
         """Return which file this program was started from that is another by now, or gone."""
@@ -108,7 +108,7 @@ def _unmet(power: Power, allowed: Lease) -> list[str]:
 
 def _mark(path: str) -> Any:
     try:
-        seen = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns

@@ -49,18 +49,18 @@ class Fifo:
     def is_there(self) -> bool:
         """Tell whether the path is still what is read here."""
         try:
-            seen, mine = os.stat(self.path, follow_symlinks=False), os.fstat(self.descriptor)
+            status, mine = os.stat(self.path, follow_symlinks=False), os.fstat(self.descriptor)
         except OSError:
             return False
-        return stat.S_ISFIFO(seen.st_mode) and (seen.st_dev, seen.st_ino) == (mine.st_dev, mine.st_ino)
+        return stat.S_ISFIFO(status.st_mode) and (status.st_dev, status.st_ino) == (mine.st_dev, mine.st_ino)
 
     def words(self) -> list[str]:
         """Return the words that came, none of them waited for."""
         try:
-            said = os.read(self.descriptor, _PIECE)
+            received = os.read(self.descriptor, _PIECE)
         except BlockingIOError:
             return []
-        lines = [line.strip().decode("ascii", "replace") for line in said.split(b"\n")]
+        lines = [line.strip().decode("ascii", "replace") for line in received.split(b"\n")]
         return [line if _WORD.fullmatch(line) else "an unreadable word" for line in lines if line]
 
     def close(self) -> None:

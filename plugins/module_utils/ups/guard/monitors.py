@@ -21,17 +21,17 @@ _GROUP = re.compile(r"^Gid:\s+\d+\s+(\d+)", re.MULTILINE | re.ASCII)
 _OPEN: Callable[[int], int] | None = getattr(os, "pidfd_open", None)
 
 
-def find(host: Host, main: int, asked: float) -> dict[int, int]:
+def find(host: Host, main: int, queried_at: float) -> dict[int, int]:
     """Return {process: when it began} of the monitor's processes.
 
-    `main` is the main process of its service by systemd's word, 0 for none, and `asked` the seconds since the
+    `main` is the main process of its service by systemd's word, 0 for none, and `queried_at` the seconds since the
     boot when systemd was asked: a number that was given out since is somebody else's. Of that service is who is
     in that process's control group: systemd alone puts anybody there, while anybody may take a name, and make
     groups of any name below his own. Its children would not do: upsmon's main process may be the child of the
     one that keeps root's rights. Raises Unobservable without /proc.
     """
     service = _member(host, main)
-    if service is None or service.began >= round(asked * TICKS):
+    if service is None or service.began >= round(queried_at * TICKS):
         return {}
     found = {}
     for pid in map(int, filter(str.isdigit, host.names("/proc"))):

@@ -37,10 +37,10 @@ def find(host: Host, systems: FileSystems, target: str) -> tuple[Mount, Superblo
     Raises ChangeFailed with the reason where it cannot.
     """
     table = _table(host)
-    seen = visible(table)
-    mount = next((mount for mount in seen if mount.target == target), None)
+    observed = visible(table)
+    mount = next((mount for mount in observed if mount.target == target), None)
     if mount is None:
-        types = {mount.target: mount.fstype for mount in seen}
+        types = {mount.target: mount.fstype for mount in observed}
         hidden = {mount.target: cover.target for mount, cover in covered(table)}
         raise ChangeFailed(f"{target}: {why_absent(target, hidden, types)}; expected a mounted file system")
     if mount.fstype not in SWITCHED:
@@ -103,9 +103,11 @@ class Keeper:
         if blocking:
             raise ChangeFailed(f"{self.target}: {', '.join(blocking)} below it pass no flush on")
         self._expect_flushed(stack.disks)
-        seen = systems.running(mount)["barrier"]
-        if seen.value != "on":
-            raise ChangeFailed(f"{self.target}: barriers: observed {seen.value}, expected on before they go")
+        observed = systems.running(mount)["barrier"]
+        if observed.value != "on":
+            raise ChangeFailed(
+                f"{self.target}: barriers: observed {observed.value}, expected on before they go"
+            )
         self.below = Below(mount.device, stack.disks)
 
     def loosen(self, is_permitted: Callable[[], bool]) -> None:
@@ -147,9 +149,9 @@ class Keeper:
                 return f"{self.target}: it is not mounted there any more"
             if "ro" in (*mount.options, *mount.super_options):
                 return f"{self.target}: it has become read-only"
-            seen = self._barrier_of(mount)
-            if seen != "off":
-                return f"{self.target}: barriers {seen}: not as the guard left them"
+            observed = self._barrier_of(mount)
+            if observed != "off":
+                return f"{self.target}: barriers {observed}: not as the guard left them"
             blocking = [name for name in self.below.disks if not takes_flushes(self.host, name)]
             return (
                 f"{self.target}: the kernel sends {', '.join(blocking)} no flush any more"
@@ -203,9 +205,9 @@ class Keeper:
 
     def _remount(self, mount: Mount) -> None:
         set_barrier(self.host, mount, "on")
-        seen = self._barrier_of(mount)
-        if seen != "on":
-            raise ChangeFailed(f"barriers: observed {seen} after the remount, expected on")
+        observed = self._barrier_of(mount)
+        if observed != "on":
+            raise ChangeFailed(f"barriers: observed {observed} after the remount, expected on")
         self._say(f"{self.target}: barriers are on")
 
     def _finish(self, failures: list[str], below: Below) -> None:
@@ -243,10 +245,10 @@ class Keeper:
     def _gone(self) -> list[str]:
         """Return what is wrong where the file system is not mounted any more; its disks have been flushed,
         because to unmount flushes nothing."""
-        seen = self._hidden()
-        if seen not in (None, "on"):
+        observed = self._hidden()
+        if observed not in (None, "on"):
             return [
-                f"it is mounted where this process does not see it, with barriers {seen}: end what uses it, or"
+                f"it is mounted where this process does not see it, with barriers {observed}: end what uses it, or"
                 " mount it again"
             ]
         if self.below.disks:

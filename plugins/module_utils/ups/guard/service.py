@@ -19,16 +19,16 @@ from ...host.seam import ChangeFailed, Host, Unobservable
 from . import lease as leases
 from . import monitors, state
 from .decisions import LOOSEN, TIGHTEN, Machine
-from .health import Clock, Eyes, Seen
+from .health import Clock, Eyes, Snapshot
 from .ipc import Fifo, say, tell_manager
 from .lease import Lease, Leased
 from .mount_keeper import Keeper
 from .parallel import together
-from .state import FAILED, LOOSE, STOPPED, TIGHT, WAITING, Below, Said
+from .state import FAILED, LOOSE, STOPPED, TIGHT, WAITING, Below, Record
 
 #: Seconds from the end of one look to the next, and that a look may take.
 POLL = 3.0
-LOOK_LIMIT = 10.0
+SNAPSHOT_LIMIT = 10.0
 #: Seconds between two turns of the loop at most; so many without one, and something was not heard.
 _TURN = 1.0
 _DEAF = 10.0
@@ -66,8 +66,8 @@ class Service:
         self._done: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._wake_reader, self._wake_writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._watch = monitors.Watch(host, {})
-        self._looking: float | None = None
-        self._next_look = 0.0
+        self._snapshot_since: float | None = None
+        self._next_snapshot = 0.0
         self._last_turn = self.clock.steady()
         self._asleep = self.clock.awake() - self.clock.steady()
         self._offset = self.clock.wall() - self.clock.awake()
@@ -78,7 +78,7 @@ class Service:
         self._beat = 0.0
         self._is_ready = False
         self._has_tightened = False
-        self._told = ""
+        self._last_alarm = ""
         self._began = self.clock.steady()
 
     def run(self) -> int:
@@ -114,7 +114,7 @@ class Service:
             self._done.get()()
         self._act(now)
         if not self.stopping:
-            self._look(now)
+            self._start_snapshot(now)
         self._save_if_due(now)
         if self._has_tightened or now - self._began > _START_LIMIT:
             self._ready()  # Only now: whoever waited for it reads the state.
@@ -157,9 +157,9 @@ class Service:
     def _alarm(self, why: str, now: float, are_off: bool = False) -> None:
         # What only goes on, with other figures, is told once.
         gist = _FIGURES.sub("", why)
-        if self.machine.state in (LOOSE, WAITING) or are_off or gist != self._told:
+        if self.machine.state in (LOOSE, WAITING) or are_off or gist != self._last_alarm:
             say(why, _WARNING)
-        self._told = gist
+        self._last_alarm = gist
         self.machine.alarm(why, now, are_off)
 
     def _hear(self, limit: float) -> list[str]:
@@ -197,9 +197,9 @@ class Service:
         if offset < self._offset - _SLACK:
             found.append(f"the clock was set back by {self._offset - offset:.0f} s")
         self._offset = offset
-        if self._looking is not None and now - self._looking > LOOK_LIMIT:
-            found.append(f"no answer about the power for {LOOK_LIMIT:.0f} s")
-            self._looking = now  # said once in a while, and never loosened meanwhile
+        if self._snapshot_since is not None and now - self._snapshot_since > SNAPSHOT_LIMIT:
+            found.append(f"no answer about the power for {SNAPSHOT_LIMIT:.0f} s")
+            self._snapshot_since = now  # said once in a while, and never loosened meanwhile
         return found
 
     def _act(self, now: float) -> None:
@@ -251,8 +251,8 @@ class Service:
         return end
 
     def _loosen(self, turn: int, keepers: dict[str, Keeper]) -> Callable[[], None]:
-        kept = together(keepers, lambda target: keepers[target].prepare(), _PREPARE_LIMIT)
-        wanted = [target for target in keepers if target not in kept]
+        withheld = together(keepers, lambda target: keepers[target].prepare(), _PREPARE_LIMIT)
+        wanted = [target for target in keepers if target not in withheld]
         failures: dict[str, str] = {}
         try:
             # Before anything changes: who comes after us finds there what lies below.
@@ -265,62 +265,62 @@ class Service:
         done = [target for target in wanted if not failures]
 
         def end() -> None:
-            for why in (*kept.values(), *failures.values()):
+            for why in (*withheld.values(), *failures.values()):
                 say(why, _WARNING)
             if self.machine.may_loosen(turn):
                 self.loose = set(done)
             self.machine.loosened(
-                turn, done, list(kept.values()), list(failures.values()), self.clock.steady()
+                turn, done, list(withheld.values()), list(failures.values()), self.clock.steady()
             )
 
         return end
 
-    def _look(self, now: float) -> None:
-        if self._looking is None and now >= self._next_look:
-            self._looking = now
+    def _start_snapshot(self, now: float) -> None:
+        if self._snapshot_since is None and now >= self._next_snapshot:
+            self._snapshot_since = now
             is_watched = self.machine.state == LOOSE and bool(self._watch.processes)
             self._spawn(lambda: self._see(is_watched))
 
     def _see(self, is_watched: bool) -> Callable[[], None]:
-        seen = self.eyes.see(is_watched)
-        return lambda: self._seen(seen)
+        snapshot = self.eyes.see(is_watched)
+        return lambda: self._assess(snapshot)
 
-    def _seen(self, seen: Seen) -> None:
+    def _assess(self, snapshot: Snapshot) -> None:
         now = self.clock.steady()
-        self._looking, self._next_look = None, now + POLL
+        self._snapshot_since, self._next_snapshot = None, now + POLL
         if self.stopping:
             return
-        if seen.replaced:
+        if snapshot.replaced:
             # Tightened by what still runs; systemd starts what is there now.
-            self.stopping = f"{seen.replaced} was replaced: the guard starts again"
+            self.stopping = f"{snapshot.replaced} was replaced: the guard starts again"
             return
-        self._allow(seen, now)
-        if seen.processes is not None and seen.processes != self._watch.processes:
+        self._allow(snapshot, now)
+        if snapshot.processes is not None and snapshot.processes != self._watch.processes:
             if self._watch.processes:
                 self._alarm("the monitor's processes are others than before", now)
-            self._rewatch(seen.processes)
+            self._rewatch(snapshot.processes)
         if not self.fifo.is_there():
             self._alarm("nobody can reach the guard: its fifo was taken away", now)
             self.fifo.make(monitors.group(self.host, self._watch.processes))
-        if seen.problems:
-            self._alarm("; ".join(seen.problems), now)
+        if snapshot.problems:
+            self._alarm("; ".join(snapshot.problems), now)
         if self.machine.under_way is None:
             self._compare(now)
-        if not seen.problems and self._watch.processes:
-            self.machine.well(seen.began, now)
+        if not snapshot.problems and self._watch.processes:
+            self.machine.well(snapshot.began, now)
 
-    def _allow(self, seen: Seen, now: float) -> None:
+    def _allow(self, snapshot: Snapshot, now: float) -> None:
         """Take up another lease than before, or none."""
-        if seen.lease == self.lease:
+        if snapshot.lease == self.lease:
             return
         if self.lease is not None:
             self._alarm("the lease has changed", now)
-        self.lease = seen.lease
-        for mount in seen.lease.mounts if seen.lease else ():
+        self.lease = snapshot.lease
+        for mount in snapshot.lease.mounts if snapshot.lease else ():
             # Never two for one mount point: each has its turn with it.
             keeper = self.keepers.setdefault(mount.target, Keeper(self.host, mount, Below(), say))
             keeper.leased = mount
-        self.machine.allow(seen.lease.quiet if seen.lease else float("inf"))
+        self.machine.allow(snapshot.lease.quiet if snapshot.lease else float("inf"))
 
     def _forget(self) -> None:
         """Look no more after what is tight and leased no more."""
@@ -337,11 +337,11 @@ class Service:
                     self._alarm(doubt, now)
                 continue
             try:
-                seen = keeper.barrier()
+                barrier = keeper.barrier()
             except (ChangeFailed, Unobservable) as error:
-                seen = str(error)
-            if seen not in ("on", "absent") and self.machine.state != FAILED:
-                self._alarm(f"{target}: barriers {seen}, and not by the guard", now, are_off=True)
+                barrier = str(error)
+            if barrier not in ("on", "absent") and self.machine.state != FAILED:
+                self._alarm(f"{target}: barriers {barrier}, and not by the guard", now, are_off=True)
 
     def _rewatch(self, processes: dict[int, int]) -> None:
         self._watch.close()
@@ -388,9 +388,9 @@ def inherited(host: Host, say: Callable[[str], None]) -> dict[str, Keeper]:
     kept: dict[str, Below] = {}
     leased: dict[str, Leased] = {}
     try:
-        said = state.last(host)
+        record = state.last(host)
         boot = host.read("/proc/sys/kernel/random/boot_id").strip()
-        kept = said.kept if said is not None and said.boot == boot else {}
+        kept = record.kept if record is not None and record.boot == boot else {}
     except Unobservable as error:
         say(str(error))
     try:
@@ -415,8 +415,8 @@ def write(
 ) -> None:
     """Write down what the guard says of itself. Raises ChangeFailed or Unobservable."""
     pid, (boot, start) = me
-    said = Said(boot, pid, start, state.uptime(host), word, reason, since, quiet, kept)
-    host.write_file(STATE, said.render().encode("ascii"), 0o644)
+    record = Record(boot, pid, start, state.uptime(host), word, reason, since, quiet, kept)
+    host.write_file(STATE, record.render().encode("ascii"), 0o644)
 
 
 def tighten(host: Host, clock: Clock | None = None) -> int:
@@ -448,9 +448,9 @@ def tighten(host: Host, clock: Clock | None = None) -> int:
 
 def _ended_well(host: Host, keepers: dict[str, Keeper]) -> bool:
     try:
-        said = state.last(host)
+        record = state.last(host)
         boot = host.read("/proc/sys/kernel/random/boot_id").strip()
-        if said is None or said.boot != boot or said.state != STOPPED:
+        if record is None or record.boot != boot or record.state != STOPPED:
             return False
         return all(keeper.barrier() in ("on", "absent") for keeper in keepers.values())
     except (ChangeFailed, Unobservable):

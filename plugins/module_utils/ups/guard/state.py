@@ -34,7 +34,7 @@ FAILED = "failed"
 STOPPED = "stopped"
 #: A guard that runs, whatever it does with the barriers.
 RUNNING = (WAITING, LOOSE, TIGHT)
-_SAID = (WAITING, LOOSE, TIGHT, FAILED, STOPPED)
+_STATES = (WAITING, LOOSE, TIGHT, FAILED, STOPPED)
 #: Seconds without a sign after which a guard is not trusted any more; it gives one every few seconds, and
 #: one that tightens gives none meanwhile.
 _SILENT = 60.0
@@ -48,7 +48,7 @@ class Below(NamedTuple):
     disks: tuple[str, ...] = ()
 
 
-class Said(NamedTuple):
+class Record(NamedTuple):
     """What the guard wrote last.
 
     `boot`, `pid` and `start` say which process it was, `beat` when, in seconds since the boot. `since` is
@@ -83,15 +83,15 @@ def read(host: Host) -> GuardFacts:
     except Unobservable as error:
         return _facts(host, UNKNOWN, str(error), None, None)
     try:
-        said = last(host)
+        record = last(host)
     except Unobservable as error:
         return _facts(host, UNKNOWN, str(error), None, allowed)
-    if said is None:
+    if record is None:
         if allowed is None:
             return _facts(host, ABSENT, "there is no lease", None, None)
         return _facts(host, STOPPED, f"{LEASE} is there, and no guard has run since the boot", None, allowed)
-    state, reason = _trusted(host, said, allowed)
-    return _facts(host, state, reason, said, allowed)
+    state, reason = _trusted(host, record, allowed)
+    return _facts(host, state, reason, record, allowed)
 
 
 def identity(host: Host, pid: int) -> tuple[str, int]:
@@ -120,7 +120,7 @@ def uptime(host: Host) -> float:
         raise Unobservable(f"/proc/uptime: observed {text!r}, expected seconds") from None
 
 
-def parse(text: str) -> Said:
+def parse(text: str) -> Record:
     """Return what a text says. Raises ValueError."""
     try:
         found = json_text.loads(text)
@@ -128,24 +128,24 @@ def parse(text: str) -> Said:
         raise ValueError("not JSON") from None
     if not isinstance(found, dict) or found.pop("schema", None) != SCHEMA:
         raise ValueError(f"not a state of schema {SCHEMA}")
-    if set(found) != set(Said._fields):
-        raise ValueError(f"expected the fields {', '.join(Said._fields)}")
+    if set(found) != set(Record._fields):
+        raise ValueError(f"expected the fields {', '.join(Record._fields)}")
     texts = [found[name] for name in ("boot", "state", "reason", "since")]
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a text of it is none")
     numbers = [found[name] for name in ("pid", "start", "beat", "quiet") if found[name] is not None]
     if len(numbers) < 3 or not all(_is_number(number) for number in numbers):
         raise ValueError("a number of it is none")
-    if found["state"] not in _SAID:
-        raise ValueError(f"state: observed {found['state']!r}, expected one of {', '.join(_SAID)}")
-    return Said(**{**found, "kept": _kept(found["kept"])})
+    if found["state"] not in _STATES:
+        raise ValueError(f"state: observed {found['state']!r}, expected one of {', '.join(_STATES)}")
+    return Record(**{**found, "kept": _below(found["kept"])})
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _kept(found: Any) -> dict[str, Below]:
+def _below(found: Any) -> dict[str, Below]:
     if not isinstance(found, dict):
         raise ValueError("kept: expected what lies below each mount point")
     kept = {}
@@ -178,7 +178,7 @@ def _barrier(systems: FileSystems, mount: Mount | None) -> str:
     return systems.running(mount)["barrier"].value
 
 
-def last(host: Host) -> Said | None:
+def last(host: Host) -> Record | None:
     """Return what the guard wrote last, None where it wrote nothing. Raises Unobservable."""
     if not host.exists(STATE):
         return None
@@ -189,45 +189,45 @@ def last(host: Host) -> Said | None:
         raise Unobservable(f"{STATE}: {error}") from None
 
 
-def _trusted(host: Host, said: Said, allowed: Lease | None) -> tuple[str, str]:
+def _trusted(host: Host, record: Record, allowed: Lease | None) -> tuple[str, str]:
     """Return the state that the guard is in, as far as that is sure, and why."""
     try:
         boot = host.read("/proc/sys/kernel/random/boot_id").strip()
-        if boot != said.boot:
+        if boot != record.boot:
             return UNKNOWN, f"{STATE} is of another boot"
-        age = uptime(host) - said.beat
+        age = uptime(host) - record.beat
     except Unobservable as error:
         return UNKNOWN, str(error)
-    if said.state == FAILED:
+    if record.state == FAILED:
         # Whoever wrote it may have ended since: what was not flushed is not flushed by that.
-        return FAILED, said.reason
+        return FAILED, record.reason
     try:
-        runs = identity(host, said.pid)[1] == said.start
+        runs = identity(host, record.pid)[1] == record.start
     except Unobservable:
         runs = False
-    if said.state == LOOSE and not runs:
+    if record.state == LOOSE and not runs:
         return (
             FAILED,
-            f"its process {said.pid} has ended while barriers were off, and no flush was counted since",
+            f"its process {record.pid} has ended while barriers were off, and no flush was counted since",
         )
-    if said.state == STOPPED or not runs:
+    if record.state == STOPPED or not runs:
         if allowed is None:
             return ABSENT, "there is no lease, and the guard has stopped"
-        reason = said.reason if said.state == STOPPED else f"its process {said.pid} has ended"
+        reason = record.reason if record.state == STOPPED else f"its process {record.pid} has ended"
         return STOPPED, reason
     if not 0 <= age <= _SILENT:
-        return UNKNOWN, f"the guard said {said.state} {age:.0f} s ago, and nothing since"
-    return said.state, said.reason
+        return UNKNOWN, f"the guard said {record.state} {age:.0f} s ago, and nothing since"
+    return record.state, record.reason
 
 
-def _facts(host: Host, state: str, reason: str, said: Said | None, allowed: Lease | None) -> GuardFacts:
+def _facts(host: Host, state: str, reason: str, record: Record | None, allowed: Lease | None) -> GuardFacts:
     named = [mount.target for mount in allowed.mounts] if allowed else []
-    targets = tuple(dict.fromkeys((*named, *(said.kept if said else ()))))
+    targets = tuple(dict.fromkeys((*named, *(record.kept if record else ()))))
     return {
         "state": state,
         "reason": reason,
-        "since": said.since if said else None,
-        "quiet": said.quiet if said and state == WAITING else None,
+        "since": record.since if record else None,
+        "quiet": record.quiet if record and state == WAITING else None,
         "lease": _lease(allowed) if allowed else None,
         "mounts": barriers(host, targets),
     }

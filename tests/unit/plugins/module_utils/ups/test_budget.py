@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import budget
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.budget import Available, Budget, Term
-from ansible_collections.durable.dbhost.plugins.module_utils.ups.collect import live, look
+from ansible_collections.durable.dbhost.plugins.module_utils.ups.collect import live, observe
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.power_host import (
     SECRET,
     UPSMON,
@@ -29,12 +29,12 @@ MSSQL = {"engine": "mssql", "unit": "mssql-server.service", "seconds": "1800"}
 
 def clean_stop(*stops: dict[str, Any]) -> Budget:
     """Return the sum for a host of NUT's."""
-    return look(nut_28(), stops).budgets["clean_stop"]
+    return observe(nut_28(), stops).budgets["clean_stop"]
 
 
 @pytest.mark.fact(40)
 def test_the_sum_is_that_of_its_terms_and_told_in_words() -> None:
-    found = look(nut_28(), [POSTGRESQL])
+    found = observe(nut_28(), [POSTGRESQL])
     assert {term.name: term.seconds for term in found.budgets["clean_stop"].terms} == {
         "driver": 2,
         "poll": 5,
@@ -59,7 +59,7 @@ def test_the_sum_is_that_of_its_terms_and_told_in_words() -> None:
 @pytest.mark.fact(30)
 @pytest.mark.fact(40)
 def test_half_an_hour_of_sql_server_is_more_than_most_batteries_give() -> None:
-    found = look(nut_28(), [MSSQL])
+    found = observe(nut_28(), [MSSQL])
     assert found.budgets["clean_stop"].needed == 1872
     states = {condition.name: condition.state for condition in found.conditions}
     assert states["runtime_clean_stop"] == "unmet"
@@ -91,15 +91,15 @@ def test_a_stop_without_end_is_unmet_and_one_that_is_not_known_unknown(
 def test_a_stop_without_end_is_unmet_where_the_battery_is_not_known_either() -> None:
     host = nut_28()
     host.upsd.variables["rack"].pop("driver.flag.ignorelb")
-    assert look(host, [{**POSTGRESQL, "seconds": "infinity"}]).budgets["clean_stop"].state == "unmet"
-    assert look(host, [POSTGRESQL]).budgets["clean_stop"].state == "unknown"
+    assert observe(host, [{**POSTGRESQL, "seconds": "infinity"}]).budgets["clean_stop"].state == "unmet"
+    assert observe(host, [POSTGRESQL]).budgets["clean_stop"].state == "unknown"
 
 
 @pytest.mark.fact(37)
 def test_a_driver_that_knows_no_runtime_cannot_call_it_low() -> None:
     host = nut_28()
     host.upsd.variables["rack"].pop("battery.runtime")
-    found = look(host)
+    found = observe(host)
     assert {name: each.available.seconds for name, each in found.budgets.items()} == {
         "durability": None,
         "clean_stop": None,
@@ -112,13 +112,13 @@ def test_of_several_batteries_the_shortest_counts() -> None:
     host.edit(UPSMON, "MINSUPPLIES 1", f"MONITOR b@ups2 1 u {SECRET} slave\nMINSUPPLIES 2")
     shorter = {**VARIABLES, "battery.runtime": "1000", "battery.runtime.low": "400"}
     host.daemons["ups2", 3493] = Upsd({"b": shorter})
-    found = look(host).budgets
+    found = observe(host).budgets
     assert found["durability"].available == Available(1000, "runtime now of b@ups2")
     assert found["clean_stop"].available == Available(400, "runtime when low of b@ups2")
 
 
 def test_a_ups_with_power_value_0_changes_no_budget() -> None:
-    alone = {name: found.as_dict() for name, found in look(nut_28()).budgets.items()}
+    alone = {name: found.as_dict() for name, found in observe(nut_28()).budgets.items()}
     host = nut_28()
     host.edit(UPSMON, "MINSUPPLIES 1", f"MONITOR b@ups2 0 u {SECRET} slave\nMINSUPPLIES 1")
     other = {
@@ -128,7 +128,7 @@ def test_a_ups_with_power_value_0_changes_no_budget() -> None:
         "driver.parameter.pollinterval": "60",
     }
     host.daemons["ups2", 3493] = Upsd({"b": other}, logins=3)
-    assert {name: found.as_dict() for name, found in look(host).budgets.items()} == alone
+    assert {name: found.as_dict() for name, found in observe(host).budgets.items()} == alone
 
 
 def test_what_is_known_to_be_too_much_is_unmet_whatever_else_is_unknown() -> None:
@@ -179,7 +179,7 @@ def test_a_battery_that_ends_too_soon_is_told_with_the_seconds_that_are_needed()
     )
     host = nut_28()
     host.upsd.variables["rack"]["driver.flag.ignorelb"] = ""
-    silent = look(host, [MSSQL]).budgets["clean_stop"]
+    silent = observe(host, [MSSQL]).budgets["clean_stop"]
     assert silent.needed is not None
     assert silent.condition().remedy.startswith(
         f"set ignorelb and override.battery.runtime.low = {math.ceil(silent.needed)} in ups.conf and restart the driver"
@@ -190,7 +190,7 @@ def test_a_battery_that_ends_too_soon_is_told_with_the_seconds_that_are_needed()
 @pytest.mark.parametrize("stops", [["postgresql"], [{"unit": "x.service"}], [{"engine": 1}]])
 def test_what_is_no_list_of_stops_is_refused(stops: list[Any]) -> None:
     with pytest.raises(ValueError, match="expected engine, unit and seconds"):
-        look(nut_28(), stops)
+        observe(nut_28(), stops)
 
 
 @pytest.mark.fact(37)
@@ -199,11 +199,11 @@ def test_hosts_wait_for_each_other_where_there_are_others_or_nobody_knows() -> N
         host = nut_28()
         host.upsd.logins = logins
         host.edit(UPSMON, f"{SECRET} primary", f"{SECRET} {kind}")
-        (term,) = (one for one in look(host).budgets["clean_stop"].terms if one.name == "host_sync")
+        (term,) = (one for one in observe(host).budgets["clean_stop"].terms if one.name == "host_sync")
         assert term.seconds == seconds
     host = nut_28()
     host.upsd.answers["GET NUMLOGINS rack"] = "NUMLOGINS other 1\n"
-    (term,) = (one for one in look(host).budgets["clean_stop"].terms if one.name == "host_sync")
+    (term,) = (one for one in observe(host).budgets["clean_stop"].terms if one.name == "host_sync")
     assert (term.seconds, "does not tell" in term.source) == (15, True)
 
 
@@ -221,37 +221,37 @@ def test_hosts_wait_for_each_other_where_there_are_others_or_nobody_knows() -> N
 def test_the_wait_of_shutdown_itself_counts(command: str, seconds: float | None) -> None:
     host = nut_28()
     host.edit(UPSMON, "/sbin/shutdown -h +0", command)
-    (term,) = (one for one in look(host).budgets["clean_stop"].terms if one.name == "shutdown_delay")
+    (term,) = (one for one in observe(host).budgets["clean_stop"].terms if one.name == "shutdown_delay")
     assert term.seconds == seconds
 
 
 @pytest.mark.fact(39)
 def test_apcupsd_begins_at_the_first_of_its_limits() -> None:
     host = with_apcupsd()
-    assert look(host).budgets["clean_stop"].available.seconds == 900
+    assert observe(host).budgets["clean_stop"].available.seconds == 900
     host.edit("/etc/apcupsd/apcupsd.conf", "MINUTES 15\nTIMEOUT 0", "MINUTES -1\nTIMEOUT 300")
-    assert look(host).budgets["clean_stop"].available.seconds == 2490
+    assert observe(host).budgets["clean_stop"].available.seconds == 2490
     host.edit("/etc/apcupsd/apcupsd.conf", "KILLDELAY 0", "KILLDELAY 200")
-    assert look(host).budgets["clean_stop"].available.seconds == 200
+    assert observe(host).budgets["clean_stop"].available.seconds == 200
     host.edit("/etc/apcupsd/apcupsd.conf", "MINUTES -1\nTIMEOUT 300", "MINUTES 0\nTIMEOUT 0")
-    assert look(host).budgets["clean_stop"].available.seconds is None
+    assert observe(host).budgets["clean_stop"].available.seconds is None
     host.edit("/etc/apcupsd/apcupsd.conf", "MINUTES 0", "MINUTES 20")
-    assert look(host).budgets["clean_stop"].available.seconds == 200
+    assert observe(host).budgets["clean_stop"].available.seconds == 200
     host.nis.fields.pop("TIMELEFT")
-    assert look(host).budgets["clean_stop"].available.seconds is None
+    assert observe(host).budgets["clean_stop"].available.seconds is None
 
 
 @pytest.mark.fact(39)
 def test_a_battery_that_has_less_than_minutes_already_gives_no_more_than_it_has() -> None:
     host = with_apcupsd()
     host.nis.fields["TIMELEFT"] = "4.0 Minutes"
-    assert look(host).budgets["clean_stop"].available.seconds == 240
+    assert observe(host).budgets["clean_stop"].available.seconds == 240
 
 
 def test_the_guard_holds_to_the_seconds_that_it_was_given() -> None:
     host = nut_28()
     host.edit(UPSMON, "MINSUPPLIES 1", "MINSUPPLIES 2")
-    power = look(host)
+    power = observe(host)
 
     def states(needed: dict[str, Any]) -> dict[str, str]:
         return {condition.name: condition.state for condition in live(power, needed)}
@@ -273,11 +273,11 @@ def test_the_guard_holds_to_the_seconds_that_it_was_given() -> None:
 def test_the_guard_takes_a_made_up_ups_only_where_it_may() -> None:
     host = nut_28()
     host.upsd.variables["rack"]["driver.name"] = "dummy-ups"
-    power, needed = look(host), {"durability": 1, "clean_stop": 1}
+    power, needed = observe(host), {"durability": 1, "clean_stop": 1}
     assert [one.name for one in live(power, needed) if one.state != "met"] == ["driver_real"]
     assert [one.name for one in live(power, needed, test_ups=True) if one.state != "met"] == []
     host.upsd.variables["rack"].pop("driver.name")
-    found = live(look(host), needed, test_ups=True)
+    found = live(observe(host), needed, test_ups=True)
     assert [(one.name, one.state) for one in found if one.state != "met"] == [("driver_real", "unknown")]
 
 

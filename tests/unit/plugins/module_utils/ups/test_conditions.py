@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import HOOK
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import apcupsd, conditions
-from ansible_collections.durable.dbhost.plugins.module_utils.ups.collect import collect, look
+from ansible_collections.durable.dbhost.plugins.module_utils.ups.collect import collect, observe
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.power_host import (
     SECRET,
     UPSMON,
@@ -615,7 +615,7 @@ CASES = [(monitor, *row[1:]) for row in TABLE for monitor in row[0]]
 @pytest.mark.fact(40)
 @pytest.mark.parametrize("monitor", WELL)
 def test_where_all_is_well_every_condition_is_met(monitor: str) -> None:
-    found = look(WELL[monitor](), STOPS)
+    found = observe(WELL[monitor](), STOPS)
     assert [condition.name for condition in found.conditions] == list(conditions.NAMES)
     assert {condition.state for condition in found.conditions} == {"met"}
     assert all(condition.evidence and not condition.remedy for condition in found.conditions)
@@ -628,7 +628,7 @@ def test_each_condition_fails_alone_and_in_its_own_words(
 ) -> None:
     host = WELL[monitor]()
     arrange(host)
-    found = look(host, STOPS)
+    found = observe(host, STOPS)
     failed = [condition for condition in found.conditions if condition.state != "met"]
     # What is too little of a battery for one flush is too little for apcupsd's shutdown as well.
     both = (monitor, name) == ("apcupsd", "runtime_durability")
@@ -647,7 +647,7 @@ def test_a_number_that_stands_for_no_runtime_is_no_runtime(said: str) -> None:
     """Of nut's dumps: 65535, and 3932100, which is 65535 minutes."""
     host = nut_28()
     host.upsd.variables["rack"]["battery.runtime"] = said
-    power = look(host, STOPS)
+    power = observe(host, STOPS)
     assert power.upses[0].runtime is None
     failed = {one.name: (one.state, one.evidence) for one in power.conditions if one.state != "met"}
     assert {name: state for name, (state, _evidence) in failed.items()} == {
@@ -662,14 +662,14 @@ def test_a_number_that_stands_for_no_runtime_is_no_runtime(said: str) -> None:
 def test_a_number_that_stands_for_no_runtime_is_no_limit(said: str) -> None:
     host = nut_28()
     host.upsd.variables["rack"]["battery.runtime.low"] = said
-    (failed,) = (one for one in look(host, STOPS).conditions if one.state != "met")
+    (failed,) = (one for one in observe(host, STOPS).conditions if one.state != "met")
     assert (failed.name, failed.state) == ("runtime_clean_stop", "unknown")
 
 
 def test_apcupsd_has_such_numbers_in_minutes() -> None:
     host = WELL["apcupsd"]()
     field("TIMELEFT", "65535.0 Minutes")(host)
-    power = look(host, STOPS)
+    power = observe(host, STOPS)
     assert (power.upses[0].runtime, power.upses[0].runtime_low) == (None, None)
     assert "TIMELEFT is '65535.0 Minutes', which is no runtime" in str(power.conditions)
 
@@ -678,7 +678,7 @@ def test_apcupsd_has_such_numbers_in_minutes() -> None:
 def test_a_charge_is_percent(said: str, charge: float | None) -> None:
     host = nut_28()
     host.upsd.variables["rack"]["battery.charge"] = said
-    assert look(host, STOPS).upses[0].charge == charge
+    assert observe(host, STOPS).upses[0].charge == charge
 
 
 def test_each_condition_has_a_case_of_its_own() -> None:
@@ -690,7 +690,7 @@ def test_each_condition_has_a_case_of_its_own() -> None:
 def test_high_efficiency_mode_is_on_line_and_named(status: str) -> None:
     host = nut_28()
     host.upsd.variables["rack"]["ups.status"] = status
-    found = {one.name: one for one in look(host, STOPS).conditions}
+    found = {one.name: one for one in observe(host, STOPS).conditions}
     assert {one.state for one in found.values()} == {"met"}
     assert f"{status} (high-efficiency mode:" in found["status_online"].evidence
 
@@ -699,7 +699,7 @@ def test_high_efficiency_mode_is_on_line_and_named(status: str) -> None:
 def test_high_efficiency_mode_hides_no_other_word(status: str) -> None:
     host = nut_28()
     host.upsd.variables["rack"]["ups.status"] = status
-    (failed,) = (one for one in look(host, STOPS).conditions if one.state != "met")
+    (failed,) = (one for one in observe(host, STOPS).conditions if one.state != "met")
     assert (failed.name, failed.state) == ("status_online", "unmet")
 
 
@@ -723,7 +723,7 @@ CURES = {
 def test_each_word_against_a_ups_is_named(word: str) -> None:
     host = nut_28()
     host.upsd.variables["rack"]["ups.status"] = f"OL CHRG {word}"
-    (failed,) = (one for one in look(host, STOPS).conditions if one.state != "met")
+    (failed,) = (one for one in observe(host, STOPS).conditions if one.state != "met")
     assert (failed.name, failed.state) == ("status_online", "unmet")
     assert f"({word})" in failed.evidence
     assert failed.remedy.split(", then")[0] == CURES[word]
@@ -755,7 +755,7 @@ def test_a_upsd_that_is_silent_stale_or_lies_makes_unknown_with_what_was_seen(
 ) -> None:
     host = nut_28()
     arrange(host)
-    found = {condition.name: condition for condition in look(host, STOPS).conditions}
+    found = {condition.name: condition for condition in observe(host, STOPS).conditions}
     assert words in found["status_online"].evidence
     assert {name for name, condition in found.items() if condition.state == "unknown"} == {
         "driver_real",
@@ -781,21 +781,21 @@ def test_a_upsd_that_is_silent_stale_or_lies_makes_unknown_with_what_was_seen(
 def test_an_apcupsd_that_does_not_tell_has_a_fix_for_each_cause(arrange: Arrange, remedy: str) -> None:
     host = with_apcupsd()
     arrange(host)
-    (found,) = (one for one in look(host, STOPS).conditions if one.name == "status_online")
+    (found,) = (one for one in observe(host, STOPS).conditions if one.name == "status_online")
     assert found.remedy.startswith(remedy)
 
 
 def test_a_ups_s_name_is_one_word_of_the_command_to_copy() -> None:
     host = nut_28()
     host.edit(UPSMON, "rack@localhost", "r;id@localhost")
-    (found,) = (one for one in look(host, STOPS).conditions if one.name == "status_online")
+    (found,) = (one for one in observe(host, STOPS).conditions if one.name == "status_online")
     assert found.remedy.startswith("run upsc 'r;id@localhost' to see")
 
 
 def test_without_a_runtime_no_limit_helps() -> None:
     host = nut_28()
     host.upsd.variables["rack"]["battery.runtime"] = ""
-    found = {one.name: one.remedy for one in look(host, STOPS).conditions if one.state != "met"}
+    found = {one.name: one.remedy for one in observe(host, STOPS).conditions if one.state != "met"}
     assert found == dict.fromkeys(
         ("runtime_durability", "runtime_clean_stop"),
         "use a UPS that reports its runtime, or set durable_profile: flush",
@@ -805,7 +805,7 @@ def test_without_a_runtime_no_limit_helps() -> None:
 def test_without_a_ups_one_is_to_be_named() -> None:
     host = nut_28()
     host.files[UPSMON] = re.sub(r"(?m)^MONITOR .*$", "", host.files[UPSMON])
-    found = {one.name: one.remedy for one in look(host, STOPS).conditions if one.state != "met"}
+    found = {one.name: one.remedy for one in observe(host, STOPS).conditions if one.state != "met"}
     fix = f"add a MONITOR line with a power value for each UPS that feeds this host to {UPSMON}, then restart upsmon"
     assert found == dict.fromkeys(
         ("power_values", "driver_real", "status_online", "runtime_durability", "runtime_clean_stop"), fix
@@ -815,10 +815,10 @@ def test_without_a_ups_one_is_to_be_named() -> None:
 def test_stale_is_a_word_of_its_own() -> None:
     host = nut_28()
     answers("ERR DATA-STALE\n")(host)
-    (ups,) = look(host).upses
+    (ups,) = observe(host).upses
     assert (ups.stale, ups.status) == ("yes", ())
     answers("ERR DRIVER-NOT-CONNECTED\n")(host)
-    assert look(host).upses[0].stale == "unknown"
+    assert observe(host).upses[0].stale == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -833,7 +833,7 @@ def test_stale_is_a_word_of_its_own() -> None:
 def test_an_apcupsd_that_does_not_tell_makes_unknown(arrange: Arrange, words: str) -> None:
     host = with_apcupsd()
     arrange(host)
-    (condition,) = (one for one in look(host, STOPS).conditions if one.name == "status_online")
+    (condition,) = (one for one in observe(host, STOPS).conditions if one.name == "status_online")
     assert condition.state == "unknown"
     assert words in condition.evidence
 
@@ -841,7 +841,7 @@ def test_an_apcupsd_that_does_not_tell_makes_unknown(arrange: Arrange, words: st
 def test_a_monitor_whose_file_cannot_be_read_leaves_nothing_met_but_its_service() -> None:
     for host, path in ((nut_28(), UPSMON), (with_apcupsd(), CONF)):
         unread(path)(host)
-        found = {condition.name: condition.state for condition in look(host, STOPS).conditions}
+        found = {condition.name: condition.state for condition in observe(host, STOPS).conditions}
         met = {name for name, state in found.items() if state == "met"}
         assert met == {"monitor_active", "monitor_enabled", "mode_set"}
         assert set(found.values()) == {"met", "unknown"}
@@ -852,7 +852,7 @@ def test_of_several_upses_enough_have_to_be_on_line() -> None:
     for status, supplies, state in (("OB", 1, "met"), ("OB", 2, "unmet"), ("OL", 2, "met")):
         host = nut_28()
         second_ups(status, supplies)(host)
-        (condition,) = (one for one in look(host, STOPS).conditions if one.name == "status_online")
+        (condition,) = (one for one in observe(host, STOPS).conditions if one.name == "status_online")
         assert condition.state == state
         assert f"b@ups2: {status}" in condition.evidence
 
@@ -861,7 +861,7 @@ def test_a_ups_that_feeds_nothing_here_is_told_and_does_not_count() -> None:
     host = nut_28()
     second_ups("OB LB", 1)(host)
     host.edit(UPSMON, "MONITOR b@ups2 1", "MONITOR b@ups2 0")
-    found = look(host, STOPS)
+    found = observe(host, STOPS)
     assert [(ups.system, ups.user) for ups in found.upses] == [
         ("rack@localhost", "upsmon"),
         ("b@ups2", "u"),
@@ -874,7 +874,7 @@ def test_the_driver_of_a_ups_with_power_value_0_is_ignored() -> None:
         host = nut_28()
         second_ups("OL", 1, driver)(host)
         host.edit(UPSMON, "MONITOR b@ups2 1", "MONITOR b@ups2 0")
-        assert {condition.state for condition in look(host, STOPS).conditions} == {"met"}
+        assert {condition.state for condition in observe(host, STOPS).conditions} == {"met"}
 
 
 def test_a_primary_with_power_value_0_needs_no_power_down_flag() -> None:
@@ -882,14 +882,14 @@ def test_a_primary_with_power_value_0_needs_no_power_down_flag() -> None:
     second_ups("OL", 1)(host)
     host.edit(UPSMON, "MONITOR rack@localhost 1", "MONITOR rack@localhost 0")
     host.edit(UPSMON, "POWERDOWNFLAG", "#POWERDOWNFLAG")
-    (flag,) = (one for one in look(host, STOPS).conditions if one.name == "powerdown_flag")
+    (flag,) = (one for one in observe(host, STOPS).conditions if one.name == "powerdown_flag")
     assert (flag.state, "secondary" in flag.evidence) == ("met", True)
 
 
 def test_without_a_ups_the_power_is_unknown() -> None:
     host = nut_28()
     host.edit(UPSMON, "MONITOR rack@localhost 1", "MONITOR rack@localhost 0")
-    found = {one.name: (one.state, one.evidence) for one in look(host, STOPS).conditions}
+    found = {one.name: (one.state, one.evidence) for one in observe(host, STOPS).conditions}
     assert found["status_online"] == ("unknown", "no UPS feeds this host")
     assert found["driver_real"] == ("unknown", "no UPS feeds this host")
 
@@ -898,7 +898,7 @@ def test_without_a_ups_the_power_is_unknown() -> None:
 def test_a_timeleft_in_another_unit_is_no_runtime(left: str) -> None:
     host = with_apcupsd()
     host.nis.fields["TIMELEFT"] = left
-    found = look(host, STOPS)
+    found = observe(host, STOPS)
     assert found.upses[0].runtime is None
     states = {one.name: one.state for one in found.conditions if one.name.startswith("runtime_")}
     assert set(states.values()) == {"unknown"}
@@ -907,7 +907,7 @@ def test_a_timeleft_in_another_unit_is_no_runtime(left: str) -> None:
 def test_a_made_up_ups_beside_a_real_one_counts_against_both() -> None:
     host = nut_28()
     second_ups("OL", 1, driver="dummy-ups")(host)
-    assert [one.name for one in look(host, STOPS).conditions if one.state != "met"] == ["driver_real"]
+    assert [one.name for one in observe(host, STOPS).conditions if one.state != "met"] == ["driver_real"]
 
 
 @pytest.mark.fact(37)
@@ -916,7 +916,7 @@ def test_a_secondary_needs_no_power_down_flag(word: str) -> None:
     host = nut_28()
     host.edit(UPSMON, f"{SECRET} primary", f"{SECRET} {word}")
     host.edit(UPSMON, "POWERDOWNFLAG", "#POWERDOWNFLAG")
-    found = look(host, STOPS)
+    found = observe(host, STOPS)
     assert found.upses[0].type == "secondary"
     (flag,) = (one for one in found.conditions if one.name == "powerdown_flag")
     assert (flag.state, "secondary" in flag.evidence) == ("met", True)
@@ -926,7 +926,7 @@ def test_a_secondary_needs_no_power_down_flag(word: str) -> None:
 def test_a_driver_with_a_name_that_is_none_is_not_known(said: str) -> None:
     host = nut_28()
     host.upsd.variables["rack"]["driver.name"] = said
-    found = look(host)
+    found = observe(host)
     (driver,) = (each for each in found.conditions if each.name == "driver_real")
     assert (driver.state, found.upses[0].driver) == ("unknown", "unknown")
     assert said.strip() == "" or said not in driver.evidence
@@ -937,18 +937,18 @@ def test_behind_a_network_of_apcupsd_the_driver_at_the_cable_counts() -> None:
     host = with_apcupsd()
     host.edit(CONF, "UPSTYPE usb\nDEVICE", "UPSTYPE net\nDEVICE ups1:3551")
     host.nis.fields["DRIVER"] = "NETWORK UPS Driver"
-    assert look(host).upses[0].test == "unknown"
+    assert observe(host).upses[0].test == "unknown"
     far = with_apcupsd().nis
     host.daemons["ups1", 3551] = far
-    found = look(host).upses[0]
+    found = observe(host).upses[0]
     assert (found.type, found.driver, found.test) == ("secondary", "USB UPS Driver", "no")
     far.fields["DRIVER"] = "TEST UPS Driver"
-    assert look(host).upses[0].test == "yes"
+    assert observe(host).upses[0].test == "yes"
 
 
 @pytest.mark.fact(39)
 def test_what_apcupsd_says_is_told_in_the_words_and_seconds_of_all() -> None:
-    (ups,) = look(with_apcupsd()).upses
+    (ups,) = observe(with_apcupsd()).upses
     assert (ups.name, ups.system, ups.status) == ("rack", "ups@127.0.0.1", ("OL",))
     assert (ups.charge, ups.runtime, ups.runtime_low) == (100.0, 2790.0, 900.0)
 
@@ -957,16 +957,16 @@ def test_what_apcupsd_says_is_told_in_the_words_and_seconds_of_all() -> None:
 def test_old_values_of_a_lost_ups_are_not_told() -> None:
     host = with_apcupsd()
     host.nis.fields["STATUS"] = "ONLINE COMMLOST"
-    (ups,) = look(host).upses
+    (ups,) = observe(host).upses
     assert (ups.status, ups.stale) == ((), "yes")
 
 
 @pytest.mark.fact(38)
 def test_a_made_up_ups_is_called_so() -> None:
     host = nut_28()
-    assert look(host).upses[0].test == "no"
+    assert observe(host).upses[0].test == "no"
     host.upsd.variables["rack"]["driver.name"] = "dummy-ups"
-    assert look(host).upses[0].test == "yes"
+    assert observe(host).upses[0].test == "yes"
 
 
 def test_no_password_is_told() -> None:

@@ -83,7 +83,7 @@ def judged(
     new: list[dict[str, Any]] | None = None,
     job: Job = JOB,
     told: dict[str, str] | None = None,
-) -> rehearsal.Seen:
+) -> rehearsal.Outcome:
     before = journal.parse(text_of(ended() if old is None else old))
     after = journal.parse(text_of(now() if new is None else new))
     return rehearsal.judge(job, before, after, UP, told or {})

@@ -9,7 +9,7 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import conditions
-from ansible_collections.durable.dbhost.plugins.module_utils.ups.collect import look
+from ansible_collections.durable.dbhost.plugins.module_utils.ups.collect import observe
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.power_host import (
     PowerHost,
     nut_28,
@@ -43,7 +43,7 @@ def test_the_monitor_is_what_runs_else_what_would_start(
 ) -> None:
     host = nut_28()
     host.units = {name: said for name, said in ((NUT, nut), (APCUPSD, apcupsd)) if said}
-    found = look(host)
+    found = observe(host)
     assert found.monitor == monitor
     assert found.pid == (900 if monitor != "unknown" and RUNS in (nut, apcupsd) else 0)
     assert bool(found.reason) == (monitor == "unknown")
@@ -52,7 +52,7 @@ def test_the_monitor_is_what_runs_else_what_would_start(
 def test_two_monitors_leave_every_condition_unknown_with_both_names() -> None:
     host = nut_28()
     host.units[APCUPSD] = RUNS
-    found = look(host)
+    found = observe(host)
     assert {condition.state for condition in found.conditions} == {"unknown"}
     assert found.reason == "nut-monitor.service and apcupsd.service are both there"
     assert {condition.remedy for condition in found.conditions} == {
@@ -64,7 +64,7 @@ def test_two_monitors_leave_every_condition_unknown_with_both_names() -> None:
 def test_no_monitor_at_all_meets_nothing_and_says_what_to_install() -> None:
     host = nut_28()
     host.units = {"other.service": RUNS}
-    found = look(host)
+    found = observe(host)
     assert found.monitor == "none"
     assert {condition.state for condition in found.conditions} == {"unmet"}
     assert all("install" in condition.remedy for condition in found.conditions)
@@ -74,7 +74,7 @@ def test_no_monitor_at_all_meets_nothing_and_says_what_to_install() -> None:
 def test_without_systemd_nothing_is_known() -> None:
     host = nut_28()
     host.units = {}
-    found = look(host)
+    found = observe(host)
     assert {condition.state for condition in found.conditions} == {"unknown"}
     cure = "make systemctl show work as root, then run again"
     assert {condition.remedy for condition in found.conditions} == {cure}
@@ -83,7 +83,7 @@ def test_without_systemd_nothing_is_known() -> None:
 @pytest.mark.parametrize("make", [nut_28, with_apcupsd])
 def test_one_look_runs_one_command(make: type[PowerHost]) -> None:
     host = make()
-    look(host)
+    observe(host)
     assert [argv[:2] for argv in host.asked] == [("systemctl", "show")]
     assert host.mutations == []
 
@@ -92,7 +92,7 @@ def test_a_service_under_its_other_name_is_the_same_one() -> None:
     host = nut_28()
     host.units = {"nut-client.service": {**RUNS, "Id": NUT, "Names": f"{NUT} nut-client.service"}}
     host.units[NUT] = host.units["nut-client.service"]
-    assert (look(host).monitor, look(host).unit) == ("nut", NUT)
+    assert (observe(host).monitor, observe(host).unit) == ("nut", NUT)
 
 
 def test_a_hang_of_systemctl_is_told() -> None:
@@ -100,5 +100,5 @@ def test_a_hang_of_systemctl_is_told() -> None:
         def run(self, argv: list[str], timeout: float = 10) -> object:  # type: ignore[override]
             raise Unobservable(f"{argv[0]}: no answer within 10 s")
 
-    found = look(Hangs(NUT))
+    found = observe(Hangs(NUT))
     assert (found.monitor, found.reason) == ("unknown", "systemctl: no answer within 10 s")

@@ -89,7 +89,9 @@ class GuardHost(SmallHost):
 
     def say(self, word: str) -> None:
         below = {PG: state.Below("8:1", ("sda",))}
-        self.files[STATE] = state.Said(BOOT_ID, PID, START, 999.0, word, "because", "", None, below).render()
+        self.files[STATE] = state.Record(
+            BOOT_ID, PID, START, 999.0, word, "because", "", None, below
+        ).render()
 
     def end(self) -> None:
         if self.files.pop(f"/proc/{PID}/stat", None):

@@ -76,7 +76,7 @@ def host(monkeypatch: pytest.MonkeyPatch) -> SmallHost:
         found.asked_with.append((power, needed, test_ups))  # type: ignore[attr-defined]
         return list(WELL)
 
-    monkeypatch.setattr(module, "look", lambda _host: POWER)
+    monkeypatch.setattr(module, "observe", lambda _host: POWER)
     monkeypatch.setattr(module, "live", live)
     return found
 
@@ -134,7 +134,7 @@ def _raise(error: Exception) -> Callable[[Any], Any]:
 def test_a_look_that_fails_is_a_problem(
     host: SmallHost, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
 ) -> None:
-    monkeypatch.setattr(module, "look", _raise(error))
+    monkeypatch.setattr(module, "observe", _raise(error))
     assert problems(host) == said
 
 
@@ -186,7 +186,7 @@ def test_only_the_services_own_processes_are_the_monitors(
 def test_without_a_main_process_there_is_no_monitor(
     host: SmallHost, monkeypatch: pytest.MonkeyPatch, pid: int
 ) -> None:
-    monkeypatch.setattr(module, "look", lambda _host: POWER._replace(pid=pid))
+    monkeypatch.setattr(module, "observe", lambda _host: POWER._replace(pid=pid))
     assert problems(host) == "no process of upsmon or apcupsd runs as nut-monitor.service"
 
 
@@ -199,7 +199,7 @@ def test_a_number_that_a_login_took_after_systemd_was_asked_is_not_the_monitor(
         start(host, UPSMON, 9907, group="0::/user.slice/user-1000.slice/session-1.scope\n")
         return POWER
 
-    monkeypatch.setattr(module, "look", look)
+    monkeypatch.setattr(module, "observe", look)
     seen = Eyes(host, Noon()).see(False)
     assert (seen.processes, seen.problems) == (
         {},

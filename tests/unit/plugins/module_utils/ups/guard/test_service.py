@@ -17,7 +17,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths impo
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import service as services
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import state
-from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard.health import Clock, Eyes, Seen
+from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard.health import Clock, Eyes, Snapshot
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard.ipc import Fifo
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard.lease import Lease, Leased
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard.service import Service, tighten
@@ -70,12 +70,12 @@ class FakeEyes(Eyes):
         self.looks = 0
         self.wait: Callable[[], None] = lambda: None
 
-    def see(self, is_watched: bool) -> Seen:
+    def see(self, is_watched: bool) -> Snapshot:
         began = self.clock.steady()
         self.looks += 1
         self.wait()
         processes = None if is_watched else dict(self.processes)
-        return Seen(began, self.lease, self.problems, processes, self.replaced)
+        return Snapshot(began, self.lease, self.problems, processes, self.replaced)
 
 
 class Guard:
@@ -115,7 +115,7 @@ class Guard:
         """Let the time of one look pass, and all that comes of it happen."""
         before = self.eyes.looks
         self.clock.time += services.POLL + 0.1
-        self.turn(lambda: self.eyes.looks > before and self.service._looking is None)
+        self.turn(lambda: self.eyes.looks > before and self.service._snapshot_since is None)
         self.turn(lambda: self.service.machine.under_way is None and self.service.machine._due is None)
 
     def loosen(self) -> None:
@@ -278,13 +278,13 @@ def test_a_look_that_gives_no_answer_tightens(guard: Guard) -> None:
 
     guard.eyes.wait = hang
     guard.clock.time += services.POLL + 0.1
-    guard.turn(lambda: guard.service._looking is not None)
+    guard.turn(lambda: guard.service._snapshot_since is not None)
     for _step in range(4):
         guard.clock.time += 3
         guard.service.turn()
     guard.expect_tight("no answer about the power")
     answer.append(True)
-    guard.turn(lambda: guard.service._looking is None)
+    guard.turn(lambda: guard.service._snapshot_since is None)
     assert guard.state == "tight"
 
 
@@ -557,7 +557,7 @@ def test_whatever_goes_wrong_in_it_tightens(guard: Guard, monkeypatch: pytest.Mo
     guard.loosen()
     monkeypatch.setattr(services.signal, "signal", lambda *_words: None)
     monkeypatch.setattr(services.signal, "set_wakeup_fd", lambda *_words, **_more: None)
-    monkeypatch.setattr(guard.service, "_look", lambda _now: 1 / 0)
+    monkeypatch.setattr(guard.service, "_start_snapshot", lambda _now: 1 / 0)
     monkeypatch.setattr(guard.service, "begin", lambda: None)
     assert guard.service.run() == 1
     assert guard.barriers() == ["on", "on"]

@@ -31,7 +31,7 @@ TERMS: dict[str, Any] = {
 PID, START = 4711, 987
 
 
-def said(**more: Any) -> state.Said:
+def said(**more: Any) -> state.Record:
     """Return what a running guard says."""
     fields: dict[str, Any] = {
         "boot": BOOT_ID,
@@ -44,10 +44,10 @@ def said(**more: Any) -> state.Said:
         "quiet": None,
         "kept": {PG: state.Below("8:1", ("sda",))},
     }
-    return state.Said(**{**fields, **more})
+    return state.Record(**{**fields, **more})
 
 
-def host(found: state.Said | str | None, allowed: Any = "as in TERMS", runs: bool = True) -> SmallHost:
+def host(found: state.Record | str | None, allowed: Any = "as in TERMS", runs: bool = True) -> SmallHost:
     """Return a host with a state, a lease (None: without), and the guard's process."""
     seen = SmallHost()
     allowed = TERMS if allowed == "as in TERMS" else allowed
