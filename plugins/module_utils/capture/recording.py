@@ -36,7 +36,7 @@ _CHANGES = (
     *("set_mount_options", "sync", "sync_mount", "try_mount", "write_attribute", "write_file"),
 )
 
-#: A recording is plain JSON; its form is in docs/capture.md.
+#: A recording is plain JSON; its form is in tests/fixtures/README.md.
 Recording = dict[str, Any]
 _Answer = TypeVar("_Answer")
 

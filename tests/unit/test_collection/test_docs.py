@@ -184,7 +184,7 @@ def test_the_claims_and_their_lives_are_those_of_the_policy() -> None:
 
 
 def test_the_platforms_and_what_they_document_are_those_of_the_code() -> None:
-    rows = table("docs/attest.md", "fact | platform | signs")
+    rows = table("docs/evidence/platforms.md", "fact | platform | signs")
     assert [tuple(row[:2]) for row in rows] == [(each.word, each.title) for each in platforms.PLATFORMS]
     for row, platform in zip(rows, platforms.PLATFORMS):
         patterns = [pattern for sign in platform.signs for pattern in sign.values()]

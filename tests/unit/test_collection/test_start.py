@@ -126,19 +126,22 @@ def guest() -> SmallHost:
 
 
 def rendered() -> list[str]:
-    """Return the lines of the check's page, then those of the run's."""
+    """Return the lines of the check's page, of the run's, and of a check after barriers are turned off by hand."""
     host = guest()
     before = look(host, mounts=[DATA])
     enforce(host, before)
     after = look(host, mounts=[DATA])
+    host.mounts[DATA].barrier = "off"
+    again = look(host, mounts=[DATA])
     reports = (
         fleet.report("db1", before, engines=[]),
         fleet.report("db1", after, looked_only=False, engines=[], was=before["verdict"]),
+        fleet.report("db1", again, engines=[]),
     )
     return "\n".join(render([report]) for report in reports).splitlines()
 
 
-@pytest.mark.parametrize(("page", "number"), [(README, 1), (START, 2)], ids=["README", "start"])
+@pytest.mark.parametrize(("page", "number"), [(README, 1), (START, 3)], ids=["README", "start"])
 def test_a_page_that_is_shown_is_that_of_the_tutorial_s_host(page: Path, number: int) -> None:
     """Lines in brackets stand for what is left out."""
     shown = [text for text in pages.blocks(page, "text") if "exit code" in text]
