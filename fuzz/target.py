@@ -140,7 +140,7 @@ class Says(Host):
         self,
         path: str,
         root: str = "",
-        limit: int = bounds.SAID,
+        limit: int = bounds.OUTPUT,
         at_end: bool = False,
         flush: bool = False,
         timeout: float = 0.0,

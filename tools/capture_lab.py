@@ -49,11 +49,11 @@ def main() -> int:
     except (LabError, subprocess.CalledProcessError) as error:
         print(f"capture_lab: {error}", file=sys.stderr)
         return 1
-    taken = recording.loads(text)
-    if taken["failed"] or taken["differs"]:
-        print(f"capture_lab: failed: {taken['failed']}; differs: {taken['differs']}", file=sys.stderr)
+    recorded = recording.loads(text)
+    if recorded["failed"] or recorded["differs"]:
+        print(f"capture_lab: failed: {recorded['failed']}; differs: {recorded['differs']}", file=sys.stderr)
         return 1
-    facts = capture.replay(taken, f"{taken['taken']}T00:00:00Z")
+    facts = capture.replay(recorded, f"{recorded['taken']}T00:00:00Z")
     CAPTURES.mkdir(exist_ok=True)
     (CAPTURES / f"{arguments.name}.json").write_text(text, encoding="ascii")
     (CAPTURES / f"{arguments.name}.facts.json").write_text(recording.dumps({**facts}), encoding="ascii")

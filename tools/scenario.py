@@ -29,13 +29,13 @@ CONFIG = ROOT / ".config/molecule/config.yml"
 def commands(stage: Stage, keep: bool) -> list[tuple[str, ...]]:
     """Return what to run one after the other, in molecule's words: to keep machines, all of its sequence but to destroy."""
     return (
-        [("molecule", verb, "-s", stage.name) for verb in kept_sequence(stage.name)]
+        [("molecule", verb, "-s", stage.name) for verb in order_with_disks(stage.name)]
         if keep
         else [stage.command]
     )
 
 
-def kept_sequence(name: str) -> list[str]:
+def order_with_disks(name: str) -> list[str]:
     """Return what a scenario does with machines that are kept: one that asks its tests to converge has no such step."""
     # This runs with any Python, which has no YAML.
     own, shared = (

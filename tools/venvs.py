@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VENVS = ROOT / ".venv"
 STORE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "durable-dbhost-venvs"
 #: Days after which a new checkout gets a new environment, and after which an old one is deleted.
-FRESH, KEPT = 7, 60
+FRESH, REMOVED_AFTER = 7, 60
 LINK = ROOT / "playbooks/collections/ansible_collections/durable/dbhost"
 
 
@@ -113,7 +113,7 @@ def from_store(name: str, stamp: str, python: str, requirements: str) -> Path:
         for venv in STORE.glob(f"{name}@*-[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]")
     }
     for venv, age in ages.items():
-        if age > KEPT:
+        if age > REMOVED_AFTER:
             shutil.rmtree(venv)
     fresh = [venv for venv, age in ages.items() if age < FRESH and is_made(venv, stamp)]
     if fresh:

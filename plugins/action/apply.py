@@ -64,11 +64,11 @@ class ActionModule(Bounded):
             )
             return result
         answer = execute(self, _MODULE, arguments, variables, inventory.time_limit())
-        taken, malformed = _taken(answer)
+        results, malformed = _results(answer)
         slow, errors = (
             [
                 f"{' '.join(step['step'])}: {why}"
-                for step in taken
+                for step in results
                 for why in step["failures"]
                 if step["is_slow"] is is_slow
             ]
@@ -85,14 +85,14 @@ class ActionModule(Bounded):
         result.update(
             changed=bool(answer.get("changed")) or lost,
             # Of a host that is lost it is unknown how far it came.
-            begun=every if lost else [step["step"] for step in taken],
+            begun=every if lost else [step["step"] for step in results],
             error=printable("; ".join(errors)) or None,
             switch=_switch(answer, lost),
             undo_after=arguments["undo_after"],
             clock=time.monotonic_ns(),
             slow=printable(slow),
         )
-        diffs = [_diff(step) for step in taken if step["diff"]["before"] or step["diff"]["after"]]
+        diffs = [_diff(step) for step in results if step["diff"]["before"] or step["diff"]["after"]]
         result.update(learned(answer), **({"diff": diffs} if diffs else {}))
         return result
 
@@ -138,12 +138,12 @@ def _switch(answer: dict[str, Any], lost: bool) -> str:
     return "unknown" if lost else "armed" if answer.get("switch") == "armed" else "none"
 
 
-def _number(told: Any) -> int:
+def _number(number: Any) -> int:
     """Return the number of the last run as a look told it; where it told none, one with which nothing is changed."""
-    return told if isinstance(told, int) else -1
+    return number if isinstance(number, int) else -1
 
 
-def _taken(answer: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
+def _results(answer: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the steps that a host says it has taken, and what is wrong with how it says that: whoever is root there
     wrote it."""
     try:

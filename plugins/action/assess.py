@@ -49,12 +49,12 @@ class ActionModule(Bounded):
             if before and self._task.check_mode:
                 found = before  # Nothing was changed since.
             else:
-                asked = question(inputs)
+                query = question(inputs)
                 if disarms(inputs, given):
                     connect_anew(self)
-                    asked["disarm"] = True
+                    query["disarm"] = True
                 limit = limit_of_look(inventory.time_limit(), given.get("applied"))
-                answer = execute(self, "durable.dbhost.host_facts", asked, task_vars or {}, limit)
+                answer = execute(self, "durable.dbhost.host_facts", query, task_vars or {}, limit)
                 inputs = inputs._replace(benchmark=benchmark_of(inventory))
                 now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
                 found = printable(assess_answer(inputs, now, answer))

@@ -52,8 +52,8 @@ class ActionModule(ActionBase):
             # Those of earlier batches, and of an earlier play of this run, have a report.
             if host not in (hostvars[host].get("harden_concluded") or {}).get("reports", {}):
                 reports[host] = {**conclude([_without_facts(_REMOVED)], {}, {}, looked_only), **made}
-        said = {host: failure(report) for host, report in reports.items()}
-        failures = {host: line for host, line in said.items() if line is not None}
+        causes = {host: failure(report) for host, report in reports.items()}
+        failures = {host: line for host, line in causes.items() if line is not None}
         texts = {host: packed(report) for host, report in reports.items()}
         result.update(changed=False, reports=texts, failures=failures)
         return result
@@ -70,7 +70,7 @@ def _concluded(registered: Mapping[str, Any], since: int, looked_only: bool) -> 
     A task that had no reason to run leaves what an earlier play has registered.
     """
     found = {name: registered.get(name) or {} for name in (APPLIED, *LOOKS)}
-    fresh = {name: told for name, told in found.items() if told.get("clock", since - 1) >= since}
+    fresh = {name: facts for name, facts in found.items() if facts.get("clock", since - 1) >= since}
     # A stock module's, which tells no time: it was run if the look before it asked for it.
     is_rebooted = fresh.get("harden_after", {}).get("wants_reboot", False)
     looks = [
@@ -78,7 +78,7 @@ def _concluded(registered: Mapping[str, Any], since: int, looked_only: bool) -> 
     ]
     # A task that failed tells no time.
     failed = [
-        cause(told) or "a task failed, and said nothing" for told in found.values() if told.get("failed")
+        cause(facts) or "a task failed, and said nothing" for facts in found.values() if facts.get("failed")
     ]
     if not looks:
         looks = [_without_facts((failed or [_NOT_RUN])[-1])]

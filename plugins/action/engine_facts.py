@@ -82,11 +82,9 @@ def _bounded_memory() -> Iterator[None]:
     before = resource.getrlimit(resource.RLIMIT_AS)
     try:
         with open("/proc/self/statm", encoding="ascii") as handle:
-            taken = int(handle.read().split()[0]) * resource.getpagesize()
+            used = int(handle.read().split()[0]) * resource.getpagesize()
         most = (
-            taken + bounds.ROOM
-            if before[0] == resource.RLIM_INFINITY
-            else min(before[0], taken + bounds.ROOM)
+            used + bounds.ROOM if before[0] == resource.RLIM_INFINITY else min(before[0], used + bounds.ROOM)
         )
         resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
     except (OSError, ValueError):

@@ -43,8 +43,8 @@ class ActionModule(ActionBase):
                     paths.append(_keep(directory, name, str(text)))
                 else:
                     _remove(directory, name)
-        kept = [f"kept in {', '.join(paths)}"] if paths else []
-        show([host, *laid_out(str(given["show"])).splitlines(), *kept])
+        stored = [f"kept in {', '.join(paths)}"] if paths else []
+        show([host, *laid_out(str(given["show"])).splitlines(), *stored])
         result.update(changed=False, paths=paths)
         return result
 

@@ -49,19 +49,19 @@ class ActionModule(ActionBase):
         unread = [name for name in _READ_FIRST if name not in load_extra_vars(self._loader)]
         wrong: dict[str, list[str]] = {}
         own = Variables(self._templar, variables)
-        for said in own.report_errors():
-            wrong[said] = []
+        for error in own.report_errors():
+            wrong[error] = []
         read_in = {host: Variables(_Evaluated(), hostvars[host]) for host in play_hosts}
         for host, given in read_in.items():
             unreadable = [_UNREAD.format(name=name) for name in unread if name in hostvars[host]]
-            for said in (*unreadable, *given.report_errors()):
-                wrong.setdefault(said, []).append(host)
+            for error in (*unreadable, *given.report_errors()):
+                wrong.setdefault(error, []).append(host)
         if wrong:
             for host, given in read_in.items():
-                for said in _errors_of(given):
-                    wrong.setdefault(said, []).append(host)
+                for error in _errors_of(given):
+                    wrong.setdefault(error, []).append(host)
             raise refused(
-                ". Also: ".join(f"{said}{_on(hosts)}" for said, hosts in wrong.items()) + _UNCHANGED
+                ". Also: ".join(f"{error}{_on(hosts)}" for error, hosts in wrong.items()) + _UNCHANGED
             )
         own.report_dir()
         own.report_formats()

@@ -99,11 +99,11 @@ def _check_tags() -> None:
     only, skipped = (list(context.CLIARGS.get(option) or ()) for option in ("tags", "skip_tags"))
     # No step has a tag of its own but this, so that all other words skip nothing.
     without = [word for word in skipped if word in _SKIP_STEPS]
-    seen = [f"--tags {','.join(only)}"] if only not in ([], ["all"]) else []
-    seen += [f"--skip-tags {','.join(without)}"] if without else []
-    if seen:
+    options = [f"--tags {','.join(only)}"] if only not in ([], ["all"]) else []
+    options += [f"--skip-tags {','.join(without)}"] if without else []
+    if options:
         raise AnsibleLookupError(
-            f"observed {' '.join(seen)}; expected neither: the steps of this playbook are one order, and with a part of them"
+            f"observed {' '.join(options)}; expected neither: the steps of this playbook are one order, and with a part of them"
             " it would end well and have done nothing. --limit and durable_hosts choose hosts. Nothing was changed."
         )
 

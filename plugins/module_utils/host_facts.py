@@ -43,12 +43,12 @@ def collect(
     """
     found = HostFacts({}, {}, one_run.look(host))
     _add(found, "durable_engines", lambda: engines.collect(host, now, databases))
-    seen = found.facts.get("durable_engines", {})
-    paths = dict.fromkeys((*of_databases(databases), *seen.get("paths", ())))
+    of_engines = found.facts.get("durable_engines", {})
+    paths = dict.fromkeys((*of_databases(databases), *of_engines.get("paths", ())))
     _add(found, "durable_storage", lambda: storage.collect(host, now, paths))
     guarded = found.facts.get("durable_storage", {}).get("leased") != "no"
     if power == "always" or (power == "guarded" and guarded):
-        stops = seen.get("stop_timeouts", [])
+        stops = of_engines.get("stop_timeouts", [])
         _add(found, "durable_power", lambda: power_facts(host, now, stops, margin))
     while why := bounds.too_large(found.facts) if found.facts else None:
         largest = max(found.facts, key=lambda name: bounds.size(found.facts[name]))

@@ -109,7 +109,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.durable.dbhost.plugins.module_utils.catalog import LAYERS
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce import one_run
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce.change import as_diff
-from ansible_collections.durable.dbhost.plugins.module_utils.enforce.steps import Taken, take
+from ansible_collections.durable.dbhost.plugins.module_utils.enforce.steps import StepResult, take
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import unit_mounts
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import apply as faircom
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird import apply as firebird
@@ -167,7 +167,7 @@ def _guarded(host: Host, given: dict[str, Any], check_mode: bool) -> tuple[Host,
         return UnarmedHost(host), str(error)
 
 
-def _as_result(step: Taken) -> dict[str, Any]:
+def _as_result(step: StepResult) -> dict[str, Any]:
     return {
         "step": [step.phase, step.layer],
         "class": step.klass,
@@ -199,18 +199,18 @@ def main() -> None:
             undone = [layer for layer in reach if LAYERS[layer].undone]
             guarded, unarmed = _guarded(host, given, module.check_mode) if undone else (host, "")
             hosts = dict.fromkeys(undone, guarded)
-            taken = list(
+            results = list(
                 take(host, CODE, given["steps"], given["secrets"], module.check_mode, hosts, bool(unarmed))
             )
     except (ChangeFailed, Unobservable) as error:
         fail(module, error)
-    for warning in (warning for step in taken for warning in step.outcome.warnings):
+    for warning in (warning for step in results for warning in step.outcome.warnings):
         warn(module, warning)
-    changed = is_disarmed or any(step.outcome.changed for step in taken)
-    told = [_as_result(step) for step in taken]
+    changed = is_disarmed or any(step.outcome.changed for step in results)
+    as_results = [_as_result(step) for step in results]
     if unarmed:
-        fail(module, unarmed, changed, taken=told)
-    finish(module, changed=changed, taken=told, switch=installed.look(host).state)
+        fail(module, unarmed, changed, taken=as_results)
+    finish(module, changed=changed, taken=as_results, switch=installed.look(host).state)
 
 
 if __name__ == "__main__":

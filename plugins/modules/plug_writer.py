@@ -193,8 +193,8 @@ def verified(host: Host, given: dict[str, Any], check: bool) -> dict[str, Any]:
     if len(given["acknowledged"]) != job.clients:
         raise Refused(f"acknowledged: observed {len(given['acknowledged'])} numbers, expected {job.clients}")
     # A run that ended by itself has taken its files away: nothing is lost, and nothing shown.
-    told = dict(enumerate(given["acknowledged"]))
-    losses = plug_job.NOT_CHECKED if given["ended"] else plug_host.verify(host, job, told)
+    acknowledged = dict(enumerate(given["acknowledged"]))
+    losses = plug_job.NOT_CHECKED if given["ended"] else plug_host.verify(host, job, acknowledged)
     ended = {int(client): str(why) for client, why in given["ended"].items()}
     verdict = plug_verdict.judge(job, losses, ended)
     text = ""

@@ -145,15 +145,15 @@ def planned(host: Host, given: dict[str, Any]) -> dict[str, Any]:
 def read(host: Host, given: dict[str, Any]) -> dict[str, Any]:
     """Return what was shown."""
     job = rehearsal.loads(given["job"])
-    seen = rehearsal_host.read(host, job)
+    observed = rehearsal_host.read(host, job)
     text = ""
-    if seen.verdict == rehearsal.KEPT and given["by"]:
-        text = rehearsal.attestation(job, seen, given["by"], given["today"])
+    if observed.verdict == rehearsal.KEPT and given["by"]:
+        text = rehearsal.attestation(job, observed, given["by"], given["today"])
     return {
-        "verdict": seen.verdict,
-        "why": seen.why,
-        "rehearsal": seen.as_dict(),
-        "table": rehearsal.table(seen),
+        "verdict": observed.verdict,
+        "why": observed.why,
+        "rehearsal": observed.as_dict(),
+        "table": rehearsal.table(observed),
         "attestation": text,
     }
 

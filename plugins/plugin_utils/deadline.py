@@ -38,7 +38,7 @@ def deadline(seconds: float) -> Iterator[None]:
         if is_active:
             raise Expired
 
-    begun, before = time.monotonic(), _children()
+    started, before = time.monotonic(), _children()
     handler = signal.signal(signal.SIGALRM, expire)
     outer, interval = signal.setitimer(signal.ITIMER_REAL, 0)
     limits = [limit for limit in (seconds, max(outer - _EARLIER, outer / 2)) if limit]
@@ -58,7 +58,7 @@ def deadline(seconds: float) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
         if outer:
-            left = outer - (time.monotonic() - begun)
+            left = outer - (time.monotonic() - started)
             signal.setitimer(signal.ITIMER_REAL, max(left, _AT_ONCE), interval)
 
 

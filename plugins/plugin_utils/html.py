@@ -118,7 +118,7 @@ def _host(report: dict[str, Any]) -> dict[str, Any]:
     tones = _tones(report, by_target)
     return {
         **report,
-        "told": reasons(report),
+        "findings": reasons(report),
         "reasons": [{**each, "link": _link(each["id"])} for each in report["reasons"]],
         "lanes": list(_lanes(report, tones)),
         "targets": [(shown(target), list(map(_row, rows))) for target, rows in by_target.items()],
@@ -159,18 +159,18 @@ def _worst(tones: Iterable[str]) -> str:
 
 def _tone(rows: list[dict[str, Any]]) -> str:
     """Return the tone of the worst of some settings; one of speed alone is no trouble."""
-    seen = {row["verdict"] for row in rows if row["class"] == "safety"}
-    return next((tone for verdict, tone in _SETTING_TONES.items() if verdict in seen), "")
+    verdicts = {row["verdict"] for row in rows if row["class"] == "safety"}
+    return next((tone for verdict, tone in _SETTING_TONES.items() if verdict in verdicts), "")
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
     """Return a setting with its evidence in words, each source once."""
     sides = [row["evidence"].get(side) or {} for side in ("running", "persisted")]
-    said = [each.get("source") for each in sides] + [each.get("reason") for each in sides]
+    texts = [each.get("source") for each in sides] + [each.get("reason") for each in sides]
     tone = _SETTING_TONES.get(row["verdict"], "")
     return {
         **row,
-        "evidence": "; ".join(dict.fromkeys(str(each) for each in said if each)),
+        "evidence": "; ".join(dict.fromkeys(str(each) for each in texts if each)),
         "tone": "warn" if row["class"] != "safety" and tone != "good" else tone,
     }
 

@@ -42,15 +42,15 @@ _Version = tuple[int, int]
 
 def explained(action: Bounded, variables: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
     """Return a failed result; with another `msg` if the host's Python is missing or too old. Raises nothing of the host."""
-    said = str(result.get("msg") or "")
+    message = str(result.get("msg") or "")
     found: dict[str, _Version] = {}
     used = _used(action, variables, result)
     with contextlib.suppress(AnsibleError, TooMuch):
         found = _listed(action, used)
-    current = _CURRENT.search(f"{said} {result.get('module_stdout', '')}")
+    current = _CURRENT.search(f"{message} {result.get('module_stdout', '')}")
     observed = (int(current[1]), int(current[2])) if current else found.get(used)
     is_old = observed is not None and observed < MINIMUM
-    if not is_old and not of_python({**result, "msg": said}):
+    if not is_old and not of_python({**result, "msg": message}):
         return result
     good = sorted((version, path) for path, version in found.items() if version >= MINIMUM and path != used)
     if not is_old and not good:

@@ -43,7 +43,7 @@ class Fleet(NamedTuple):
     notes: list[str]
 
 
-class _Told(NamedTuple):
+class _HostReport(NamedTuple):
     path: str
     report: dict[str, Any]
     time: datetime
@@ -56,15 +56,15 @@ def merge(files: Iterable[Found], expected: Sequence[str], now: datetime, max_ho
     zone; `max_hours`: the age of a report that still counts. Each file that is no report is a host of its own, named as
     the file, whose verdict is `unknown`.
     """
-    told: dict[str, list[_Told]] = {}
+    found_reports: dict[str, list[_HostReport]] = {}
     faults: list[dict[str, Any]] = []
     for file in files:
         found = _read(file)
         if isinstance(found, str):
             faults.append(_unknown(file.path, found, now))
         elif found is not None:
-            told.setdefault(found.report["host"], []).append(found)
-    reports = [_of_host(host, each, now, max_hours) for host, each in told.items()]
+            found_reports.setdefault(found.report["host"], []).append(found)
+    reports = [_of_host(host, each, now, max_hours) for host, each in found_reports.items()]
     absent = [
         _unknown(
             host,
@@ -73,12 +73,12 @@ def merge(files: Iterable[Found], expected: Sequence[str], now: datetime, max_ho
             now,
         )
         for host in expected
-        if host not in told
+        if host not in found_reports
     ]
-    return Fleet(worst_first([*reports, *absent, *faults]), list(_notes(told, expected)))
+    return Fleet(worst_first([*reports, *absent, *faults]), list(_notes(found_reports, expected)))
 
 
-def _read(file: Found) -> _Told | str | None:
+def _read(file: Found) -> _HostReport | str | None:
     """Return a report; why the file is none; None for what was measured, which is not of a fleet's verdicts."""
     if file.fault:
         return f"no report: {file.fault}; make it readable, or take the file away"
@@ -98,41 +98,41 @@ def _read(file: Found) -> _Told | str | None:
         time = datetime.strptime(found["time"], TIME)
     except ValueError:
         return f"no report: time: observed {found['time']}, expected a date and time; take the file away"
-    return _Told(file.path, found, time)
+    return _HostReport(file.path, found, time)
 
 
-def _of_host(host: str, told: list[_Told], now: datetime, max_hours: float) -> dict[str, Any]:
+def _of_host(host: str, reports: list[_HostReport], now: datetime, max_hours: float) -> dict[str, Any]:
     """Return the report of a host that counts: the newest, of one time the worst."""
-    newest = max(told, key=lambda each: (each.time, -VERDICTS.index(each.report["verdict"])))
-    said = f"its newest report says {newest.report['verdict']}, of {newest.report['time']} ({newest.path})"
-    if host in _SELVES and len(_times(told)) > 1:
+    newest = max(reports, key=lambda each: (each.time, -VERDICTS.index(each.report["verdict"])))
+    text = f"its newest report says {newest.report['verdict']}, of {newest.report['time']} ({newest.path})"
+    if host in _SELVES and len(_times(reports)) > 1:
         return _unknown(
             host,
-            f"{len(_times(told))} reports, and every machine calls itself so; give each host a name of its own in the"
+            f"{len(_times(reports))} reports, and every machine calls itself so; give each host a name of its own in the"
             " inventory of its run",
             now,
         )
     if newest.time - now > _APART:
         return _unknown(
-            host, f"{said}, which is still to come; set the clock of the machine that ran it", now
+            host, f"{text}, which is still to come; set the clock of the machine that ran it", now
         )
     if now - newest.time > timedelta(hours=max_hours):
-        return _unknown(host, f"{said}, more than {max_hours:g} hours ago; run it again", now)
+        return _unknown(host, f"{text}, more than {max_hours:g} hours ago; run it again", now)
     return newest.report
 
 
-def _times(told: list[_Told]) -> set[datetime]:
-    return {each.time for each in told}
+def _times(reports: list[_HostReport]) -> set[datetime]:
+    return {each.time for each in reports}
 
 
-def _notes(told: dict[str, list[_Told]], expected: Sequence[str]) -> Iterable[str]:
+def _notes(reports: dict[str, list[_HostReport]], expected: Sequence[str]) -> Iterable[str]:
     """Yield how the fleet was made, and of which hosts there were several reports."""
-    count = sum(map(len, told.values()))
+    count = sum(map(len, reports.values()))
     yield f"merged from {count} report{'s' * (count != 1)}"
     if not expected:
         yield "no inventory was given: a host without a report is not missed"
-    for host in sorted(told, key=natural):
-        times = sorted(_times(told[host]))
+    for host in sorted(reports, key=natural):
+        times = sorted(_times(reports[host]))
         if len(times) > 1:
             yield f"{host}: {len(times)} reports; the newest counts, of {times[-1].strftime(TIME)}"
 

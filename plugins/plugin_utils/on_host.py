@@ -41,7 +41,7 @@ def execute(
 
     A host that does not answer within `limit` seconds (0: no limit) is unreachable. What the module does there may go on.
     """
-    begun = time.monotonic()
+    started = time.monotonic()
     try:
         with deadline(limit):
             result: dict[str, Any] = action._execute_module(
@@ -51,7 +51,7 @@ def execute(
             if result.get("failed") and (_UNHANDLED in str(result.get("msg")) or of_python(result)):
                 result = interpreters.explained(action, variables, result)
     except Expired:
-        waited = int(time.monotonic() - begun)
+        waited = int(time.monotonic() - started)
         action.is_given_up = True
         connect_anew(action)
         return {"unreachable": True, "msg": f"{NO_ANSWER} {waited} seconds; {HANGS}"}
@@ -96,6 +96,9 @@ def connect_anew(action: Bounded) -> None:
 def learned(answer: dict[str, Any]) -> dict[str, Any]:
     """Return what an action hands on of a module's answer to Ansible: what it learned of the host, and its warnings."""
     facts = answer.get("ansible_facts")
-    kept = {name: facts[name] for name in _LEARNED if name in facts} if isinstance(facts, dict) else {}
+    discovered = {name: facts[name] for name in _LEARNED if name in facts} if isinstance(facts, dict) else {}
     warnings = printable(answer.get("warnings"))
-    return {**({"ansible_facts": kept} if kept else {}), **({"warnings": warnings} if warnings else {})}
+    return {
+        **({"ansible_facts": discovered} if discovered else {}),
+        **({"warnings": warnings} if warnings else {}),
+    }

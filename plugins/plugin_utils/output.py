@@ -87,7 +87,7 @@ def keep(directory: str, name: str, text: str, mode: int = REPORT) -> str:
     return os.path.join(directory, name)
 
 
-def kept(directory: str, name: str) -> str:
+def stored(directory: str, name: str) -> str:
     """Return the text of a file that `keep` wrote, '' where there is none. Raises OSError."""
     try:
         place = _open(directory, make=False)
@@ -109,15 +109,15 @@ def collected(directories: Iterable[str]) -> Iterator[Found]:
     Hidden files are passed over, and links to directories are not followed. Raises OSError where there is more than
     anybody reads.
     """
-    seen: set[str] = set()
+    paths: set[str] = set()
     size = 0
     for top in directories:
         for path, fault in _below(os.path.abspath(top)):
-            if path not in seen:
-                seen.add(path)
+            if path not in paths:
+                paths.add(path)
                 found = Found(path, "", fault) if fault else _found(path)
                 size += len(found.text)
-                if size > _ALL or len(seen) > _FILES:
+                if size > _ALL or len(paths) > _FILES:
                     raise OSError(
                         errno.EFBIG,
                         f"more than {_FILES} files, or than {_ALL // 2**20} MiB in all",
@@ -142,7 +142,7 @@ def _found(path: str) -> Found:
     try:
         if os.lstat(path).st_size > _LARGEST:
             return Found(path, "", f"longer than {_LARGEST // 2**20} MiB")
-        return Found(path, kept(*os.path.split(path)))
+        return Found(path, stored(*os.path.split(path)))
     except OSError as error:
         return Found(path, "", str(error.strerror))
 

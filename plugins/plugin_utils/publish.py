@@ -15,7 +15,7 @@ from ..module_utils.policy.show.history import with_history
 from ..module_utils.policy.show.page import render
 from ..module_utils.policy.show.report import details
 from . import html, junit, sarif
-from .output import keep, kept, measured, refused, remove, rename, show
+from .output import keep, measured, refused, remove, rename, show, stored
 from .variables import REPORT_DIR, Unreadable, Variables
 
 
@@ -64,7 +64,7 @@ def benchmark_of(inventory: Variables) -> str | None:
     try:
         directory = str(inventory.get("durable_report_dir", REPORT_DIR))
         name = measured("benchmark", inventory.host, "json")
-        return kept(os.path.abspath(directory), name) if directory else ""
+        return stored(os.path.abspath(directory), name) if directory else ""
     except (OSError, Unreadable):
         # It ends no look at a host: the report says so.
         return None
@@ -81,7 +81,7 @@ def _stale(host: str) -> str:
 
 def _since(directory: str, report: dict[str, Any]) -> dict[str, Any]:
     host = report["host"]
-    return with_history(report, kept(directory, _file(host)) or kept(directory, _stale(host)))
+    return with_history(report, stored(directory, _file(host)) or stored(directory, _stale(host)))
 
 
 def _write(

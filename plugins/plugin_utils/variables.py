@@ -115,8 +115,8 @@ class Variables:
             found = self.get("durable_report_dir", REPORT_DIR)
         except Unreadable as error:
             raise refused(error) from error
-        for said in _dir_errors(found):
-            raise refused(said)
+        for message in _dir_errors(found):
+            raise refused(message)
         return str(found)
 
     def report_formats(self) -> list[str]:
@@ -125,8 +125,8 @@ class Variables:
             found = self.get("durable_report_formats", REPORT_FORMATS)
         except Unreadable as error:
             raise refused(error) from error
-        for said in _formats_errors(found):
-            raise refused(said)
+        for message in _formats_errors(found):
+            raise refused(message)
         return list(found)
 
     def report_errors(self) -> Iterator[str]:
@@ -151,8 +151,8 @@ class Variables:
         monitor = found["monitor"]
         if not isinstance(monitor, Mapping):
             return {**found, "monitor": _emptied(monitor)}
-        kept = {name: value for name, value in monitor.items() if name != "password"}
-        return {**found, "monitor": {**kept, "password": True} if monitor.get("password") else kept}
+        shown = {name: value for name, value in monitor.items() if name != "password"}
+        return {**found, "monitor": {**shown, "password": True} if monitor.get("password") else shown}
 
 
 def _emptied(value: Any) -> Any:

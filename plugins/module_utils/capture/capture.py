@@ -29,12 +29,12 @@ def capture(host: Host, now: str, paths: Iterable[str] = (), databases: Any = No
     A host whose facts cannot be taken is recorded up to that point, and `failed` says where it
     was. `differs` names the facts that a replay gives otherwise than the host did.
     """
-    asked = tuple(paths)
+    requested = tuple(paths)
     recorder = RecordingHost(host)
-    live, failed = _attempt(recorder, now, asked)
+    live, failed = _attempt(recorder, now, requested)
     recording = {
         "schema": SCHEMA,
-        "command": [COMMAND, *asked],
+        "command": [COMMAND, *requested],
         "kernel": _optional(host, "/proc/sys/kernel/osrelease"),
         "release": _release(host),
         "taken": now[:10],

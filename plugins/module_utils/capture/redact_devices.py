@@ -125,8 +125,8 @@ def database(text: str, names: Identities) -> str:
 
 
 def _record(properties: dict[str, str], names: Identities) -> str:
-    kept = ((key, property_value(key, value, names)) for key, value in properties.items())
-    return "".join(f"E: {key}={value}\n" for key, value in kept if value is not None)
+    redacted = ((key, property_value(key, value, names)) for key, value in properties.items())
+    return "".join(f"E: {key}={value}\n" for key, value in redacted if value is not None)
 
 
 def property_value(key: str, value: str, names: Identities) -> str | None:
@@ -184,14 +184,14 @@ def superblock(text: str, names: Identities) -> str:
         raw = ext4.as_bytes(text)
     except ValueError:
         return ""
-    kept = bytearray(ext4.SIZE)
+    block = bytearray(ext4.SIZE)
     for field in ext4.MEANING:
-        kept[field] = raw[field]
-    said = raw[ext4.MOUNT_OPTIONS].partition(b"\0")[0].decode("utf-8", "surrogateescape")
+        block[field] = raw[field]
+    text = raw[ext4.MOUNT_OPTIONS].partition(b"\0")[0].decode("utf-8", "surrogateescape")
     room = ext4.MOUNT_OPTIONS.stop - ext4.MOUNT_OPTIONS.start
-    redacted = options(said, names).encode("utf-8", "surrogateescape")[:room]
-    kept[ext4.MOUNT_OPTIONS] = redacted.ljust(room, b"\0")
-    return ext4.shown(bytes(kept))
+    redacted = options(text, names).encode("utf-8", "surrogateescape")[:room]
+    block[ext4.MOUNT_OPTIONS] = redacted.ljust(room, b"\0")
+    return ext4.shown(bytes(block))
 
 
 def table(text: str, names: Identities) -> str:
@@ -207,8 +207,8 @@ def _table_line(line: str, names: Identities) -> str:
     first = _FIRST_ARGUMENTS.get(found["target"], 0 if found["target"] not in _OPEN_TARGETS else None)
     if found["arguments"] is None or first == 0:
         return start
-    said = found["arguments"].split(" ")[:first]
-    words = (word if _ARGUMENT.fullmatch(word) else names.of(word) for word in said)
+    arguments = found["arguments"].split(" ")[:first]
+    words = (word if _ARGUMENT.fullmatch(word) else names.of(word) for word in arguments)
     return f"{start} {' '.join(words)}"
 
 
@@ -226,12 +226,12 @@ def nvme_identity(text: str, _names: Identities) -> str:
 def queueing(text: str, names: Identities) -> str:
     """Return what multipathd says of the queueing of its maps, by their WWIDs."""
     rows = (line.rpartition(":") for line in text.split("\n"))
-    kept = (
-        (wwid, said)
-        for wwid, colon, said in rows
-        if colon and re.fullmatch(r"on|off|-|\d+ (?:chk|sec)", said)
+    redacted = (
+        (wwid, text)
+        for wwid, colon, text in rows
+        if colon and re.fullmatch(r"on|off|-|\d+ (?:chk|sec)", text)
     )
-    return "".join(f"{names.identity(wwid)}:{said}\n" for wwid, said in kept)
+    return "".join(f"{names.identity(wwid)}:{text}\n" for wwid, text in redacted)
 
 
 def drbd(text: str, names: Identities) -> str:
@@ -280,36 +280,36 @@ def _statements(options: dict[str, str]) -> str:
 
 def drbd_adjusted(text: str, names: Identities) -> str:
     """Return of the commands of `drbdadm --dry-run adjust` the words that are read: the fourth may be a password."""
-    kept = (
+    redacted = (
         " ".join(word for word in line.split() if _DRBD_OPTION.fullmatch(word)) for line in text.split("\n")
     )
-    return "\n".join(kept)
+    return "\n".join(redacted)
 
 
 def drbd_84_status(text: str, names: Identities) -> str:
     """Return an answer of `drbdsetup status` that is in lines: the words that are read of it, with stand-ins."""
-    kept = []
+    redacted = []
     for line in text.split("\n"):
         indent = line[: len(line) - len(line.lstrip(" "))]
         words = [word for word in line.split() if _DRBD_WORD.fullmatch(word)]
         if not indent:
             words = [names.of(name) for name in line.split()[:1]] + words
-        kept.append(indent + " ".join(words))
-    return "\n".join(kept)
+        redacted.append(indent + " ".join(words))
+    return "\n".join(redacted)
 
 
 def settings(text: str, names: Identities) -> str:
     """Return of a TuneD profile what it includes and what it sets for disks, in unchanged lines."""
-    kept = []
+    redacted = []
     for line in text.split("\n"):
         key, equals, value = line.partition("=")
         if re.fullmatch(r"\[[\w.-]+\]\s*", line):
-            kept.append(names.scrub(line.strip()))
+            redacted.append(names.scrub(line.strip()))
         elif equals and key.strip() in _TUNED:
-            kept.append(f"{key.strip()}={names.scrub(value.strip())}")
+            redacted.append(f"{key.strip()}={names.scrub(value.strip())}")
         else:
-            kept.append("")
-    return "\n".join(kept)
+            redacted.append("")
+    return "\n".join(redacted)
 
 
 def lines(pattern: str, text: str, names: Identities) -> str:
@@ -327,30 +327,30 @@ def foreign_rules(text: str, names: Identities) -> str:
 def _rule(line: str, names: Identities) -> str:
     if line.lstrip().startswith("#"):
         return ""
-    kept = []
+    redacted = []
     for found in udev_rules.TOKEN.finditer(line):
         name = f"{{{names.text(found['name'])}}}" if found["name"] else ""
         # No name of a program: a replay looks for none.
         value = f"({HIDDEN})" if found["key"] in _OF_PROGRAMS else names.text(found["value"])
-        kept.append(f'{found["key"]}{name}{found["op"]}{found["prefix"]}"{value}"')
-    return ", ".join(kept) + (", \\" if line.rstrip().endswith("\\") else "")
+        redacted.append(f'{found["key"]}{name}{found["op"]}{found["prefix"]}"{value}"')
+    return ", ".join(redacted) + (", \\" if line.rstrip().endswith("\\") else "")
 
 
 def modules(text: str, names: Identities) -> str:
     """Return the modules that a file of modprobe.d keeps from being loaded, without other commands."""
-    kept = []
+    redacted = []
     for line in text.split("\n"):
         parts = line.split(None, 2)
         if parts[:1] == ["blacklist"] and len(parts) > 1:
-            kept.append(" ".join(parts[:2]))
+            redacted.append(" ".join(parts[:2]))
         elif parts[:1] == ["install"] and len(parts) > 2:
             is_plain = re.fullmatch(r"(?:/usr)?(?:/bin/)?(?:true|false)\s*", parts[2])
             is_own = "--ignore-install" in parts[2].split()
             command = f"modprobe --ignore-install {parts[1]}" if is_own else HIDDEN
-            kept.append(f"install {parts[1]} {parts[2].strip() if is_plain else command}")
+            redacted.append(f"install {parts[1]} {parts[2].strip() if is_plain else command}")
         else:
-            kept.append("")
-    return "\n".join(kept)
+            redacted.append("")
+    return "\n".join(redacted)
 
 
 def generator(text: str, names: Identities) -> str:

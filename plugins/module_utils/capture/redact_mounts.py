@@ -85,8 +85,8 @@ def fstab(text: str, names: Identities) -> str:
 def crypttab(text: str, names: Identities) -> str:
     """Return crypttab with stand-ins: which device is opened by which name, and nothing of its key."""
     lines = (line.split() for line in text.split("\n"))
-    kept = (fields for fields in lines if len(fields) > 1 and not fields[0].startswith("#"))
-    return "".join(f"{names.text(name)} {_spec(spec, [], names)} none\n" for name, spec, *_rest in kept)
+    entries = (fields for fields in lines if len(fields) > 1 and not fields[0].startswith("#"))
+    return "".join(f"{names.text(name)} {_spec(spec, [], names)} none\n" for name, spec, *_rest in entries)
 
 
 def _fstab_line(line: str, names: Identities) -> str:
@@ -99,8 +99,10 @@ def _fstab_line(line: str, names: Identities) -> str:
         return "".join([*words[:first], "#"])
     if len(fields) > 6 and fields[6].startswith("#"):
         return _fstab_line("".join(words[: first + 12]), names) + "#"
-    kept = [_FIELDS[min(place, len(_FIELDS) - 1)](field, fields, names) for place, field in enumerate(fields)]
-    words[first::2] = kept
+    values = [
+        _FIELDS[min(place, len(_FIELDS) - 1)](field, fields, names) for place, field in enumerate(fields)
+    ]
+    words[first::2] = values
     return "".join(words)
 
 
@@ -174,38 +176,38 @@ _PLAIN_WORDS = ("ro", "rw", *boot_loader_file.REPAIR, *_MODES, "$kernelopts", "$
 
 def command_line(text: str, names: Identities) -> str:
     """Return what the kernel was told about its root file system, and nothing else."""
-    kept = []
+    redacted = []
     for word in text.split():
         key, _equals, value = word.partition("=")
         if key == "root":
-            kept.append(f"root={_spec(value, [], names)}")
+            redacted.append(f"root={_spec(value, [], names)}")
         elif key == "rootflags":
-            kept.append(f"rootflags={options(value, names)}")
+            redacted.append(f"rootflags={options(value, names)}")
         elif key == "rootfstype":
-            kept.append(f"rootfstype={_fstypes(value, [], names)}")
+            redacted.append(f"rootfstype={_fstypes(value, [], names)}")
         elif word in _PLAIN_WORDS or _NAMED.fullmatch(word):
-            kept.append(word)
-    return " ".join(kept) + "\n"
+            redacted.append(word)
+    return " ".join(redacted) + "\n"
 
 
 def boot_loader(text: str, names: Identities) -> str:
     """Return a boot loader's configuration: what its kernels are told about the root, and variables that hold that."""
-    kept = []
+    redacted = []
     for line in text.split("\n"):
-        command, said = [*line.split(None, 1), "", ""][:2]
+        command, arguments = [*line.split(None, 1), "", ""][:2]
         grub = _of_menu(line, names)
         variable = re.fullmatch(r"""\s*(?:set\s+)?(kernelopts|default_kernelopts)=["']?(.*?)["']?""", line)
         if variable:
-            kept.append(f'{variable[1]}="{command_line(variable[2], names).rstrip()}"')
+            redacted.append(f'{variable[1]}="{command_line(variable[2], names).rstrip()}"')
         else:
             known = re.fullmatch(r"linux(?:16|efi)?|module2?|options", command)
-            kept.append(f"{command} {command_line(said, names)}".rstrip() if known else grub)
-    return "\n".join(kept)
+            redacted.append(f"{command} {command_line(arguments, names)}".rstrip() if known else grub)
+    return "\n".join(redacted)
 
 
 _BLOCK = re.compile(r"(?P<kind>menuentry|submenu|function)\s.*\{")
 _CUSTOM = re.compile(r"source\s+\$\{?(?:config_directory|prefix)\}?/custom\.cfg")
-_CHOICE = re.compile(r"""(?P<head>(?:set )?(?:default|saved_entry|next_entry))=["']?(?P<said>.*?)["']?""")
+_CHOICE = re.compile(r"""(?P<head>(?:set )?(?:default|saved_entry|next_entry))=["']?(?P<value>.*?)["']?""")
 _QUOTED = re.compile(r"""(--id|\$\{?menuentry_id_option\}?)?\s*(?:'([^']*)'|"([^"]*)")""")
 _NAMES_OF_ENTRIES = ("sort-key", "title")
 
@@ -223,14 +225,16 @@ def _of_menu(line: str, names: Identities) -> str:
         ]
         return " ".join((block["kind"], *(words if block["kind"] != "function" else ["f()"]), "{"))
     if choice:
-        parts = choice["said"].split(">")
+        parts = choice["value"].split(">")
         is_plain = [re.fullmatch(r"\d*|\$\{?\w+\}?", part) for part in parts]
-        said = ">".join(part if plain else names.of(part) for part, plain in zip(parts, is_plain))
+        chosen = ">".join(part if plain else names.of(part) for part, plain in zip(parts, is_plain))
         return (
-            f'{choice["head"]}="{said}"' if choice["head"].startswith("set") else f"{choice['head']}={said}"
+            f'{choice["head"]}="{chosen}"'
+            if choice["head"].startswith("set")
+            else f"{choice['head']}={chosen}"
         )
-    key, _blank, said = text.partition(" ")
-    return f"{key} {names.of(said.strip())}" if key in _NAMES_OF_ENTRIES else ""
+    key, _blank, name = text.partition(" ")
+    return f"{key} {names.of(name.strip())}" if key in _NAMES_OF_ENTRIES else ""
 
 
 def loader_conf(text: str, names: Identities) -> str:
@@ -243,19 +247,19 @@ def loader_conf(text: str, names: Identities) -> str:
 
 def unit(text: str, names: Identities) -> str:
     """Return the sections of a systemd unit and its settings about a mount, on a line each."""
-    kept = []
+    redacted = []
     for line in re.sub(r"\\\n", " ", text).split("\n"):
         key, equals, value = line.partition("=")
         name = key.strip()
         if not line.strip() or re.fullmatch(r"\[[A-Z][A-Za-z]*\]", line.strip()):
-            kept.append(line.strip())
+            redacted.append(line.strip())
         elif line.lstrip().startswith("["):
-            kept.append("[Other]")
+            redacted.append("[Other]")
         elif line.startswith(_OURS):
-            kept.append(_OURS)
+            redacted.append(_OURS)
         elif equals and name in _UNIT_KEYS:
-            kept.append(f"{name}={_setting(name, value.strip(), names)}")
-    return "\n".join(kept)
+            redacted.append(f"{name}={_setting(name, value.strip(), names)}")
+    return "\n".join(redacted)
 
 
 def _setting(name: str, value: str, names: Identities) -> str:

@@ -37,7 +37,7 @@ _WORDS = f"""
 /etc/systemd/system.control/ /etc/systemd/system/ multi-user.target.wants requires local-fs.target remote-fs.target
 /run/systemd/system /usr/local/lib/systemd/system /usr/lib/systemd/system /lib/systemd/system
 /etc/tuned/active_profile profiles tuned.conf tuned.pid tuned.service {our_paths.ORIGINALS}
-{our_paths.OWED} /boot /home /root /tmp /srv /mnt /media /opt /usr/bin /usr/sbin /data
+{our_paths.PENDING_FLUSHES} /boot /home /root /tmp /srv /mnt /media /opt /usr/bin /usr/sbin /data
 UUID PARTUUID LABEL PARTLABEL subvol root rootflags part luks mpath crypt virtio sata scsi nvme ata wwn serial
 enabled disabled none unknown write back write through temporary zz-durable-dbhost.conf durable-dbhost-resume.service
 systemd-detect-virt udevadm info --export-db od -An -v -tx1 -j1024 -N1024 hdparm sdparm --quiet --get WCE nvme id-ctrl get-feature
@@ -174,7 +174,7 @@ _DIRECTORIES = (
     (rf"{_SYSTEMD}/.*\.(?:mount|target)\.requires", r".*"),
     (rf"{_SYSTEMD}/.*\.(?:wants|requires)", r".*\.mount|.*durable-dbhost.*"),
     (rf"{_THEIRS}|/etc/rc[S2-5]\.d|{_GENERATED}(?:/.*)?|{_SYSTEMD}/.*\.(?:service\.d|upholds)", r"(?!)"),
-    (rf"(?:{our_paths.VOLATILE}|{our_paths.KEPT})(?:/.*)?", r".*"),
+    (rf"(?:{our_paths.VOLATILE}|{our_paths.STATE})(?:/.*)?", r".*"),
 )
 
 #: Command line -> what is kept of its output. What it says of errors is kept as text.
@@ -277,9 +277,9 @@ class Redactor:
             if words[:-1] == drbd.ADJUST:
                 argv[-1] = self.names.of(words[-1])  # as the resource is called in what drbdsetup says
             return json.dumps(argv), self._ran(" ".join(words), answer)
-        return self._path(key), self._said(call, key, answer)
+        return self._path(key), self._redacted(call, key, answer)
 
-    def _said(self, call: str, path: str, answer: Any) -> Any:
+    def _redacted(self, call: str, path: str, answer: Any) -> Any:
         if isinstance(answer, dict):
             return {"error": self.names.text(answer["error"])}
         if call == "read":
@@ -292,10 +292,10 @@ class Redactor:
         return self._path(answer) if isinstance(answer, str) else answer
 
     def _listed(self, path: str, answer: list[str]) -> Any:
-        kept = next((names for pattern, names in _DIRECTORIES if re.fullmatch(pattern, path)), None)
-        if kept is None:
+        allowed = next((names for pattern, names in _DIRECTORIES if re.fullmatch(pattern, path)), None)
+        if allowed is None:
             return {"error": f"{self._path(path)}: {WITHHELD}"}
-        whole = (self._path(f"{path}/{name}") for name in answer if re.fullmatch(kept, name, re.S))
+        whole = (self._path(f"{path}/{name}") for name in answer if re.fullmatch(allowed, name, re.S))
         return sorted(name.rpartition("/")[2] for name in whole)
 
     def _ran(self, command: str, answer: Any) -> Any:
@@ -338,9 +338,9 @@ def _without_idle_processes(calls: dict[str, dict[str, Any]]) -> dict[str, dict[
 
     There are thousands, others each time, and the facts have passed them over.
     """
-    asked = [(_process(path), path) for answers in calls.values() for path in answers]
-    busy = {process for process, path in asked if process and path != f"/proc/{process}/ns/mnt"}
-    idle = {process for process, _path in asked if process} - busy
+    accesses = [(_process(path), path) for answers in calls.values() for path in answers]
+    busy = {process for process, path in accesses if process and path != f"/proc/{process}/ns/mnt"}
+    idle = {process for process, _path in accesses if process} - busy
     listed = calls["names"].get("/proc")
     if not isinstance(listed, list):
         return calls
@@ -362,13 +362,13 @@ def _words_of(recording: Recording) -> str:
     calls = recording["calls"]
     disks = calls["names"].get("/sys/block", [])
     paths = (path for path in calls["resolve"].values() if path.startswith("/sys/devices/"))
-    said = (calls["read"].get(path, "") for path in ("/proc/filesystems", "/proc/sys/kernel/osrelease"))
+    texts = (calls["read"].get(path, "") for path in ("/proc/filesystems", "/proc/sys/kernel/osrelease"))
     return "\n".join(
         [
             _WORDS,
             *(disks if isinstance(disks, list) else ()),
             *(path.rpartition("/")[2] for path in paths),
-            *(text for text in said if isinstance(text, str)),
+            *(text for text in texts if isinstance(text, str)),
             *mounts.FSTYPES,
             *shown_options.FLAGS,
             *shown_options.KEYS,

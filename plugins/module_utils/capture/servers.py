@@ -112,7 +112,7 @@ def system(host: Host, found: dict[str, Any], names: Identities) -> dict[str, An
     """Return the state of the system around the servers, redacted. Nothing here raises for what a host says."""
     engines = found.get("engines", [])
     paths = sorted(_paths(engines))[:_FILES]
-    seen: dict[str, Any] = {
+    observed: dict[str, Any] = {
         "python": {"version": platform.python_version(), "executable": sys.executable},
         "systemd": (_ran(host, ["systemctl", "--version"]) or "").partition("\n")[0],
         "selinux": {
@@ -133,13 +133,13 @@ def system(host: Host, found: dict[str, Any], names: Identities) -> dict[str, An
     entries = {
         f"{directory}/{name}": text
         for directory in _ENTRIES
-        for name in seen["boot"].get(directory, ())
+        for name in observed["boot"].get(directory, ())
         if name.endswith(".conf") and (text := _read(host, f"{directory}/{name}"))
     }
     machine = _read(host, "/etc/machine-id")
     if machine:
         names.learn_identity(machine)
-    shown: dict[str, Any] = redacted(seen, names)
+    shown: dict[str, Any] = redacted(observed, names)
     shown["entries"] = {
         _text(path, names): redact_mounts.boot_loader(text, names) for path, text in entries.items()
     }
@@ -186,9 +186,11 @@ def option_names(text: str) -> Iterator[str]:
 
 
 def _unit(host: Host, unit: str) -> dict[str, str]:
-    said = _ran(host, ["systemctl", "show", f"--property={','.join((*_PLAIN, *_WITH_VALUES))}", "--", unit])
+    printed = _ran(
+        host, ["systemctl", "show", f"--property={','.join((*_PLAIN, *_WITH_VALUES))}", "--", unit]
+    )
     shown = {}
-    for line in (said or "").splitlines():
+    for line in (printed or "").splitlines():
         name, _equals, value = line.partition("=")
         if name in _PLAIN:
             shown[name] = value

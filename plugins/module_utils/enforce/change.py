@@ -78,7 +78,7 @@ def account(changes: Iterable[Change], left: Iterable[Change] | None) -> str:
     undone = {change[:3]: change for change in left}
     parts = {
         "done": [_named(change) for change in changes if change[:3] not in undone],
-        "not done": [_seen(undone[change[:3]]) for change in changes if change[:3] in undone],
+        "not done": [_as_text(undone[change[:3]]) for change in changes if change[:3] in undone],
     }
     return "; ".join(f"{word}: {_some(rows)}" for word, rows in parts.items() if rows)
 
@@ -87,7 +87,7 @@ def _named(change: Change) -> str:
     return f"{change.target} {change.setting} ({change.when})"
 
 
-def _seen(change: Change) -> str:
+def _as_text(change: Change) -> str:
     return f"{_named(change)}: observed {change.before}, expected {change.after}"
 
 

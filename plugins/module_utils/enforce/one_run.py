@@ -42,7 +42,7 @@ class Run(NamedTuple):
     @property
     def named(self) -> str:
         """Return it as a text for people."""
-        return line(f"{self.by}, since {self.since} ({', '.join(self.reach) or 'nothing said of what'})")
+        return line(f"{self.by}, since {self.since} ({', '.join(self.reach) or 'unknown layers'})")
 
 
 def look(host: Host) -> int:
@@ -106,7 +106,7 @@ def hold(
             yield
     except Held as error:
         raise ChangeFailed(
-            f"another run changes this host: {_holder(error.told)}; nothing was changed by this one; run again when"
+            f"another run changes this host: {_holder(error.holder)}; nothing was changed by this one; run again when"
             " that has ended"
         ) from error
 
@@ -130,8 +130,8 @@ def _read(text: str) -> Run | None:
     if rest.rstrip("\n") != _checksum(record):
         return None
     try:
-        told = json_text.loads(record)
-        number, by, since, reach = (told[name] for name in Run._fields)
+        fields = json_text.loads(record)
+        number, by, since, reach = (fields[name] for name in Run._fields)
         return Run(int(number), str(by), str(since), tuple(map(str, reach)))
     except (ValueError, TypeError, KeyError):
         return None

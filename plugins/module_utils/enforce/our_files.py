@@ -19,7 +19,7 @@ _WORD = re.compile(r"/[A-Za-z0-9_./+@:=,~-]+")
 _MODE = 0o644
 
 
-def seen(host: Host, path: str, content: bytes, modes: Mapping[str, int]) -> str:
+def state_of(host: Host, path: str, content: bytes, modes: Mapping[str, int]) -> str:
     """Return whether a file is current, differs or is absent; `modes` by path, 0644 where none is said. Raises Unobservable."""
     if not host.exists(path):
         return ABSENT

@@ -100,10 +100,10 @@ def _writer(
         why = trusted_path.weakness(host, directory, {0, uid})
     status = trusted_path.statuses(host, [directory])[directory]
     if why or status.owner != owner:
-        seen = why or f"{directory} belongs to user {status.owner}"
+        observed = why or f"{directory} belongs to user {status.owner}"
         raise _refused(
             path,
-            f"that others than root or its server may change it ({seen})",
+            f"that others than root or its server may change it ({observed})",
             f"let only root or user {owner} change {directory} and what is above it (chown, chmod go-w)",
         )
     if look(host, path):
@@ -131,9 +131,9 @@ def _expect_file(path: str, status: trusted_path.Status, owner: int, uid: int) -
         raise _refused(path, "a file that everyone may write to", f"run {command('chmod', 'o-w', path)}")
 
 
-def _refused(path: str, seen: str, remedy: str) -> Refused:
+def _refused(path: str, observed: str, remedy: str) -> Refused:
     return Refused(
-        f"{path}: observed {seen}; expected a file that only root, or the user of the server, may change, where the"
+        f"{path}: observed {observed}; expected a file that only root, or the user of the server, may change, where the"
         " server keeps its own",
         f"{remedy}, then run again",
     )

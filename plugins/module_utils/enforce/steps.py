@@ -18,7 +18,7 @@ from .bring import Outcome, bring
 _SAFER = ("raise", "tighten")
 
 
-class Taken(NamedTuple):
+class StepResult(NamedTuple):
     """A step that was begun, and what became of it."""
 
     phase: str
@@ -35,7 +35,7 @@ def take(
     foretell: bool,
     hosts: Mapping[str, Host] = MappingProxyType({}),
     failed: bool = False,
-) -> Iterator[Taken]:
+) -> Iterator[StepResult]:
     """Yield each step as it ends. After one that failed those that make safer are still done, and no other: a guard that could
     not be released may still take barriers away. One about speed alone keeps nothing back.
 
@@ -52,7 +52,7 @@ def take(
         partly = phase in _SAFER and code[layer].ARGUMENTS.apart
         outcome = _brought(hosts.get(layer, host), code[layer], given, foretell, partly)
         failed = failed or (bool(outcome.failures) and klass != "performance")
-        yield Taken(phase, layer, klass, outcome)
+        yield StepResult(phase, layer, klass, outcome)
 
 
 def _brought(host: Host, code: Any, given: dict[str, Any], foretell: bool, partly: bool) -> Outcome:

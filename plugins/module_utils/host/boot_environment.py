@@ -88,11 +88,11 @@ def _printed(text: str, path: str) -> Iterator[tuple[str, str, str]]:
     if not _SHEBANG.fullmatch(text.partition("\n")[0]):
         raise _not_understood(path)
     for row, line in shell_lines.lines(text):
-        said = _PRINTS.fullmatch(line)
-        if not said:
+        assignment = _PRINTS.fullmatch(line)
+        if not assignment:
             raise _not_understood(f"{path} line {row}")
-        kind = next((kind for kind in "abc" if said[f"{kind}name"]), "a")
-        yield said[f"{kind}name"], said[f"{kind}value"].strip(), f"{path} line {row}"
+        kind = next((kind for kind in "abc" if assignment[f"{kind}name"]), "a")
+        yield assignment[f"{kind}name"], assignment[f"{kind}value"].strip(), f"{path} line {row}"
 
 
 def _not_understood(source: str) -> Unobservable:

@@ -18,7 +18,7 @@ MIB = 2**20
 # One answer of a host.
 #: Bytes that a file or a command may say. The longest honest ones, the kernel's tables and systemd's properties of
 #: all units on a host with thousands of containers, have one or two MiB. As text they take up to four times as much.
-SAID = 4 * MIB
+OUTPUT = 4 * MIB
 #: Names in one directory: each link or file in it is looked at.
 NAMES = 20_000
 #: Files that a search tells: each is looked at.
@@ -26,7 +26,7 @@ FOUND = 5000
 #: Bytes that a trace of a disk may write, which only a measurement takes.
 TRACE = 64 * MIB
 #: Bytes that a daemon may answer to one question.
-SAID_BY_DAEMON = MIB
+DAEMON_OUTPUT = MIB
 #: Bytes of memory that a reading command may take. It is address space: what clients map and never touch as well.
 MEMORY = 1024 * MIB
 #: Characters of a path, as in the kernel (PATH_MAX), and of a sentence that names one.
@@ -118,20 +118,20 @@ def size(value: Any) -> int:
 
 def too_large(facts: dict[str, Any]) -> str | None:
     """Return why facts are no answer, with what fills them, or None where a controller takes them."""
-    taken = size(facts)
-    why = f"some {taken} bytes" if taken > 2 * ANSWER else too_much(json.dumps(facts))
+    used = size(facts)
+    why = f"some {used} bytes" if used > 2 * ANSWER else too_much(json.dumps(facts))
     if why is None:
         return None
     largest = max(facts, key=lambda name: size(facts[name]))
     return f"its answer would be too large ({why}, most of it {largest}); expected {ANSWER // MIB} MiB and {VALUES} values"
 
 
-def too_much(*said: str) -> str | None:
+def too_much(*texts: str) -> str | None:
     """Return why what a host said is no answer, before it is understood, or None where it may be one."""
-    letters = sum(map(len, said))
+    letters = sum(map(len, texts))
     if letters > ANSWER:
         return f"observed {letters} bytes"
-    values = sum(text.count(sign) for text in said for sign in ",[{")
+    values = sum(text.count(sign) for text in texts for sign in ",[{")
     return f"observed {values} values" if values > VALUES else None
 
 

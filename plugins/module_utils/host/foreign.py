@@ -315,7 +315,7 @@ class _Tree:
 
 def _users_of(process: int) -> list[tuple[int, int, int]]:
     """Return which users a container has, as user_namespaces(7) tells: number inside, number here, count."""
-    rows = (line.split() for line in _said(process, "uid_map"))
+    rows = (line.split() for line in _lines_of(process, "uid_map"))
     found = [(int(inside), int(there), int(count)) for inside, there, count in rows]
     if not found:
         raise Refused("which users its container has is unknown")
@@ -324,14 +324,14 @@ def _users_of(process: int) -> list[tuple[int, int, int]]:
 
 def _inside(process: int, user: int) -> Identity:
     """Return the rights of a container's user, as its process has them."""
-    said = dict(line.split(":", 1) for line in _said(process, "status") if ":" in line)
-    users, groups = said["Uid"].split(), said["Gid"].split()
+    fields = dict(line.split(":", 1) for line in _lines_of(process, "status") if ":" in line)
+    users, groups = fields["Uid"].split(), fields["Gid"].split()
     if int(users[1]) != user:
         return Identity(user, _NOBODY, ())
-    return Identity(user, int(groups[1]), tuple(map(int, said["Groups"].split())))
+    return Identity(user, int(groups[1]), tuple(map(int, fields["Groups"].split())))
 
 
-def _said(process: int, name: str) -> list[str]:
+def _lines_of(process: int, name: str) -> list[str]:
     """Return the lines of what the kernel tells of a process. Raises Refused."""
     try:
         with open(

@@ -35,14 +35,14 @@ def others(host: Host, kind: Callable[[Mount], Hashable] = lambda mount: mount) 
     more than can be read: the rest may have a file system that must count.
     """
     try:
-        seen = {_namespace(host, "self")}
+        known = {_namespace(host, "self")}
     except Unobservable:
         return
     end = time.monotonic() + bounds.PATIENCE
     for pid in sorted(int(name) for name in host.names("/proc") if name.isdigit()):
         try:
             namespace = _namespace(host, str(pid))
-            if namespace in seen:
+            if namespace in known:
                 continue
             command = host.read(f"/proc/{pid}/comm").strip()
             mounts = _mounts(host, pid, command, kind, end)
@@ -50,7 +50,7 @@ def others(host: Host, kind: Callable[[Mount], Hashable] = lambda mount: mount) 
             raise Unobservable(str(error)) from None
         except (Unobservable, ValueError):
             continue
-        seen.add(namespace)
+        known.add(namespace)
         if mounts:
             yield Namespace(pid, command, mounts)
 

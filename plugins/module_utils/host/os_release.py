@@ -25,12 +25,12 @@ def parse(text: str) -> str:
 
     Its values are quoted as for a shell, and the last one counts.
     """
-    said = {}
+    values = {}
     for line in text.splitlines():
         name, equals, value = line.partition("=")
         if equals and name in ("ID", "VERSION_ID"):
             try:
-                said[name] = " ".join(shlex.split(value))
+                values[name] = " ".join(shlex.split(value))
             except ValueError:
                 return ""
-    return f"{said['ID']} {said['VERSION_ID']}" if len(said) == 2 else ""
+    return f"{values['ID']} {values['VERSION_ID']}" if len(values) == 2 else ""

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 CONFIGURED = "/etc/durable-dbhost"
 #: What outlives a boot; and what goes with it.
-KEPT = "/var/lib/durable-dbhost"
+STATE = "/var/lib/durable-dbhost"
 VOLATILE = "/run/durable-dbhost"
 
 #: What was there before us, by layer. The first is of mounts; the monitor's may hold a password.
-ORIGINALS = f"{KEPT}/originals.json"
-ORIGINALS_POWER = f"{KEPT}/originals-power.json"
-ORIGINALS_FAIRCOM = f"{KEPT}/originals-faircom.json"
-ORIGINALS_POSTGRESQL = f"{KEPT}/originals-postgresql.json"
-ORIGINALS_MSSQL = f"{KEPT}/originals-mssql.json"
-ORIGINALS_FIREBIRD = f"{KEPT}/firebird.json"
+ORIGINALS = f"{STATE}/originals.json"
+ORIGINALS_POWER = f"{STATE}/originals-power.json"
+ORIGINALS_FAIRCOM = f"{STATE}/originals-faircom.json"
+ORIGINALS_POSTGRESQL = f"{STATE}/originals-postgresql.json"
+ORIGINALS_MSSQL = f"{STATE}/originals-mssql.json"
+ORIGINALS_FIREBIRD = f"{STATE}/firebird.json"
 #: Where new mount options are tried.
-TRIAL = f"{KEPT}/trial"
+TRIAL = f"{STATE}/trial"
 
 #: They sort after the rules of distributions, vendors and administrators (60-, 85-hdparm, 99-), so that they set a value
 #: last. The cache's come first: a change of a cache mode resets the readahead.
@@ -37,11 +37,11 @@ UNIT_MOUNTS = "durable-dbhost-mounts.conf"
 #: Who changes this host now, or was the last to begin since it booted.
 LOCK = f"{VOLATILE}/lock"
 #: What is pending: flushes of disks, and of what engines wrote without; and what ran before a change.
-OWED = f"{VOLATILE}/flush-owed"
-OWED_POSTGRESQL = f"{VOLATILE}/postgresql-unflushed"
+PENDING_FLUSHES = f"{VOLATILE}/flush-owed"
+UNFLUSHED_POSTGRESQL = f"{VOLATILE}/postgresql-unflushed"
 #: Sessions of PostgreSQL that go on with what ALTER ROLE or DATABASE had set when they began.
 SESSIONS_POSTGRESQL = f"{VOLATILE}/postgresql-sessions"
-OWED_MARIADB = f"{VOLATILE}/mariadb-unflushed"
+UNFLUSHED_MARIADB = f"{VOLATILE}/mariadb-unflushed"
 NOTES = f"{VOLATILE}/running"
 #: The configuration of gfix while it logs in at a server.
 FIREBIRD_CLIENT = f"{VOLATILE}/firebird-client"
@@ -49,7 +49,7 @@ FIREBIRD_CLIENT = f"{VOLATILE}/firebird-client"
 #: What looks at this host by itself, what it goes by, and what it has seen.
 WATCH_PROGRAM = "/usr/local/lib/durable-dbhost/watch.pyz"
 WATCH_INPUTS = f"{CONFIGURED}/watch.json"
-WATCH_REPORT = f"{KEPT}/watch.json"
+WATCH_REPORT = f"{STATE}/watch.json"
 WATCH_SERVICE, WATCH_TIMER = "durable-dbhost-watch.service", "durable-dbhost-watch.timer"
 WATCH_UNIT = f"/etc/systemd/system/{WATCH_SERVICE}"
 WATCH_TIMER_UNIT = f"/etc/systemd/system/{WATCH_TIMER}"

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from typing import Any
 
 #: Letters that are never seen, although Python calls them printable (Unicode: Default_Ignorable_Code_Point).
-_NEVER_SEEN = re.compile(
+_NEVER_SHOWN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -41,9 +41,9 @@ def line(text: str) -> str:
     Those are control characters, line ends, marks of direction, letters without width, and bytes that are no
     UTF-8. What was written out already stays as it is.
     """
-    if text.isprintable() and not _NEVER_SEEN.search(text):
+    if text.isprintable() and not _NEVER_SHOWN.search(text):
         return text
-    return "".join(_seen(letter) for letter in text)
+    return "".join(_visible(letter) for letter in text)
 
 
 def message(text: str) -> str:
@@ -99,9 +99,9 @@ def yaml(text: str) -> str:
     return json.dumps(text) if is_plain(text) else f"!unsafe {json.dumps(text)}"
 
 
-def _seen(letter: str) -> str:
+def _visible(letter: str) -> str:
     code = ord(letter)
-    if letter.isprintable() and not _NEVER_SEEN.match(letter):
+    if letter.isprintable() and not _NEVER_SHOWN.match(letter):
         return letter
     if 0xDC80 <= code <= 0xDCFF:
         return f"\\x{code - 0xDC00:02x}"  # A byte that is no UTF-8 (PEP 383).

@@ -93,10 +93,10 @@ class Processes:
         children: dict[int, list[Process]] = {}
         for process in self.running(programs):
             children.setdefault(process.ppid, []).append(process)
-        found, seen = [main], {main.pid}
+        found, known = [main], {main.pid}
         for process in found:
-            new = [child for child in children.get(process.pid, ()) if child.pid not in seen]
-            seen.update(child.pid for child in new)
+            new = [child for child in children.get(process.pid, ()) if child.pid not in known]
+            known.update(child.pid for child in new)
             found += new
         return tuple(found)
 
@@ -194,19 +194,19 @@ def expect_same(host: Host, process: Process) -> None:
 def argv_of(host: Host, pid: int) -> list[str]:
     """Return the arguments of a process, the program's name first. Raises Unobservable."""
     path = f"/proc/{pid}/cmdline"
-    said = output(host, ["cat", path])
-    if len(said) > bounds.COMMAND_LINE:
+    text = output(host, ["cat", path])
+    if len(text) > bounds.COMMAND_LINE:
         raise Unobservable(f"{path}: longer than {bounds.COMMAND_LINE} bytes")
-    return said.rstrip("\0").split("\0")
+    return text.rstrip("\0").split("\0")
 
 
 def variables(host: Host, pid: int, names: Iterable[str]) -> dict[str, str]:
     """Return variables of a process's environment, as `Processes.environment`. Raises Unobservable."""
-    asked = set(names)
-    pattern = f"^({'|'.join(sorted(asked))})="
+    requested = set(names)
+    pattern = f"^({'|'.join(sorted(requested))})="
     argv = ["grep", "-zaE", pattern, f"/proc/{pid}/environ"]
     pairs = (entry.partition("=")[::2] for entry in output(host, argv, none=1).split("\0"))
-    return {name: value for name, value in pairs if name in asked}
+    return {name: value for name, value in pairs if name in requested}
 
 
 def _expect_countable(host: Host, pids: list[int]) -> None:
@@ -225,19 +225,19 @@ def _expect_countable(host: Host, pids: list[int]) -> None:
 
 def _shared(found: Iterable[Process]) -> Iterator[Process]:
     """Yield processes, those of one program with one text for it; long ones are unknown where there are too many."""
-    seen: dict[str, str] = {}
+    known: dict[str, str] = {}
     left = bounds.LONG_PROGRAMS
     for process in found:
         exe = process.exe
-        if exe is None or exe in seen:
-            yield process._replace(exe=seen[exe] if exe else None)
+        if exe is None or exe in known:
+            yield process._replace(exe=known[exe] if exe else None)
             continue
         left -= len(exe) if len(exe) > bounds.PROGRAM else 0
         if left < 0 and len(exe) > bounds.PROGRAM:
             why = f"programs with paths of more than {bounds.LONG_PROGRAMS} letters in all run"
             yield process._replace(exe=None, reason=f"/proc/{process.pid}/exe: {why}")
             continue
-        seen[exe] = exe
+        known[exe] = exe
         yield process
 
 

@@ -22,14 +22,14 @@ def within(host: Host, read: Read) -> Read:
         nonlocal files, size, lines
         text = read(path)
         # One that is too long by itself is refused, as that, where it is split into lines.
-        said = text if text and len(text) <= bounds.FILE else ""
-        files, size, lines = files + 1, size + len(said), lines + said.count("\n")
-        for seen, most, what in (
+        counted = text if text and len(text) <= bounds.FILE else ""
+        files, size, lines = files + 1, size + len(counted), lines + counted.count("\n")
+        for used, most, what in (
             (size, bounds.CONFIGURATION, "bytes"),
             (lines, bounds.LINES, "lines"),
             (files, bounds.FILES, "files"),
         ):
-            if seen > most:
+            if used > most:
                 who = f" of {host.whose}" if host.whose else ""
                 raise Unobservable(
                     f"{path}: with it the configuration{who} has more than {most} {what}: take out of it what nobody"

@@ -61,7 +61,7 @@ class Question(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """`path`: inside the root, links followed. `status`: as `_told` makes it, None where nothing is there.
+    """`path`: inside the root, links followed. `status`: as `_numbers` makes it, None where nothing is there.
     `error`: why there is nothing to tell; `withheld`: it is that the user who named the path may not read it."""
 
     path: str = ""
@@ -147,10 +147,10 @@ def answer_to(question: Question) -> Answer:
         with foreign.Walk(question.root, question.path, question.namer) as walk:
             if walk.status is None:
                 return Answer(walk.path)
-            found = Answer(walk.path, _told(walk.status, walk.changed))
+            found = Answer(walk.path, _numbers(walk.status, walk.changed))
             content = _ACTS[question.what](walk, question)
-            if len(content) > bounds.SAID:
-                raise foreign.Refused(f"names of more than {bounds.SAID} bytes in one directory")
+            if len(content) > bounds.OUTPUT:
+                raise foreign.Refused(f"names of more than {bounds.OUTPUT} bytes in one directory")
             return found._replace(content=content)
     except foreign.Refused as error:
         return Answer(error=str(error), withheld=isinstance(error, foreign.Withheld))
@@ -160,7 +160,7 @@ def answer_to(question: Question) -> Answer:
         return Answer(error="it is no path")
 
 
-def _told(status: os.stat_result, links: float) -> list[float]:
+def _numbers(status: os.stat_result, links: float) -> list[float]:
     return [
         status.st_dev,
         status.st_ino,
@@ -194,7 +194,7 @@ def _content(walk: foreign.Walk, question: Question) -> bytes:
 
 
 def _way(walk: foreign.Walk, _question: Question) -> bytes:
-    return json.dumps({path: _told(status, 0.0) for path, status in walk.passed.items()}).encode("ascii")
+    return json.dumps({path: _numbers(status, 0.0) for path, status in walk.passed.items()}).encode("ascii")
 
 
 def _names(walk: foreign.Walk, _question: Question) -> bytes:

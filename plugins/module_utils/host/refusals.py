@@ -39,12 +39,12 @@ _OF_FILES = {
 }
 
 
-def remedy(said: str, path: str = "") -> str:
-    """Return what to do about a refusal; `said`: its words; `path`: the file that it is about, '' for none."""
+def remedy(message: str, path: str = "") -> str:
+    """Return what to do about a refusal; `message`: its text; `path`: the file that it is about, '' for none."""
     known = {**_REMEDIES, **(_OF_FILES if path else _OF_DEVICES)}
-    if not path and os.strerror(errno.ENOENT) in said and ("/dev/" in said or "/sys/" in said):
+    if not path and os.strerror(errno.ENOENT) in message and ("/dev/" in message or "/sys/" in message):
         return _GONE
-    found = next((text for number, text in known.items() if os.strerror(number) in said), _ANY)
+    found = next((text for number, text in known.items() if os.strerror(number) in message), _ANY)
     where = _file_system(path) if path else "that file system"
     return found.format(where=where, path=path, directory=os.path.dirname(path))
 

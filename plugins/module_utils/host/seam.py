@@ -84,11 +84,11 @@ class Refused(ChangeFailed):
 
 
 class CommandFailed(ChangeFailed):
-    """A command that changes the host has ended badly. `said` is what it printed, in one line."""
+    """A command that changes the host has ended badly. `text` is what it printed, in one line."""
 
-    def __init__(self, argv: Sequence[str], rc: int, said: str) -> None:
-        super().__init__(f"{' '.join(argv)}: exit {rc}: {said}; {remedy(said)}")
-        self.said = said
+    def __init__(self, argv: Sequence[str], rc: int, text: str) -> None:
+        super().__init__(f"{' '.join(argv)}: exit {rc}: {text}; {remedy(text)}")
+        self.text = text
 
 
 class TrialRefused(ChangeFailed):
@@ -96,11 +96,11 @@ class TrialRefused(ChangeFailed):
 
 
 class Held(ChangeFailed):
-    """Another process holds a lock. `told`: what it has said of itself there."""
+    """Another process holds a lock. `holder`: what it has said of itself there."""
 
-    def __init__(self, path: str, told: str) -> None:
+    def __init__(self, path: str, holder: str) -> None:
         super().__init__(f"{path}: another process holds this lock")
-        self.told = told
+        self.holder = holder
 
 
 class Result(NamedTuple):
@@ -183,15 +183,15 @@ class Host:
                 if not _is_text(os.fstat(handle.fileno())):
                     raise Unobservable(f"{path}: {NO_FILE}")
                 content = bytearray()
-                while len(content) <= bounds.SAID:
+                while len(content) <= bounds.OUTPUT:
                     piece = handle.read(_PIECE)
                     if not piece:
                         break
                     content += piece
         except OSError as error:
             raise Unobservable(f"{path}: {error.strerror}") from error
-        if len(content) > bounds.SAID:
-            raise TooLong(f"{path}: longer than {bounds.SAID} bytes")
+        if len(content) > bounds.OUTPUT:
+            raise TooLong(f"{path}: longer than {bounds.OUTPUT} bytes")
         return content.decode("utf-8", "surrogateescape")
 
     def lines(self, path: str) -> Iterator[str]:
@@ -246,14 +246,14 @@ class Host:
 
         Raises Unobservable, also for a link that leads to nothing, and where a disk does not answer in time.
         """
-        answer = self._asked(Question("status", path, root), timeout)
+        answer = self._query(Question("status", path, root), timeout)
         return Located(answer.path, _status_of(answer))
 
     def read_part(
         self,
         path: str,
         root: str = "",
-        limit: int = bounds.SAID,
+        limit: int = bounds.OUTPUT,
         at_end: bool = False,
         flush: bool = False,
         timeout: float = READ_TIMEOUT,
@@ -263,8 +263,8 @@ class Host:
         From its beginning, or `at_end` its last ones. `flush`: only once the file is on the disk. It is
         read with the rights of whoever may have chosen what lies at the path. Raises Unobservable.
         """
-        limit = min(limit, bounds.SAID)
-        answer = self._asked(Question("content", path, root, limit, at_end, flush), timeout)
+        limit = min(limit, bounds.OUTPUT)
+        answer = self._query(Question("content", path, root, limit, at_end, flush), timeout)
         status = _status_of(answer)
         return Part(answer.path, status, answer.content) if status else None
 
@@ -273,14 +273,14 @@ class Host:
 
         By their paths inside `root`; of a link its own status. Raises Unobservable, also for what is not there.
         """
-        answer = self._asked(Question("way", path, root), timeout)
+        answer = self._query(Question("way", path, root), timeout)
         if not answer.status:
             raise Unobservable(f"{path}: No such file or directory")
         return {passed: _status(numbers) for passed, numbers in json.loads(answer.content).items()}
 
     def list_names(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> list[str] | None:
         """Return the sorted names in somebody else's directory, None where there is none. Raises Unobservable."""
-        answer = self._asked(Question("names", path, root), timeout)
+        answer = self._query(Question("names", path, root), timeout)
         return _paths_in(answer) if answer.status else None
 
     def linked_directories(
@@ -290,7 +290,7 @@ class Host:
 
         Links that lead to nothing are left out. Raises Unobservable.
         """
-        return _paths_in(self._asked(Question("links", path, limit=most), timeout))
+        return _paths_in(self._query(Question("links", path, limit=most), timeout))
 
     def find_files(
         self,
@@ -308,7 +308,7 @@ class Host:
         `ending`; no link below the directory is followed. Raises Unobservable.
         """
         question = Question("search", path, root, most, depth=depth, smallest=smallest, ending=ending)
-        return _paths_in(self._asked(question, timeout))
+        return _paths_in(self._query(question, timeout))
 
     def sync(self, path: str, whole: bool = False, timeout: float = CHANGE_TIMEOUT) -> None:
         """Bring somebody else's file to the disk, or the `whole` file system on which a path lies.
@@ -389,7 +389,7 @@ class Host:
         except OSError:
             return None
 
-    def _asked(self, question: Question, timeout: float) -> Answer:
+    def _query(self, question: Question, timeout: float) -> Answer:
         left = self.until - time.monotonic()
         if left <= 0:
             raise Unobservable(f"{question.path}: not read: the time for all that is asked here was over")
@@ -475,8 +475,8 @@ class Host:
         except Unobservable as error:
             raise ChangeFailed(f"{error}; {remedy(str(error))}") from error
         if result.rc != 0:
-            said = (result.stderr.strip() or result.stdout.strip()).splitlines()
-            raise CommandFailed(argv, result.rc, " ".join(said))
+            printed = (result.stderr.strip() or result.stdout.strip()).splitlines()
+            raise CommandFailed(argv, result.rc, " ".join(printed))
 
     def write_attribute(self, path: str, value: str) -> None:
         """Write a kernel attribute in one write(2). Raises ChangeFailed."""
@@ -499,9 +499,9 @@ class Host:
         change what lies on the way to it; 0 is this process's own user. Raises ChangeFailed.
         A content that is too long for `read` is refused.
         """
-        if len(content) > bounds.SAID:
+        if len(content) > bounds.OUTPUT:
             raise ChangeFailed(
-                f"{path}: not changed: its new content has {len(content)} bytes, and at most {bounds.SAID} are read back."
+                f"{path}: not changed: its new content has {len(content)} bytes, and at most {bounds.OUTPUT} are read back."
                 f" Fix: make {path} shorter, then run again"
             )
         _durably(path, owner, os.path.realpath, lambda place: _replace(place, content, mode))
@@ -588,16 +588,16 @@ def _ask(
         for question in questions:
             link.settimeout(left())
             link.sendall(question)
-            said = bytearray()
-            while not is_whole(said):
+            received = bytearray()
+            while not is_whole(received):
                 link.settimeout(left())
                 piece = link.recv(_PIECE)
-                said += piece
+                received += piece
                 if not piece:
-                    raise OSError(errno.ECONNRESET, f"ended the connection after {bytes(said[:60])!r}")
-                if len(said) > bounds.SAID_BY_DAEMON:
-                    raise OSError(errno.EMSGSIZE, f"answers more than {bounds.SAID_BY_DAEMON} bytes")
-            answers.append(bytes(said))
+                    raise OSError(errno.ECONNRESET, f"ended the connection after {bytes(received[:60])!r}")
+                if len(received) > bounds.DAEMON_OUTPUT:
+                    raise OSError(errno.EMSGSIZE, f"answers more than {bounds.DAEMON_OUTPUT} bytes")
+            answers.append(bytes(received))
     return answers
 
 
@@ -614,7 +614,7 @@ def _run(
         output = _collect(child, time.monotonic() + timeout)
     except _TooMuch:
         _abandon(child)
-        raise Unobservable(f"{' '.join(argv)}: says more than {bounds.SAID} bytes") from None
+        raise Unobservable(f"{' '.join(argv)}: says more than {bounds.OUTPUT} bytes") from None
     except BaseException:
         # Whoever asked is being ended: nobody waits for the answer any more.
         _abandon(child)
@@ -689,7 +689,7 @@ def _drain(chunks: dict[int, list[bytes]], deadline: float) -> bool:
             for key, _events in selector.select(remaining):
                 data = os.read(key.fd, _PIECE)
                 size += len(data)
-                if size > bounds.SAID:
+                if size > bounds.OUTPUT:
                     raise _TooMuch
                 if data:
                     chunks[key.fd].append(data)

@@ -102,9 +102,9 @@ def split(text: str, file: str) -> list[str]:
     return lines
 
 
-def refusal(file: str, number: int, seen: str, wanted: str, remedy: str = "mend that line") -> Malformed:
+def refusal(file: str, number: int, observed: str, wanted: str, remedy: str = "mend that line") -> Malformed:
     """Return the error for one line; a long line is shown by its beginning."""
-    shown = seen.rstrip("\r\n")
+    shown = observed.rstrip("\r\n")
     if len(shown) > 80:
         shown = f"{shown[:80]}..."
     return Malformed(f"{file} line {number}", repr(shown), f"{wanted}; {remedy}, then run again")

@@ -86,8 +86,8 @@ def _named_in(text: str, unit: str) -> set[str]:
 
 
 def _is_wanted(name: str, wanted: set[str]) -> bool:
-    asked = askers(name)
-    return any(fnmatch.fnmatchcase(unit, template(each)) for each in wanted for unit in asked)
+    units = askers(name)
+    return any(fnmatch.fnmatchcase(unit, template(each)) for each in wanted for unit in units)
 
 
 def _wanted(host: Host) -> Iterable[str]:

@@ -151,10 +151,10 @@ def show(host: Host, names: Iterable[str], starts: bool = False) -> tuple[dict[s
     One call for all of them, none for none. `starts`: whether it is asked, by one call more, what their next start gets
     from systemd's own environment.
     """
-    asked = sorted(set(names))
-    if not asked:
+    requested = sorted(set(names))
+    if not requested:
         return {}, None
-    argv = ["systemctl", "show", f"--property={','.join(_PROPERTIES)}", "--", *asked]
+    argv = ["systemctl", "show", f"--property={','.join(_PROPERTIES)}", "--", *requested]
     try:
         result = host.run(argv)
     except Unobservable as error:
@@ -222,12 +222,12 @@ def seconds(text: str) -> str:
 
 def _unit(fields: dict[str, str]) -> Unit:
     program = _PROGRAM.search(fields.get("ExecStart", ""))
-    name, said = fields["Id"], fields.get("TimeoutStopUSec", "")
+    name, text = fields["Id"], fields.get("TimeoutStopUSec", "")
     main = fields.get("MainPID", "")
     source = f"systemctl show {name}"
     needed = {name for key in _NEEDS for name in _unit_names(fields.get(key, ""))}
     try:
-        timeout = Observation(seconds(said), source)
+        timeout = Observation(seconds(text), source)
     except ValueError as error:
         timeout = unknown(source, f"TimeoutStopUSec: {error}")
     return Unit(
@@ -284,10 +284,10 @@ def next_words(host: Host, unit: Unit) -> list[str]:
 def expanded(host: Host, unit: Unit, words: list[str]) -> list[str]:
     """Return words with the variables in them replaced, as a unit's next start has them. Raises Unobservable."""
     names = {found["braced"] or found["word"] for word in words for found in _VARIABLE.finditer(word)}
-    said = variables(host, unit, names | {_PRELOAD})
-    expect_flushing(unit.name, said.get(_PRELOAD, ""))
+    values = variables(host, unit, names | {_PRELOAD})
+    expect_flushing(unit.name, values.get(_PRELOAD, ""))
     text = " ".join(
-        _VARIABLE.sub(lambda found: said.get(found["braced"] or found["word"], ""), word) for word in words
+        _VARIABLE.sub(lambda found: values.get(found["braced"] or found["word"], ""), word) for word in words
     )
     return text.replace("$$", "$").split()
 
@@ -387,10 +387,10 @@ def _assigned(unit: Unit, text: str) -> dict[str, str]:
     return found
 
 
-def _of_file(read: Read, unit: Unit, said: str, names: set[str]) -> dict[str, str]:
-    file = _FILE.fullmatch(said)
+def _of_file(read: Read, unit: Unit, text: str, names: set[str]) -> dict[str, str]:
+    file = _FILE.fullmatch(text)
     if not file or re.search(r"[*?\[\\]", file["path"]):
-        raise Unobservable(f"{unit.name}: its EnvironmentFile {said} is not understood")
+        raise Unobservable(f"{unit.name}: its EnvironmentFile {text} is not understood")
     try:
         lines = split(read(file["path"]) or "", file["path"])
     except Malformed as error:

@@ -175,13 +175,13 @@ def _held(descriptor: int) -> HeldSocket:
             if len(_HELD) >= _MOST:
                 raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
             # As long as it is open, no other file gets its number.
-            kept = _HELD.setdefault((status.st_dev, status.st_ino), descriptor)
+            held = _HELD.setdefault((status.st_dev, status.st_ino), descriptor)
     except OSError:
         os.close(descriptor)
         raise
-    if kept != descriptor:
+    if held != descriptor:
         os.close(descriptor)
-    return HeldSocket(f"/proc/{os.getpid()}/fd/{kept}", status.st_ino, mount[1])
+    return HeldSocket(f"/proc/{os.getpid()}/fd/{held}", status.st_ino, mount[1])
 
 
 def _close(found: list[int | OSError]) -> None:

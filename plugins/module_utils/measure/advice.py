@@ -26,14 +26,14 @@ def all_of(
     doubted: Sequence[str],
 ) -> list[str]:
     """Return all that is to be said besides the doubts."""
-    said = recommend(made, rows, profiles)
+    lines = recommend(made, rows, profiles)
     limited = [row for row in rows if row["held_back"] == "yes"]
     if limited:
-        said.append(
+        lines.append(
             f"{len(limited)} run(s) reached the limit of {made.rate} commits/s: these could be faster"
         )
     first = ["do not choose by these figures before the warnings are settled"] if doubted else []
-    return [*first, *said]
+    return [*first, *lines]
 
 
 def doubts(made: Plan, rows: Sequence[dict[str, Any]]) -> list[str]:
@@ -59,7 +59,7 @@ def recommend(
 
 
 def _fastest(made: Plan, rows: Sequence[dict[str, Any]]) -> list[str]:
-    said = []
+    lines = []
     for place in made.places:
         for clients in made.clients:
             here = [
@@ -71,15 +71,15 @@ def _fastest(made: Plan, rows: Sequence[dict[str, Any]]) -> list[str]:
             ]
             if here:
                 best = max(here, key=lambda row: float(row["rate"]))
-                said.append(
+                lines.append(
                     f"{place['target']}, {clients} client(s): {way(best)} is the fastest way to commit, {best['mean']} ms"
                 )
-    return said
+    return lines
 
 
 def _delays(made: Plan, rows: Sequence[dict[str, Any]]) -> list[str]:
     """Return which commit_delay is the fastest on each mount, by the number of clients, if several were measured."""
-    said = []
+    lines = []
     for place in made.places:
         rates: dict[int, dict[int, float]] = {}
         for row in rows:
@@ -98,8 +98,8 @@ def _delays(made: Plan, rows: Sequence[dict[str, Any]]) -> list[str]:
         elif chosen:
             how = "durable_overrides: {commit_delay: N}, by the number of clients that commit at once"
         if best:
-            said.append(f"{place['target']}: the fastest commit_delay of FairCom DB for {each}; {how}")
-    return said
+            lines.append(f"{place['target']}: the fastest commit_delay of FairCom DB for {each}; {how}")
+    return lines
 
 
 def _best_delay(rates: Mapping[int, float]) -> int | None:

@@ -120,7 +120,7 @@ def _measure(
     for place, figures in zip(made.places, found):
         names = [leaf["name"] for leaf in place["leaves"]]
         # Of a disk that two mounts share nobody knows for which of them it was flushed.
-        told = [
+        counts = [
             (after[name] - before[name]) / figures.commits
             for name in names
             if name in before and name in after and held[name] == 1
@@ -131,7 +131,7 @@ def _measure(
             "commit_delay": way.delay,
             "clients": clients,
             **figures._asdict(),
-            "flushes_per_commit": round(max(told), 2) if len(told) == len(names) else "unknown",
+            "flushes_per_commit": round(max(counts), 2) if len(counts) == len(names) else "unknown",
             "held_back": "yes" if figures.rate > 0.95 * made.rate and not way.is_load else "no",
             "server": made.servers[way.pattern].version if way.is_load else None,
         }
@@ -155,11 +155,11 @@ def _commit(
 
 def _prepare(descriptor: int, pattern: str, size: int) -> None:
     """Leave a file empty that is to grow, and full else. Raises OSError."""
-    seen = os.fstat(descriptor).st_size
-    if pattern == "append_fsync" and seen:
+    found_size = os.fstat(descriptor).st_size
+    if pattern == "append_fsync" and found_size:
         os.ftruncate(descriptor, 0)
         os.fsync(descriptor)
-    elif pattern != "append_fsync" and seen != size:
+    elif pattern != "append_fsync" and found_size != size:
         os.ftruncate(descriptor, 0)
         os.lseek(descriptor, 0, os.SEEK_SET)
         scratch.fill(descriptor, size)
@@ -177,14 +177,14 @@ def result_of(
     """
     doubts = advice.doubts(made, rows)
     priced = prices.of(made, rows, known) if rows else []
-    said = advice.all_of(made, rows, profiles, doubts) if rows else []
-    notes = [*(f"WARNING: {line}" for line in doubts), *said]
+    advised = advice.all_of(made, rows, profiles, doubts) if rows else []
+    notes = [*(f"WARNING: {line}" for line in doubts), *advised]
     return {
         "mounts": made.targets,
         "disks": {place["target"]: [leaf["id"] for leaf in place["leaves"]] for place in made.places},
         "rows": rows,
         "doubts": doubts,
-        "advice": said,
+        "advice": advised,
         "prices": priced,
         "table": lines([*prices.as_lines(priced), *as_lines(rows, notes)]) if rows else "",
         "svg": _plot(made, rows, priced) if rows else "",

@@ -10,7 +10,7 @@ import selectors
 from typing import Callable
 
 #: Bytes that it may say once it is under way.
-_SAID = 4096
+_LONGEST = 4096
 
 
 def detach(work: Callable[[Callable[[str], None]], None], patience: float) -> str:
@@ -26,9 +26,9 @@ def detach(work: Callable[[Callable[[str], None]], None], patience: float) -> st
     os.waitpid(child, 0)
     with selectors.DefaultSelector() as selector:
         selector.register(reader, selectors.EVENT_READ)
-        said = os.read(reader, _SAID) if selector.select(patience) else b""
+        message = os.read(reader, _LONGEST) if selector.select(patience) else b""
     os.close(reader)
-    return said.decode("utf-8", "replace")
+    return message.decode("utf-8", "replace")
 
 
 def _become_daemon(reader: int, writer: int, work: Callable[[Callable[[str], None]], None]) -> None:
@@ -53,4 +53,4 @@ def _become_daemon(reader: int, writer: int, work: Callable[[Callable[[str], Non
 
 
 def _say(writer: int, word: str) -> None:
-    os.write(writer, word.encode("utf-8", "replace")[:_SAID])
+    os.write(writer, word.encode("utf-8", "replace")[:_LONGEST])

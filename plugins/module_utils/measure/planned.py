@@ -158,10 +158,10 @@ def _some(name: str, row: dict[str, Any], known: Collection[str]) -> list[str]:
 
 def _fio_version(host: Host) -> str | None:
     try:
-        said = host.run(["fio", "--version"])
+        result = host.run(["fio", "--version"])
     except Unobservable:
         return None
-    return said.stdout.strip() if said.rc == 0 and said.stdout.startswith("fio-") else None
+    return result.stdout.strip() if result.rc == 0 and result.stdout.startswith("fio-") else None
 
 
 def _expect_words(host: Host, version: str, patterns: Sequence[str]) -> None:

@@ -142,10 +142,10 @@ def _series(frame: Frame, rows: Sequence[Mapping[str, Any]], variants: Sequence[
         if points:
             yield f'<path class="{style}" d="M{" L".join(f"{x} {y}" for x, y in points)}"/>'
         for row, (x, y) in zip(own, points):
-            yield f'<circle class="dot" cx="{x}" cy="{y}" r="3"><title>{_text(_told(row))}</title></circle>'
+            yield f'<circle class="dot" cx="{x}" cy="{y}" r="3"><title>{_text(_tooltip(row))}</title></circle>'
 
 
-def _told(row: Mapping[str, Any]) -> str:
+def _tooltip(row: Mapping[str, Any]) -> str:
     return f"{label(row)}: {row['rate']} commits/s"
 
 

@@ -24,7 +24,7 @@ from .plug_writer import Client, Ends, commit_all
 from .targets import find
 
 PREFIX = ".durable-plug-"
-BEGUN = "begun"
+STARTED = "started"
 #: Seconds that all clients may take to their first acknowledged commit.
 _PATIENCE = 60.0
 
@@ -60,12 +60,12 @@ def begin(host: Host, job: Job, address: tuple[str, int], key: str) -> None:
         made: list[tuple[int, str]] = []
         try:
             clients = _clients(job, places, address, key, made)
-            said = daemon.detach(lambda say: _run(clients, places, made, say), _PATIENCE)
+            message = daemon.detach(lambda say: _run(clients, places, made, say), _PATIENCE)
         except BaseException:
             _take_away(places, made)
             raise
-        if said != BEGUN:
-            raise Refused(f"the commits did not begin: {said or 'no client got ahead in time'}")
+        if message != STARTED:
+            raise Refused(f"the commits did not begin: {message or 'no client got ahead in time'}")
 
 
 def _clients(
@@ -103,7 +103,7 @@ def _run(clients: Sequence[Client], places: Sequence[int], made: Sequence[tuple[
 
     def began() -> None:
         try:
-            say(BEGUN)
+            say(STARTED)
         except OSError:
             stopped.set()  # Whoever began it does not wait any more.
 

@@ -165,14 +165,14 @@ def check(job: Job, acknowledged: Mapping[int, int], files: Mapping[int, int]) -
     for client, count in sorted(acknowledged.items()):
         for commit in range(job.oldest(client, count), count):
             checked += 1
-            seen = None
+            observed = None
             if client in files:
                 block = os.pread(files[client], BLOCK, job.slot_of(client, commit) * BLOCK)
-                seen = number_in(job, client, block)
-            if seen == commit:
+                observed = number_in(job, client, block)
+            if observed == commit:
                 continue
             lost += 1
             if len(named) < _NAMED:
-                held = "nothing whole" if seen is None else f"commit {seen}"
+                held = "nothing whole" if observed is None else f"commit {observed}"
                 named.append(f"client {client} ({job.pattern_of(client)}): commit {commit}, observed {held}")
     return Losses(sum(acknowledged.values()), checked, lost, tuple(named))

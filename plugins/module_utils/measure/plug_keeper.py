@@ -63,10 +63,10 @@ def start(place: Paths, job: Job, key: str, address: str, port: int) -> None:
         os.fsync(log)
         _remove(place.stop)
         _sync(os.path.dirname(place.log))
-        said = daemon.detach(lambda say: _serve(listener, log, job, key, place, say), _PATIENCE)
+        message = daemon.detach(lambda say: _serve(listener, log, job, key, place, say), _PATIENCE)
         listener.close()
-        if said != READY:
-            raise Refused(f"the witness did not start: {said or 'it said nothing'}")
+        if message != READY:
+            raise Refused(f"the witness did not start: {message or 'it gave no reason'}")
     except BaseException:
         os.unlink(place.log)
         raise

@@ -42,8 +42,8 @@ def parse(text: TextIO) -> Log:
                     f"the witness's log, line {number}: {line[:80]!r} goes on for more than {bounds.FILE} letters"
                 )
             break
-        kind, _space, said = line[:-1].partition(" ")
-        word, _space, what = said.partition(" ")
+        kind, _space, rest = line[:-1].partition(" ")
+        word, _space, what = rest.partition(" ")
         client = clients.get(word)
         if client is None:
             raise Refused(f"the witness's log, line {number}: {line[:80]!r} names no client of the job")

@@ -58,7 +58,7 @@ class Witness:
         self._listener, self._log, self._job, self._key, self._stopped = listener, log, job, key, stopped
         self._selector = selectors.DefaultSelector()
         self._next = dict.fromkeys(range(job.clients), 0)
-        self._taken: set[int] = set()
+        self._used: set[int] = set()
         self._written = os.fstat(log).st_size
         listener.setblocking(False)
         self._selector.register(listener, selectors.EVENT_READ, None)
@@ -106,7 +106,7 @@ class Witness:
 
     def _hear(self, peer: Peer, lines: list[str], answers: list[tuple[Peer, bytes]]) -> None:
         try:
-            said = peer.connection.recv(4096)
+            received = peer.connection.recv(4096)
         except BlockingIOError:
             return
         except OSError:
@@ -115,12 +115,12 @@ class Witness:
                 self._note_end(peer, "reset", lines)
             self._forget(peer)
             return
-        if not said:
+        if not received:
             self._note_end(peer, "closed", lines)
             self._forget(peer)
             return
         peer.heard = time.monotonic()
-        peer.unread += said
+        peer.unread += received
         while b"\n" in peer.unread:
             line, _newline, peer.unread = peer.unread.partition(b"\n")
             if not self._take(peer, line.decode("ascii", "backslashreplace"), lines, answers):
@@ -134,12 +134,12 @@ class Witness:
         if peer.client < 0:
             client, _space, proof = line.partition(" ")
             number = int(client) if client.isdigit() and len(client) < 4 else -1
-            if number not in self._next or number in self._taken:
+            if number not in self._next or number in self._used:
                 return False
             if not hmac.compare_digest(proof.encode(), prove(self._key, peer.challenge, number).encode()):
                 return False
             peer.client = number
-            self._taken.add(number)
+            self._used.add(number)
             answers.append((peer, b"ok\n"))
             return True
         if line.startswith("end "):

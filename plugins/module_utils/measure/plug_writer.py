@@ -78,10 +78,10 @@ class Client:
 
     def _hear(self) -> str:
         while b"\n" not in self._unread:
-            said = self._witness.recv(4096)
-            if not said or len(self._unread) > LINE:
+            received = self._witness.recv(4096)
+            if not received or len(self._unread) > LINE:
                 raise Ends("the witness has gone")
-            self._unread += said
+            self._unread += received
         line, _newline, self._unread = self._unread.partition(b"\n")
         return line.decode("ascii", "replace")
 

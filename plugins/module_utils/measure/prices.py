@@ -98,10 +98,10 @@ def _variant(made: Plan, place: dict[str, Any], fields: Mapping[str, Any]) -> tu
         return AS_IT_IS, None
     if wanted == DISABLED and any(variant.words == CACHE_OFF for variant in made.variants):
         return CACHE_OFF, None
-    seen = " and ".join(sorted(states))
+    observed = " and ".join(sorted(states))
     if wanted == ENABLED:
-        return None, f"the write cache is {seen} here, and a benchmark switches none on"
-    return None, f"the write cache is {seen} here; measure with write_caches: [{DISABLED}]"
+        return None, f"the write cache is {observed} here, and a benchmark switches none on"
+    return None, f"the write cache is {observed} here; measure with write_caches: [{DISABLED}]"
 
 
 def _rows(rows: Sequence[dict[str, Any]], mount: str, variant: str | None) -> list[dict[str, Any]]:

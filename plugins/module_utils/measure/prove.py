@@ -39,7 +39,7 @@ class Limits(NamedTuple):
     size: int = 4
 
 
-class Seen(NamedTuple):
+class Observed(NamedTuple):
     """What reached each disk while so many commits were made, or none: flushes, and FUA writes.
 
     `fua` is None where it could not be counted, for `reason`.
@@ -96,7 +96,7 @@ def run(
 
 
 def _prove(
-    host: Host, place: dict[str, Any], opened: int, name: str, quiet: Seen, limits: Limits
+    host: Host, place: dict[str, Any], opened: int, name: str, quiet: Observed, limits: Limits
 ) -> dict[str, Any]:
     pattern = PATTERNS[name]
     size = limits.size * MIB
@@ -104,28 +104,28 @@ def _prove(
     with scratch.files(place["target"], opened, [size]) as (descriptor,):
         log = Log(descriptor, pattern)
         try:
-            seen = watch(host, names, limits.seconds, lambda: _write(log, limits, size // BLOCK))
+            observed = watch(host, names, limits.seconds, lambda: _write(log, limits, size // BLOCK))
         finally:
             log.close()
-    untold = {leaf["name"]: 0 for leaf in place["leaves"] if _takes_no_fua(leaf)}
-    fua = untold if seen.fua is None else seen.fua
-    verdict = judge(seen, quiet, place["leaves"], may_be_redundant(place))
+    no_fua = {leaf["name"]: 0 for leaf in place["leaves"] if _takes_no_fua(leaf)}
+    fua = no_fua if observed.fua is None else observed.fua
+    verdict = judge(observed, quiet, place["leaves"], may_be_redundant(place))
     return {
         "mount": place["target"],
         "fstype": place["fstype"],
         "pattern": name,
         "words": pattern.words,
-        "commits": seen.commits,
+        "commits": observed.commits,
         "found": verdict.word,
         "safety": verdict.safety,
         "why": verdict.why,
-        "flushes_per_commit": {disk: _each(seen, count) for disk, count in seen.flushes.items()},
-        "fua_per_commit": {disk: _each(seen, count) for disk, count in fua.items()},
-        "fua_unknown": seen.reason,
+        "flushes_per_commit": {disk: _each(observed, count) for disk, count in observed.flushes.items()},
+        "fua_per_commit": {disk: _each(observed, count) for disk, count in fua.items()},
+        "fua_unknown": observed.reason,
     }
 
 
-def watch(host: Host, names: Sequence[str], seconds: int, act: Callable[[], int]) -> Seen:
+def watch(host: Host, names: Sequence[str], seconds: int, act: Callable[[], int]) -> Observed:
     """Count what reaches the disks while `act` runs, which returns how many commits it made."""
     trace, reason = None, None
     try:
@@ -146,25 +146,26 @@ def watch(host: Host, names: Sequence[str], seconds: int, act: Callable[[], int]
     finally:
         if trace:
             trace.abandon()
-    return Seen(commits, took, flushes, found, reason)
+    return Observed(commits, took, flushes, found, reason)
 
 
-def judge(seen: Seen, quiet: Seen, leaves: Sequence[dict[str, Any]], redundant: bool) -> Verdict:
+def judge(observed: Observed, quiet: Observed, leaves: Sequence[dict[str, Any]], redundant: bool) -> Verdict:
     """Say what a commit carried to the disks, from the counts with and without our writes. Pure.
 
     `redundant`: one write may go to several of the disks, so that each must be sent what one is.
     """
-    if not seen.commits:
+    if not observed.commits:
         return Verdict(UNKNOWN, UNKNOWN, "no commit was made within the time limit")
     flushed = [
-        _share(seen, quiet, seen.flushes[leaf["name"]], quiet.flushes[leaf["name"]]) for leaf in leaves
+        _share(observed, quiet, observed.flushes[leaf["name"]], quiet.flushes[leaf["name"]])
+        for leaf in leaves
     ]
     if all(low >= MOST for low, _high in flushed):
         return Verdict(FLUSH, "ok", "each commit was flushed to every disk below")
     few_flushes = all(high <= FEW for _low, high in flushed)
-    fua = _fua_shares(seen, quiet, leaves)
+    fua = _fua_shares(observed, quiet, leaves)
     if fua is None:
-        reason = f"FUA writes could not be counted: {seen.reason or quiet.reason}"
+        reason = f"FUA writes could not be counted: {observed.reason or quiet.reason}"
         if not few_flushes:
             return Verdict(UNCLEAR, UNKNOWN, f"some commits only were flushed; {reason}")
         return Verdict(UNKNOWN, UNKNOWN, f"no flush was sent, so it is FUA or neither; {reason}")
@@ -182,15 +183,15 @@ def judge(seen: Seen, quiet: Seen, leaves: Sequence[dict[str, Any]], redundant: 
 
 
 def _fua_shares(
-    seen: Seen, quiet: Seen, leaves: Sequence[dict[str, Any]]
+    observed: Observed, quiet: Observed, leaves: Sequence[dict[str, Any]]
 ) -> list[tuple[float, float]] | None:
     """Return the share of commits with FUA for each disk, None where that is unknown."""
     if all(_takes_no_fua(leaf) for leaf in leaves):
         return [(0.0, 0.0) for _leaf in leaves]
-    if seen.fua is None or quiet.fua is None:
+    if observed.fua is None or quiet.fua is None:
         return None
     names = [leaf["name"] for leaf in leaves]
-    return [_share(seen, quiet, seen.fua[name], quiet.fua[name]) for name in names]
+    return [_share(observed, quiet, observed.fua[name], quiet.fua[name]) for name in names]
 
 
 def _takes_no_fua(leaf: dict[str, Any]) -> bool:
@@ -198,27 +199,27 @@ def _takes_no_fua(leaf: dict[str, Any]) -> bool:
     return bool(leaf["fua"] == "unsupported" or leaf["write_cache"]["kernel"] == "write through")
 
 
-def _share(seen: Seen, quiet: Seen, count: int, of_others: int) -> tuple[float, float]:
+def _share(observed: Observed, quiet: Observed, count: int, of_others: int) -> tuple[float, float]:
     """Return the least and the greatest share of commits that `count` can mean: others write too."""
-    others = of_others / quiet.seconds * seen.seconds if quiet.seconds else 0.0
-    return max(0.0, count - others) / seen.commits, count / seen.commits
+    others = of_others / quiet.seconds * observed.seconds if quiet.seconds else 0.0
+    return max(0.0, count - others) / observed.commits, count / observed.commits
 
 
 def _of_neither(leaves: Sequence[dict[str, Any]]) -> tuple[str, str]:
     """Return what it means that neither was sent, and why."""
-    told = {leaf["name"]: leaf["write_cache"] for leaf in leaves}
-    caching = [name for name, cache in told.items() if cache["kernel"] != "write through"]
+    caches = {leaf["name"]: leaf["write_cache"] for leaf in leaves}
+    caching = [name for name, cache in caches.items() if cache["kernel"] != "write through"]
     if caching:
         why = (
             f"the kernel would flush {', '.join(caching)}, and the file system asks for nothing: barriers are off,"
             " or a layer between passes nothing on"
         )
         return "at_risk", why
-    cached = [name for name, cache in told.items() if cache["device"] == "enabled"]
+    cached = [name for name, cache in caches.items() if cache["device"] == "enabled"]
     if cached:
         why = f"{', '.join(cached)} caches, and its kernel cache mode is write through: commits can be lost"
         return "at_risk", why
-    unsure = [name for name, cache in told.items() if cache["device"] not in ("disabled", "none")]
+    unsure = [name for name, cache in caches.items() if cache["device"] not in ("disabled", "none")]
     if unsure:
         return UNKNOWN, f"whether {', '.join(unsure)} caches is unknown"
     return "ok", "no disk below caches, by its own word, so nothing must be flushed"
@@ -255,8 +256,8 @@ def _counted(host: Host, names: Sequence[str]) -> Iterator[Callable[[], dict[str
         raise Unobservable(str(error)) from error
 
 
-def _each(seen: Seen, count: int) -> float | None:
-    return round(count / seen.commits, 3) if seen.commits else None
+def _each(observed: Observed, count: int) -> float | None:
+    return round(count / observed.commits, 3) if observed.commits else None
 
 
 def table(rows: Sequence[dict[str, Any]]) -> Lines:

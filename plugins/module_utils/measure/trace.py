@@ -54,7 +54,7 @@ class Trace:
             if host.read(path).strip() != "0":
                 raise Unobservable(f"{path}: somebody traces this disk already")
         self._children: list[subprocess.Popen[bytes]] = []
-        self._said = os.memfd_create("blkparse")
+        self._output = os.memfd_create("blkparse")
         self._complaints = os.memfd_create("blktrace")
         try:
             self._start(seconds)
@@ -82,7 +82,7 @@ class Trace:
                 raise Unobservable(f"blktrace lost events: {complaint}")
             if any(child.returncode not in (0, -signal.SIGINT) for child in self._children):
                 raise Unobservable(f"blktrace: {complaint or 'failed without a word'}")
-            found = count(_content(self._said))
+            found = count(_content(self._output))
         except subprocess.TimeoutExpired as error:
             raise Unobservable(f"blktrace did not end within {_PATIENCE:g} s") from error
         finally:
@@ -99,10 +99,10 @@ class Trace:
                 except subprocess.TimeoutExpired:
                     child.kill()
         self._children = []
-        for descriptor in (self._said, self._complaints):
+        for descriptor in (self._output, self._complaints):
             if descriptor >= 0:
                 os.close(descriptor)
-        self._said = self._complaints = -1
+        self._output = self._complaints = -1
 
     def _start(self, seconds: int) -> None:
         devices = [word for name in self._names.values() for word in ("-d", f"/dev/{name.replace('!', '/')}")]
@@ -117,7 +117,7 @@ class Trace:
             child = subprocess.Popen(  # pylint: disable=ansible-bad-function
                 argv,
                 stdin=source or subprocess.DEVNULL,
-                stdout=self._said if source else subprocess.PIPE,
+                stdout=self._output if source else subprocess.PIPE,
                 stderr=self._complaints,
                 cwd="/",
                 env=ENVIRONMENT,

@@ -71,9 +71,9 @@ def _caches(host: Host, leaves: Sequence[dict[str, Any]], states: Sequence[str])
 
 def _scheduler(leaves: Sequence[dict[str, Any]], name: str) -> Iterator[Variant]:
     for leaf in leaves:
-        seen = leaf["scheduler"]
-        if seen["running"] not in seen["available"] or name not in seen["available"]:
-            loaded = ", ".join(seen["available"]) or "none that could be set"
+        observed = leaf["scheduler"]
+        if observed["running"] not in observed["available"] or name not in observed["available"]:
+            loaded = ", ".join(observed["available"]) or "none that could be set"
             raise Refused(
                 f"scheduler {name}: observed {loaded} on {leaf['name']}, expected one that is loaded there"
             )
@@ -123,11 +123,11 @@ def _to_switch(leaves: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def _expect_on(leaves: Sequence[dict[str, Any]]) -> None:
     """Raise Refused unless each cache is on: to switch one on would be less safe than what was found."""
     for leaf in leaves:
-        seen = leaf["write_cache"]["device"]
-        if seen not in (ENABLED, NONE):
+        observed = leaf["write_cache"]["device"]
+        if observed not in (ENABLED, NONE):
             raise Refused(
-                f"write_caches: {leaf['name']}: observed {seen}, expected {ENABLED}: a benchmark makes no disk less safe than it"
-                " was; measure with the cache on before a profile switches it off"
+                f"write_caches: {leaf['name']}: observed {observed}, expected {ENABLED}: a benchmark makes no disk less safe than"
+                " it was; measure with the cache on before a profile switches it off"
             )
 
 
@@ -209,11 +209,13 @@ def _scheduled(host: Host, leaves: list[dict[str, Any]], value: str) -> Iterator
 def _schedule(host: Host, path: str, value: str) -> None:
     host.write_attribute(path, value)
     try:
-        seen = host.read(path)
+        observed = host.read(path)
     except Unobservable as error:
         raise ChangeFailed(str(error)) from error
-    if f"[{value}]" not in seen.split() and seen.split() != [value]:
-        raise ChangeFailed(f"{path}: observed {seen.strip()!r}, expected {value}: the machine did not follow")
+    if f"[{value}]" not in observed.split() and observed.split() != [value]:
+        raise ChangeFailed(
+            f"{path}: observed {observed.strip()!r}, expected {value}: the machine did not follow"
+        )
 
 
 @contextmanager
@@ -221,8 +223,11 @@ def _mounted(host: Host, place: dict[str, Any], variant: Variant) -> Iterator[No
     mount = _mount_of(host, place)
     try:
         _set(host, mount, variant)
-        seen = _mount_of(host, place)
-        if variant.value != "strictatime" and variant.value not in (*seen.options, *seen.super_options):
+        observed = _mount_of(host, place)
+        if variant.value != "strictatime" and variant.value not in (
+            *observed.options,
+            *observed.super_options,
+        ):
             raise ChangeFailed(f"{place['target']}: expected {variant.value}: the machine did not follow")
         yield
     finally:

@@ -16,7 +16,7 @@ from . import disk_kinds, flush_trace
 #: One file for each disk that is owed a flush. A run that is killed between making a disk
 #: flushable and flushing it leaves commits in the cache and settings that look right: this stays
 #: behind and says so. It goes with the boot, like the cache's content.
-OWED = our_paths.OWED
+OWED = our_paths.PENDING_FLUSHES
 #: Where SCSI, SATA and NVMe disks have a name that stays if the kernel's changes. To read these sends the disk nothing.
 _WWIDS = ("device/wwid", "wwid")
 #: Where a disk's stat file has them, counted from 0.

@@ -62,7 +62,7 @@ def clear(host: Host) -> None:
     """Take away what a trial has left, and its directory if nothing else is there. Raises ChangeFailed."""
     if is_left(host):
         host.change(["rm", "-rf", DIRECTORY])
-        our_files.remove_directories(host, (our_paths.KEPT,))
+        our_files.remove_directories(host, (our_paths.STATE,))
 
 
 def _make(host: Host, image: Image) -> None:

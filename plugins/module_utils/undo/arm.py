@@ -50,7 +50,7 @@ def _journal(
 ) -> Journal:
     """Return the journal of a run that begins, with what an earlier one has left in it. Raises Unobservable."""
     found = journal.read(host) or Journal({})
-    rows = {layer: list(kept) for layer, kept in found.rows.items()}
+    rows = {layer: list(originals) for layer, originals in found.rows.items()}
     guard = found.guard
     leased = _leased(host)
     for step in steps:
@@ -64,7 +64,7 @@ def _journal(
             if _named(row) not in known
         )
     return found._replace(
-        seconds=seconds, rows={name: kept for name, kept in rows.items() if kept}, guard=guard
+        seconds=seconds, rows={name: originals for name, originals in rows.items() if originals}, guard=guard
     )
 
 
@@ -97,7 +97,7 @@ def _make_directory(host: Host, path: str, mode: str) -> None:
         host.change(["install", "-d", "-m", mode, path])
     except CommandFailed as error:
         # `install` reports the mode that it cannot set, also if the file system is read-only.
-        raise ChangeFailed(f"{path}: {error.said}; {remedy(error.said, path)}") from error
+        raise ChangeFailed(f"{path}: {error.text}; {remedy(error.text, path)}") from error
 
 
 def _install(host: Host, wanted: Journal) -> None:

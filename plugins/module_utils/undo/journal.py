@@ -58,19 +58,19 @@ def write(host: Host, journal: Journal) -> None:
     """Write the journal durably, for root alone. Raises ChangeFailed, also for one that could not be read back."""
     text = json.dumps({"schema": _SCHEMA, **journal._asdict()}, indent=1, sort_keys=True)
     content = f"{text}\n".encode()
-    if len(content) > bounds.SAID:
+    if len(content) > bounds.OUTPUT:
         raise ChangeFailed(_too_long(our_paths.UNDO_JOURNAL, f"it would have {len(content)} bytes"))
     host.write_file(our_paths.UNDO_JOURNAL, content, mode=0o600)
 
 
 def _too_long(path: str, why: str) -> str:
     return (
-        f"{path}: {why}, and the dead man's switch reads back at most {bounds.SAID} bytes."
+        f"{path}: {why}, and the dead man's switch reads back at most {bounds.OUTPUT} bytes."
         " Fix: set durable_undo_after to 0 for this host, to change it without a switch"
     )
 
 
-def seen(host: Host, path: str) -> str | None:
+def content_of(host: Host, path: str) -> str | None:
     """Return what a file says, None where it is not there. Raises ChangeFailed."""
     try:
         return host.read(path) if host.exists(path) else None
@@ -81,9 +81,9 @@ def seen(host: Host, path: str) -> str | None:
 def _before(host: Host, path: str) -> str | None:
     """Return the content of a file before a change of it, None for no file. Raises ChangeFailed, Unobservable."""
     status = host.locate(path).status
-    if status and status.size > bounds.SAID:
+    if status and status.size > bounds.OUTPUT:
         raise ChangeFailed(_too_long(path, f"not changed: it has {status.size} bytes"))
-    return seen(host, path)
+    return content_of(host, path)
 
 
 class KeepingHost(Host):
@@ -144,16 +144,16 @@ for _call, _function in vars(Host).items():
         setattr(KeepingHost, _call, _passed_on(_call))
 
 
-def _parse(told: Any) -> Journal:
-    if not isinstance(told, dict) or told.get("schema") != _SCHEMA:
+def _parse(parsed: Any) -> Journal:
+    if not isinstance(parsed, dict) or parsed.get("schema") != _SCHEMA:
         raise ValueError(f"not of schema {_SCHEMA}")
-    rows = {str(layer): [dict(row) for row in rows] for layer, rows in told["rows"].items()}
-    seconds, entries = _number(told["seconds"], _MOST), tuple(map(_entry, told["entries"]))
-    return Journal(rows, seconds, told["guard"] is True, entries)
+    rows = {str(layer): [dict(row) for row in rows] for layer, rows in parsed["rows"].items()}
+    seconds, entries = _number(parsed["seconds"], _MOST), tuple(map(_entry, parsed["entries"]))
+    return Journal(rows, seconds, parsed["guard"] is True, entries)
 
 
-def _entry(told: Any) -> Entry:
-    path, before, after, mode = told
+def _entry(parsed: Any) -> Entry:
+    path, before, after, mode = parsed
     if not isinstance(path, str) or not path.startswith("/"):
         raise ValueError(f"observed {path!r}, expected a path")
     for text in (before, after):
@@ -162,7 +162,7 @@ def _entry(told: Any) -> Entry:
     return Entry(path, before, after, _number(mode, 0o7777))
 
 
-def _number(told: Any, most: int) -> int:
-    if not isinstance(told, int) or isinstance(told, bool) or not 0 <= told <= most:
-        raise ValueError(f"observed {told!r}, expected a number up to {most}")
-    return told
+def _number(parsed: Any, most: int) -> int:
+    if not isinstance(parsed, int) or isinstance(parsed, bool) or not 0 <= parsed <= most:
+        raise ValueError(f"observed {parsed!r}, expected a number up to {most}")
+    return parsed

@@ -146,10 +146,10 @@ def _tighten(host: Host, found: Journal) -> list[str]:
 
 def _restore(host: Host, entry: Entry) -> str | None:
     """Put one file back; return why it is left as it is. Raises ChangeFailed where it must be tried again."""
-    seen = journal.seen(host, entry.path)
-    if seen == entry.before:
+    observed = journal.content_of(host, entry.path)
+    if observed == entry.before:
         return None
-    if seen != entry.after:
+    if observed != entry.after:
         return f"{entry.path}: somebody else changed it since, so it was left as it is"
     if entry.before is not None:
         host.write_file(entry.path, entry.before.encode("utf-8", "surrogateescape"), mode=entry.mode)

@@ -80,10 +80,10 @@ def plan(host: Host, _targets: list[Any], inputs: dict[str, Any], calendar: str,
         our_paths.WATCH_UNIT: units.service(program.interpreter()).encode(),
         our_paths.WATCH_TIMER_UNIT: units.timer(calendar).encode(),
     }
-    seen = {path: our_files.seen(host, path, content, _MODES) for path, content in wanted.items()}
+    states = {path: our_files.state_of(host, path, content, _MODES) for path, content in wanted.items()}
     changes = [
         Change(path, posixpath.basename(path), "persisted", word, CURRENT)
-        for path, word in seen.items()
+        for path, word in states.items()
         if word != CURRENT
     ]
     if not host.exists(_WANTED_BY):
@@ -92,7 +92,7 @@ def plan(host: Host, _targets: list[Any], inputs: dict[str, Any], calendar: str,
     runs = _state(host)
     if runs != _ACTIVE:
         changes.append(Change(our_paths.WATCH_TIMER, "state", "running", runs, _ACTIVE))
-    files = {path: wanted[path] for path, word in seen.items() if word != CURRENT}
+    files = {path: wanted[path] for path, word in states.items() if word != CURRENT}
     return Work(tuple(changes), files, {"inputs": inputs, "calendar": calendar, "metrics": metrics})
 
 
@@ -127,7 +127,7 @@ def apply_release(host: Host, work: Release) -> None:
     for change in work.changes:
         if host.exists(change.target):
             host.remove_file(change.target, numbers.get(change.target, 0))
-    our_files.remove_directories(host, (*_ways(), our_paths.KEPT))
+    our_files.remove_directories(host, (*_ways(), our_paths.STATE))
     if systemd.runs(host):
         host.change(["systemctl", "daemon-reload"])
     verify(plan_release(host).changes)
@@ -161,9 +161,9 @@ def _state(host: Host) -> str:
 
 
 def _expect_calendar(host: Host, calendar: str) -> None:
-    said = host.run(["systemd-analyze", "calendar", "--", calendar])
-    if said.rc != 0:
+    result = host.run(["systemd-analyze", "calendar", "--", calendar])
+    if result.rc != 0:
         raise ChangeFailed(
-            f"calendar: observed {calendar!r}, of which systemd says: {' '.join(said.stderr.split())}; expected a calendar"
+            f"calendar: observed {calendar!r}, of which systemd says: {' '.join(result.stderr.split())}; expected a calendar"
             " event of systemd.time(7), as hourly or *:0/15"
         )

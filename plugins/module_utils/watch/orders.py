@@ -35,15 +35,15 @@ def render(inputs: Mapping[str, Any], metrics: str) -> bytes:
         raise ChangeFailed(f"inputs: observed {', '.join(unknown)}; expected {', '.join(Inputs._fields)}")
     if metrics and not posixpath.isabs(metrics):
         raise ChangeFailed(f"metrics: observed {metrics!r}, expected an absolute path")
-    told = {"inputs": dict(inputs), "metrics": metrics}
-    return f"{json.dumps(told, indent=1, sort_keys=True)}\n".encode()
+    orders = {"inputs": dict(inputs), "metrics": metrics}
+    return f"{json.dumps(orders, indent=1, sort_keys=True)}\n".encode()
 
 
 def read(host: Host) -> Orders:
     """Return what is in force. Raises Unobservable."""
     try:
-        told = json_text.loads(host.read(WATCH_INPUTS))
-        return Orders(Inputs(**told["inputs"]), str(told["metrics"]))
+        orders = json_text.loads(host.read(WATCH_INPUTS))
+        return Orders(Inputs(**orders["inputs"]), str(orders["metrics"]))
     except (ValueError, TypeError, KeyError) as error:
         raise Unobservable(f"{WATCH_INPUTS}: none of this version's: {error}; run the role again") from error
 

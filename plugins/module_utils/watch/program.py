@@ -52,8 +52,8 @@ def look(host: Host, name: str, now: str) -> int:
         given.inputs, now, {"ansible_facts": answer.facts, "failures": answer.failures}
     )
     switch = printable(installed.look(host)._asdict())
-    told = results.conclude([{"assessment": printable(found), "switch": switch}], {}, {}, True)
-    whole = report.with_outcomes({"host": name, "time": now, **told})
+    conclusion = results.conclude([{"assessment": printable(found), "switch": switch}], {}, {}, True)
+    whole = report.with_outcomes({"host": name, "time": now, **conclusion})
     text = json.dumps(whole, indent=2, sort_keys=True)
     host.write_file(our_paths.WATCH_REPORT, f"{text}\n".encode(), 0o640)
     failed = results.failure(whole)

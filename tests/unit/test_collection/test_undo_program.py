@@ -126,7 +126,7 @@ class TestJournalTooLong:
 
     def test_a_file_that_is_too_long_for_the_journal_is_not_changed(self, host: Host, tmp_path: Path) -> None:
         path = tmp_path / "fstab"
-        for size in (bounds.SAID - 100, bounds.SAID + 1):
+        for size in (bounds.OUTPUT - 100, bounds.OUTPUT + 1):
             path.write_bytes(b"0" * size)
             with pytest.raises(ChangeFailed, match="Fix: set durable_undo_after to 0"):
                 host.write_file(str(path), b"")
@@ -135,7 +135,7 @@ class TestJournalTooLong:
             assert path.stat().st_size == size
         path.write_bytes(b"")
         with pytest.raises(ChangeFailed, match="Fix: set durable_undo_after to 0"):
-            host.write_file(str(path), b"1" * bounds.SAID)
+            host.write_file(str(path), b"1" * bounds.OUTPUT)
         assert path.read_bytes() == b""
 
     def test_the_longest_that_is_written_is_read(self, host: Host) -> None:
@@ -144,8 +144,8 @@ class TestJournalTooLong:
 
         journal.write(Host(), of(1))
         beside = Path(our_paths.UNDO_JOURNAL).stat().st_size - 1
-        journal.write(Host(), of(bounds.SAID - beside))
-        assert journal.read(Host()) == of(bounds.SAID - beside)
-        with pytest.raises(ChangeFailed, match=f"it would have {bounds.SAID + 1} bytes"):
-            journal.write(Host(), of(bounds.SAID - beside + 1))
-        assert journal.read(Host()) == of(bounds.SAID - beside)
+        journal.write(Host(), of(bounds.OUTPUT - beside))
+        assert journal.read(Host()) == of(bounds.OUTPUT - beside)
+        with pytest.raises(ChangeFailed, match=f"it would have {bounds.OUTPUT + 1} bytes"):
+            journal.write(Host(), of(bounds.OUTPUT - beside + 1))
+        assert journal.read(Host()) == of(bounds.OUTPUT - beside)

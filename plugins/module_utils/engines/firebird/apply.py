@@ -343,7 +343,7 @@ def _by_server(
         try:
             host.change(remote, environment=given)
         except CommandFailed as error:
-            if _NO_LOGIN not in error.said:
+            if _NO_LOGIN not in error.text:
                 raise
             raise ChangeFailed(
                 f"{error}. gfix logs in by Srp alone, because Legacy_Auth shows a hash of the password. Fix: create"

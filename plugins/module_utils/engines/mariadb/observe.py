@@ -51,7 +51,7 @@ _CONFIGS = ("/etc/my.cnf", "/etc/mysql/my.cnf")
 
 _NAMES = (versions.LOG, versions.BINLOG, versions.DOUBLEWRITE, versions.METHOD, versions.LOG_BIN)
 #: Whose data was written without being flushed, until it has been. A boot ends that either way.
-PENDING_FLUSH = our_paths.OWED_MARIADB
+PENDING_FLUSH = our_paths.UNFLUSHED_MARIADB
 _UNFLUSHED = "unflushed"
 _FULL_LOG = ("1", "3")
 #: Variables that name files that nobody needs after a power cut.

@@ -54,7 +54,7 @@ DEFAULTS = {
 UNFLUSHED = "unflushed"
 #: One file for each setting and data directory of which that is so. It goes with the boot, as what
 #: waits in the kernel's memory does.
-PENDING_FLUSH = our_paths.OWED_POSTGRESQL
+PENDING_FLUSH = our_paths.UNFLUSHED_POSTGRESQL
 
 
 class Won(NamedTuple):

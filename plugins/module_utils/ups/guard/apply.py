@@ -201,7 +201,7 @@ def _wanted(host: Host, targets: list[str], terms: dict[str, Any], before: Lease
 
 def _state_of_file(host: Host, path: str, content: bytes) -> str:
     try:
-        return our_files.seen(host, path, content, MODES)
+        return our_files.state_of(host, path, content, MODES)
     except Unobservable as error:
         raise ChangeFailed(str(error)) from error
 

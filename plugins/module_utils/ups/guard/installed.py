@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ...enforce.our_files import ABSENT, CURRENT, DIFFERS, seen
+from ...enforce.our_files import ABSENT, CURRENT, DIFFERS, state_of
 from ...host.observation import UNKNOWN
 from ...host.our_paths import HOOK, LEASE, PROGRAM, UNIT
 from ...host.program import interpreter
@@ -37,7 +37,7 @@ def read(host: Host) -> str:
         allowed = lease.read(host)
         if allowed is None:
             return ABSENT
-        states = {seen(host, path, text, MODES) for path, text in files(allowed).items() if path != LEASE}
+        states = {state_of(host, path, text, MODES) for path, text in files(allowed).items() if path != LEASE}
     except Unobservable:
         return UNKNOWN
     if states == {ABSENT}:

@@ -515,7 +515,7 @@ def test_mounts_of_a_login_cost_that_login_alone_its_values(monkeypatch: pytest.
 def test_a_table_that_is_too_long_makes_its_own_server_unknown_and_names_the_user(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(bounds, "SAID", 10 * len(MOUNTINFO))
+    monkeypatch.setattr(bounds, "OUTPUT", 10 * len(MOUNTINFO))
     crowd = FakeProcess(50, "/home/u/mysqld", uid=1000, namespace="mnt:[5]", mountinfo=MOUNTINFO * 20)
     found = {each["pids"][0]: each for each in told(debian(crowd, MARIA))["engines"] if each["pids"]}
     assert found[80]["namespace"] == "private"

@@ -171,8 +171,8 @@ class FakeHost(Host):
 
     def read(self, path: str) -> str:
         text = self._full_text(path)
-        if len(text) > bounds.SAID:
-            raise TooLong(f"{path}: longer than {bounds.SAID} bytes")
+        if len(text) > bounds.OUTPUT:
+            raise TooLong(f"{path}: longer than {bounds.OUTPUT} bytes")
         return text
 
     def _full_text(self, path: str) -> str:
@@ -272,7 +272,7 @@ class FakeHost(Host):
         self,
         path: str,
         root: str = "",
-        limit: int = bounds.SAID,
+        limit: int = bounds.OUTPUT,
         at_end: bool = False,
         flush: bool = False,
         timeout: float = READ_TIMEOUT,

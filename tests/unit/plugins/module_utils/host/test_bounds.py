@@ -101,7 +101,7 @@ def test_the_documentation_tells_the_bounds() -> None:
     rows = [line.strip("| ").split(" | ") for line in section.split("\n") if line.startswith("| ")][1:]
     configuration = f"{number(bounds.LINES)} lines, {number(bounds.FILES)} files"
     assert dict(rows) == {
-        "one file or command": mebibytes(bounds.SAID),
+        "one file or command": mebibytes(bounds.OUTPUT),
         "a reading command's memory": mebibytes(bounds.MEMORY),
         "one file of a configuration": mebibytes(bounds.FILE),
         "a configuration with all that it includes": f"{mebibytes(bounds.CONFIGURATION)}, {configuration}",

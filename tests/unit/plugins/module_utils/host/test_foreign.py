@@ -464,7 +464,7 @@ class TestRights:
     @pytest.mark.parametrize("users", ["0 1000 1", "1000 1000 1", "0 1000 1\n1 100000 65536"])
     def test_whoever_makes_a_namespace_is_its_root(self, users: str, monkeypatch: pytest.MonkeyPatch) -> None:
         """Any user can make one, and mount there what he may not read."""
-        monkeypatch.setattr(foreign, "_said", lambda _process, _name: users.split("\n"))
+        monkeypatch.setattr(foreign, "_lines_of", lambda _process, _name: users.split("\n"))
         tree = foreign._Tree(7)
         assert (tree._chief, tree._has(1000), tree._has(0)) == (1000, True, False)
 

@@ -85,7 +85,7 @@ def hidden_behind(*crowd: str) -> SmallHost:
     return host
 
 
-@pytest.mark.parametrize("bound", [("MOUNTS", 10), ("SAID", 1500)])
+@pytest.mark.parametrize("bound", [("MOUNTS", 10), ("OUTPUT", 1500)])
 def test_of_very_many_mounts_those_that_count_are_found_and_the_host_is_read(
     monkeypatch: pytest.MonkeyPatch, bound: tuple[str, int]
 ) -> None:

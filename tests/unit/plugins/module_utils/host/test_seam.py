@@ -196,11 +196,11 @@ class TestWriteFile:
 
     def test_what_could_not_be_read_back_is_not_written(self, tmp_path: Path) -> None:
         path = tmp_path / "x"
-        Host().write_file(str(path), b"x" * bounds.SAID)
-        assert len(Host().read(str(path))) == bounds.SAID
-        with pytest.raises(ChangeFailed, match=rf"x: not changed: .* {bounds.SAID + 1} bytes.*Fix: "):
-            Host().write_file(str(path), b"y" * (bounds.SAID + 1))
-        assert Host().read(str(path)) == "x" * bounds.SAID
+        Host().write_file(str(path), b"x" * bounds.OUTPUT)
+        assert len(Host().read(str(path))) == bounds.OUTPUT
+        with pytest.raises(ChangeFailed, match=rf"x: not changed: .* {bounds.OUTPUT + 1} bytes.*Fix: "):
+            Host().write_file(str(path), b"y" * (bounds.OUTPUT + 1))
+        assert Host().read(str(path)) == "x" * bounds.OUTPUT
 
     def test_a_failure_names_file_and_cause(self, tmp_path: Path) -> None:
         (tmp_path / "file").touch()
@@ -259,7 +259,7 @@ class TestWriteAttribute:
 def test_a_file_that_is_too_long_is_not_read_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounds, "SAID", 100000)
+    monkeypatch.setattr(bounds, "OUTPUT", 100000)
     (tmp_path / "x").write_bytes(bytes(100001))
     with pytest.raises(Unobservable, match="x: longer than 100000 bytes"):
         HOST.read(str(tmp_path / "x"))
@@ -328,7 +328,7 @@ class TestRun:
     def test_a_command_that_says_too_much_is_ended(
         self, monkeypatch: pytest.MonkeyPatch, script: str
     ) -> None:
-        monkeypatch.setattr(bounds, "SAID", 100000)
+        monkeypatch.setattr(bounds, "OUTPUT", 100000)
         with pytest.raises(Unobservable, match=r"^sh -c .*: says more than 100000 bytes$"):
             HOST.run(["sh", "-c", f"exec {script}"])
 

@@ -15,7 +15,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Un
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import prove, scratch, trace
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.patterns import BLOCK, PATTERNS, Log
-from ansible_collections.durable.dbhost.plugins.module_utils.measure.prove import Limits, Seen
+from ansible_collections.durable.dbhost.plugins.module_utils.measure.prove import Limits, Observed
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fake_host import FakeHost
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import (
     SmallHost,
@@ -36,9 +36,9 @@ def leaf(
     }
 
 
-def seen(flushes: int, fua: int | None, commits: int = 100, seconds: float = 1.0) -> Seen:
+def seen(flushes: int, fua: int | None, commits: int = 100, seconds: float = 1.0) -> Observed:
     """Return the counts of one disk."""
-    return Seen(commits, seconds, {"sda": flushes}, None if fua is None else {"sda": fua}, "no blktrace")
+    return Observed(commits, seconds, {"sda": flushes}, None if fua is None else {"sda": fua}, "no blktrace")
 
 
 QUIET = seen(0, 0, commits=0)
@@ -69,7 +69,7 @@ QUIET = seen(0, 0, commits=0)
         (seen(5, 5, commits=0), leaf(), "unknown", "unknown"),
     ],
 )
-def test_the_verdict_of_one_disk(counts: Seen, disk: dict[str, Any], word: str, safety: str) -> None:
+def test_the_verdict_of_one_disk(counts: Observed, disk: dict[str, Any], word: str, safety: str) -> None:
     found = prove.judge(counts, QUIET, [disk], redundant=False)
     assert (found.word, found.safety) == (word, safety)
     assert found.why
@@ -84,10 +84,10 @@ def test_what_others_flush_is_not_taken_for_ours() -> None:
 
 def test_several_disks_each_need_a_flush_and_of_copies_each_needs_fua() -> None:
     leaves = [leaf("sda"), leaf("sdb")]
-    quiet = Seen(0, 1.0, {"sda": 0, "sdb": 0}, {"sda": 0, "sdb": 0}, None)
+    quiet = Observed(0, 1.0, {"sda": 0, "sdb": 0}, {"sda": 0, "sdb": 0}, None)
 
     def word(flushes: tuple[int, int], fua: tuple[int, int], redundant: bool) -> str:
-        counts = Seen(100, 1.0, dict(zip(("sda", "sdb"), flushes)), dict(zip(("sda", "sdb"), fua)), None)
+        counts = Observed(100, 1.0, dict(zip(("sda", "sdb"), flushes)), dict(zip(("sda", "sdb"), fua)), None)
         return prove.judge(counts, quiet, leaves, redundant).word
 
     assert word((100, 100), (0, 0), True) == "flush"

@@ -681,7 +681,7 @@ def test_files_of_a_guard_that_is_withdrawn_do_not_come_back(monkeypatch: Any) -
 def test_what_goes_with_the_boot_and_what_is_a_server_s_is_no_part_of_it() -> None:
     host = settled("strict")
     given = arm.arm(host, runs.LAYERS, [], 600)
-    given.write_file(f"{our_paths.OWED}/sda", b"")
+    given.write_file(f"{our_paths.PENDING_FLUSHES}/sda", b"")
     given.write_file("/srv/pgdata/own.conf", b"x", owner=26)
     assert journal.read(host) == journal.Journal({}, 600)
     installed.disarm(host, NOW)

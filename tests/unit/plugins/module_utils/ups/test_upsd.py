@@ -94,7 +94,7 @@ def hang_up(link: socket.socket) -> None:
 def test_a_daemon_that_does_not_come_to_an_end_is_left_in_time(
     talk: Talk, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounds, "SAID_BY_DAEMON", 1000)
+    monkeypatch.setattr(bounds, "DAEMON_OUTPUT", 1000)
     with listening(talk) as port:
         began = time.monotonic()
         with pytest.raises(Unobservable, match=words):
