@@ -40,7 +40,7 @@ SECTIONS = {
         *("docs/findings", "docs/variables", "docs/profiles", "docs/report", "docs/storage", "docs/boot"),
         *("docs/engines", "docs/engines/postgresql", "docs/engines/mariadb", "docs/engines/mssql"),
         *("docs/engines/faircom", "docs/engines/firebird", "docs/power", "docs/files", "docs/support"),
-        *("docs/distributions", "docs/glossary"),
+        *("docs/distributions", "docs/papers", "docs/glossary"),
     ),
     "Verify": ("docs/order", "docs/trust", "docs/proof", "docs/facts", "docs/benchmarks"),
     "Contribute": ("docs/architecture", "docs/extending", "docs/releasing"),
