@@ -19,7 +19,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.measure import (
     transactions,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import prices
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import costs
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import Profile
 from fuzz.target import of_text
 
@@ -52,8 +52,8 @@ def benchmark_file(text: str) -> None:
         "mounts": [{"targets": ["/srv"], "disks": ["sda"]}],
     }
     profile = Profile("strict", "", "disabled", "on", "ordered", "noatime", "device")
-    costs, beside = prices.of([profile], text, storage, "2026-02-01")
-    assert not (beside and "own benchmark" in costs["strict"])
+    priced, beside = costs.of([profile], text, storage, "2026-02-01")
+    assert not (beside and "own benchmark" in priced["strict"])
 
 
 @of_text(seeds=["8,0 D WFS 4\n8,0 D W 8\n8,16 D FWFS 8\n8,16 C WFS 8\n"])

@@ -32,7 +32,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.printable impo
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.host.unit_lines import _named_in
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import shape
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import facts_schema
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.history import with_history
 from fuzz.target import FIXTURES, fixtures, of_bytes, of_text
 
@@ -87,7 +87,7 @@ def captured_host(data: bytes) -> None:
     if strange:
         facts = capture.replay(strange, NOW, lenient=True)
         # What is wrong with what a host says is for the policy to tell; here only that it can.
-        shape.faults(json.loads(json.dumps(printable(facts))), [])
+        facts_schema.faults(json.loads(json.dumps(printable(facts))), [])
 
 
 @of_bytes(seeds=_seeds(_SMALL))

@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from ansible_collections.durable.dbhost.plugins.action.engine_facts import Bounded
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect import counted, promises
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect import engine_scope, guarantees
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.managed import mounts_of
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results import (
     cause,
@@ -46,9 +46,9 @@ class ActionModule(Bounded):
         storage, engines = (_collected(answer, f"durable_{name}") for name in ("storage", "engines"))
         try:
             today = time.strftime("%Y-%m-%d", time.gmtime())
-            ignored = counted.read(inputs.ignore, inputs.databases, today).entries
-            judged = counted.judged(counted.standings(engines, inputs.databases, ignored))
-            named = promises.read(inputs.mount_profiles, inputs.shipped, inputs.own)
+            ignored = engine_scope.read(inputs.ignore, inputs.databases, today).entries
+            judged = engine_scope.judged(engine_scope.standings(engines, inputs.databases, ignored))
+            named = guarantees.read(inputs.mount_profiles, inputs.shipped, inputs.own)
             found = mounts_of(inputs.mounts, inputs.databases, storage, judged, named)
             found = [mount for mount in found if mount["fstype"] != "raw"]
             every = {
@@ -58,7 +58,7 @@ class ActionModule(Bounded):
             profiles = {}
             if inputs.profile:
                 host = choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
-                held = promises.of_mounts(found, named, *host)
+                held = guarantees.of_mounts(found, named, *host)
                 profiles = {each.facts["target"]: each.profile for each in held}
         except BadInput as error:
             raise refused(f"{error}. Nothing was written.") from error

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The facts `durable_power`: names, types, checks and documentation of each field. Data.
 
-`tools/facts_docs.py` writes RETURN of the module from it; policy/assess/shape.py checks a host's response with it.
+`tools/facts_docs.py` writes RETURN of the module from it; policy/assess/facts_schema.py checks a host's response with it.
 """
 
 # Annotations are evaluated: no `from __future__ import annotations`, no `X | Y` (Python 3.9).

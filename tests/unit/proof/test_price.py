@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import prices
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import costs
 from proof import evidence, log, machine, price, run
 from proof.cells import NBD, Setting, matrix
 from proof.errors import ProofError
@@ -277,6 +277,6 @@ def test_the_journal_goes_as_slowly_as_the_disk() -> None:
 
 def test_an_audit_tells_the_published_rates_of_this_page() -> None:
     words = {"disabled": "off", "enabled": "on", "on": "1", "off": "0"}
-    assert {
-        (words[cache], words[barrier]): rates for (cache, barrier), rates in prices.PUBLISHED.items()
-    } == {at: (rates[0], rates[-1]) for at, rates in PUBLISHED.items()}
+    assert {(words[cache], words[barrier]): rates for (cache, barrier), rates in costs.PUBLISHED.items()} == {
+        at: (rates[0], rates[-1]) for at, rates in PUBLISHED.items()
+    }

@@ -18,7 +18,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect imp
 from ansible_collections.durable.dbhost.plugins.module_utils.facts import engines, storage, ups
 from ansible_collections.durable.dbhost.plugins.module_utils.facts.schema import Fact, facts_of
 from ansible_collections.durable.dbhost.plugins.module_utils.host_facts import power_facts
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import budgets, shape
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import budgets, facts_schema
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.caches import CONTROLS
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.disk_kinds import PLACES
 
@@ -166,14 +166,14 @@ def test_each_fact_of_a_ups_is_described() -> None:
 def test_the_check_of_a_response_has_evidence_of_each_fact_that_is_marked() -> None:
     facts = captured_facts(next(path for path in CAPTURES if path.stem == "stacked"))
     nothing = {"time": NOW, "engines": [], "unattributed": [], "writers": []}
-    assert shape.faults(facts, nothing) == []
+    assert facts_schema.faults(facts, nothing) == []
     for rows, cls in (("disks", storage.DiskFacts), ("mounts", storage.MountFacts)):
         marked = [path for path, fact in every(cls) if fact.evidenced and "recovery" not in path]
         assert len(marked) >= 8
         for path in marked:
             changed = copy.deepcopy(facts)
             del changed[rows][0]["evidence"][path]
-            (fault, *_more) = shape.faults(changed, nothing)
+            (fault, *_more) = facts_schema.faults(changed, nothing)
             assert fault == f"durable_storage.{rows}[0].evidence.{path}: observed nothing; expected it"
 
 

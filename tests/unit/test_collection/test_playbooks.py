@@ -119,7 +119,7 @@ def test_a_benchmark_keeps_what_an_audit_reads_of_it() -> None:
         task["durable.dbhost.keep_report"] for task in play["tasks"] if "durable.dbhost.keep_report" in task
     ]
     assert kept["name"] == "benchmark"
-    read = (ROOT / "plugins/module_utils/policy/assess/prices.py").read_text(encoding="utf-8")
+    read = (ROOT / "plugins/module_utils/policy/assess/costs.py").read_text(encoding="utf-8")
     names = set(re.findall(r'told\["(\w+)"\]', read))
     assert {"time", "disks", "prices"} <= names
     assert names <= set(re.findall(r"'(\w+)':", kept["files"]["json"]))

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import shape
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import facts_schema
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.told_power import guard
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -125,4 +125,4 @@ def test_the_ups_that_the_kill_tests_make_up_is_one_that_the_policy_reads(
     storage = json.loads((ROOT / "tests/fixtures/captures/default.facts.json").read_text(encoding="ascii"))
     told = {**given["power"], "boot_id": storage["boot_id"], "time": storage["time"], "guard": guard()}
     engines = {"time": "", "engines": [], "unattributed": [], "writers": []}
-    assert shape.faults(storage, engines, told) == []
+    assert facts_schema.faults(storage, engines, told) == []

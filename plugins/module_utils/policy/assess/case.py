@@ -12,7 +12,7 @@ from ...facts.engines import EnginesFacts, InstanceFacts
 from ...facts.storage import MountFacts, StorageFacts
 from ...facts.ups import PowerFacts
 from ...rows import Reason
-from ..expect import counted, managed
+from ..expect import engine_scope, managed
 from ..expect.declared import Declared
 from . import requirements
 from .facts_check import NO_ENGINES
@@ -31,7 +31,7 @@ class Case(NamedTuple):
     engines: EnginesFacts
     power: PowerFacts | None
     today: str
-    standings: tuple[counted.Standing, ...]
+    standings: tuple[engine_scope.Standing, ...]
     placed: tuple[tuple[InstanceFacts, Placement], ...]
     mounts: list[MountFacts]
     lost: tuple[Reason, ...]
@@ -62,8 +62,8 @@ def of(
     """Return a host as it is assessed. Raises BadInput."""
     inputs = declared.inputs
     storage = {**storage, "mounts": requirements.vouched(storage["mounts"], declared.words)}
-    standings = counted.standings(found_engines, inputs.databases, declared.ignoring.entries)
-    judged = counted.judged(standings)
+    standings = engine_scope.standings(found_engines, inputs.databases, declared.ignoring.entries)
+    judged = engine_scope.judged(standings)
     lost: list[Reason] = []
     mounts = managed.mounts_of(inputs.mounts, inputs.databases, storage, judged, declared.entries, lost)
     return Case(

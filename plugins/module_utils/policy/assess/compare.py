@@ -15,13 +15,12 @@ from ...host.printable import name as quoted
 from ...profiles import Profile
 from ...rows import Reason, Setting
 from ...storage import findings, flush_passthrough
-from ..expect import chosen_layers, promises
-from ..expect.promises import Disk, Mount, Scope
+from ..expect import chosen_layers, guarantees
+from ..expect.guarantees import Disk, Mount, Scope
 from . import (
     engines,
     guard,
     measured,
-    notes,
     others,
     requirements,
     risks,
@@ -30,6 +29,7 @@ from . import (
     settings,
     unit_mounts,
     verdicts,
+    warnings,
 )
 from .case import Case
 from .found import Findings
@@ -43,11 +43,11 @@ def find(case: Case, profile: Profile, pinned: Profile) -> Findings:
     `pinned`: the profile without overrides.
     """
     declared, storage = case.declared, case.storage
-    mounts = promises.of_mounts(case.mounts, declared.entries, profile, pinned)
+    mounts = guarantees.of_mounts(case.mounts, declared.entries, profile, pinned)
     leaves, unknowns = risks.leaves(storage, case.mounts)
-    disks = promises.of_disks(leaves, mounts)
-    scopes = promises.scopes(mounts, disks, profile, pinned)
-    servers = promises.of_engines(case.placed, mounts, profile)
+    disks = guarantees.of_disks(leaves, mounts)
+    scopes = guarantees.scopes(mounts, disks, profile, pinned)
+    servers = guarantees.of_engines(case.placed, mounts, profile)
     own = _rows(case, mounts, disks)
     torn = list(requirements.of_engines(servers, mounts))
     common = [*_common(case, mounts, disks, own), *(need for _mount, need in torn)]
@@ -57,7 +57,7 @@ def find(case: Case, profile: Profile, pinned: Profile) -> Findings:
     is_promised = any(each.promises_durability for each in every)
     lasting = _lasting(mounts, (mount for mount, _need in torn))
     of_guard = guard.risks(case.power) if is_promised else []
-    of_storage = risks.of(lasting, promises.below(lasting, leaves), declared.words, guarded.held)
+    of_storage = risks.of(lasting, guarantees.below(lasting, leaves), declared.words, guarded.held)
     found = engines.assess(
         servers,
         case.engines["unattributed"],
@@ -67,7 +67,12 @@ def find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         lambda where: bool(of_guard or of_storage) and risks.lies_on_loss(case, where, guarded.held),
     )
     unknowns += root_image.unknowns(storage)
-    unknowns += [*case.lost, *found.unknowns, *notes.unplaced(case), *dict.fromkeys(notes.not_found(case))]
+    unknowns += [
+        *case.lost,
+        *found.unknowns,
+        *warnings.unplaced(case),
+        *dict.fromkeys(warnings.not_found(case)),
+    ]
     names = frozenset(each.name for each in every)
     withheld = names if unknowns or found.lasting else unmet
     guarded = guarded.within(withheld, storage["leased"])
@@ -96,20 +101,20 @@ def find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         unknowns=[root_image.of_reason(each, image) for each in unknowns],
         warnings=(
             # The most important first: a page has few lines for them.
-            *notes.contained(case),
-            *notes.read_only(case),
-            *notes.not_asked(case),
-            *notes.behind(case),
+            *warnings.contained(case),
+            *warnings.read_only(case),
+            *warnings.not_asked(case),
+            *warnings.behind(case),
             *found.warnings,
             *(_of_loss(mount) for mount in mounts if is_promised and mount.may_lose),
-            *notes.writers(case),
-            *notes.limited(case),
+            *warnings.writers(case),
+            *warnings.limited(case),
             *unit_mounts.not_checked(case.engines["engines"], storage),
-            *notes.substitute_names(leaves),
-            *notes.unmatched(case),
+            *warnings.substitute_names(leaves),
+            *warnings.unmatched(case),
             *guarded.warnings,
-            *promises.shared(disks, mounts),
-            *notes.not_judged(case),
+            *guarantees.shared(disks, mounts),
+            *warnings.not_judged(case),
             *verdicts.slow(rows),
             *slower,
         ),

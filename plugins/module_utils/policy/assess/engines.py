@@ -32,9 +32,9 @@ from ...host.observation import NOTHING, UNKNOWN
 from ...host.printable import command
 from ...host.printable import name as quoted
 from ...rows import MEND, Reason, Setting
-from ..expect.counted import Standing
-from ..expect.promises import Server
-from .kept import left
+from ..expect.engine_scope import Standing
+from ..expect.guarantees import Server
+from .unchanged import left
 
 #: Nodes of these are restarted by their owner only: their settings are set, and wait.
 _CLUSTERS = ("galera", "group_replication")

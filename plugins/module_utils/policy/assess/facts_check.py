@@ -14,7 +14,7 @@ from ...facts.engines import EnginesFacts
 from ...facts.storage import StorageFacts
 from ...facts.ups import PowerFacts
 from ...host.observation import UNKNOWN
-from . import shape
+from . import facts_schema
 
 Collected = Union[StorageFacts, EnginesFacts, PowerFacts]
 #: What stands for durable_engines if engines were not collected.
@@ -72,7 +72,7 @@ def _check_boot(collected: Sequence[Collected]) -> None:
 
 
 def _check_shape(storage: StorageFacts, engines: EnginesFacts, power: PowerFacts | None) -> None:
-    found = shape.faults(storage, engines, power)
+    found = facts_schema.faults(storage, engines, power)
     if found:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
         raise ValueError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ...rows import Reason, Setting
-from ..expect.promises import Mount
+from ..expect.guarantees import Mount
 from ..expect.waivers import Waivers
 from . import guard
 from .requirements import Requirement

@@ -14,7 +14,7 @@ from ...facts.ups import PowerFacts
 from ...profiles import Profile
 from ...rows import Reason, Setting
 from ...ups import findings
-from ..expect.promises import Mount
+from ..expect.guarantees import Mount
 from ..expect.ups_inputs import Asked
 from . import (
     budgets,

@@ -12,7 +12,7 @@ from typing import Any
 from ...host import json_text
 from ...rows import Reason, Setting
 from ...storage import findings
-from . import prices
+from . import costs
 
 #: A benchmark counts from this share on: a smaller difference is noise.
 WORTH = 0.1
@@ -27,7 +27,7 @@ def left(
 ) -> tuple[list[Setting], list[Reason]]:
     """Return rows, those without a change that would be slower by the benchmark of this host, and a note of each.
 
-    `benchmark`, `storage` and `today` as prices.of takes them. A benchmark that does not fit the host counts for nothing.
+    `benchmark`, `storage` and `today` as costs.of takes them. A benchmark that does not fit the host counts for nothing.
     """
     figures, day = _figures(benchmark, storage, today)
     rows = list(rows)
@@ -66,8 +66,8 @@ def _figures(
             }
             for row in told["rows"]
         ]
-        why = prices.unfit(benchmark, storage, today)
-    except prices.NO_BENCHMARK:
+        why = costs.unfit(benchmark, storage, today)
+    except costs.NO_BENCHMARK:
         return [], ""
     return ([] if why else [row for row in rows if row["rate"] > 0]), str(told["time"])[:10]
 

@@ -15,7 +15,7 @@ from ...profiles import (
     known,
 )
 from ...rows import Reason
-from ..expect import chosen_layers, managed, promises
+from ..expect import chosen_layers, guarantees, managed
 from ..expect.inputs import Inputs
 from ..expect.waivers import Waivers
 from . import plan, verdicts
@@ -36,7 +36,7 @@ def rate(case: Case) -> dict[str, Any]:
         mounts=case.mounts or managed.everything(case.storage),
         declared=case.declared._replace(
             layers=chosen_layers.read(None),
-            entries=promises.without_overrides(case.declared.entries),
+            entries=guarantees.without_overrides(case.declared.entries),
             # What people accept is accepted for the profile that is pinned.
             waivers=Waivers(),
         ),

@@ -32,7 +32,7 @@ from ...storage import (
 from ...storage.disk_kinds import SAN
 from ...storage.raid_controllers import volume
 from .. import kinds
-from ..expect.promises import Mount, Server
+from ..expect.guarantees import Mount, Server
 
 #: Transports whose standard asks for FUA. The kernel leaves SATA's off unless told (libata.fua).
 _FUA_IN_STANDARD = ("scsi", "sas", "nvme")

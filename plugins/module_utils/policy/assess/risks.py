@@ -21,7 +21,7 @@ from ...storage import (
     mount_settings,
 )
 from ...storage.raid_controllers import volume
-from ..expect.promises import Server
+from ..expect.guarantees import Server
 from . import guard, requirements
 from .case import Case
 

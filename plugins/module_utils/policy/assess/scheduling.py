@@ -13,7 +13,7 @@ from ...host.observation import UNKNOWN
 from ...next_boot.tuned import BY as TUNED
 from ...profiles import KEEP, Profile
 from ...rows import MEND, Setting
-from ..expect.promises import Disk, Mount
+from ..expect.guarantees import Disk, Mount
 from . import requirements
 from .settings import judge, reason
 

@@ -40,9 +40,9 @@ from ...storage import (
     zfs,
 )
 from ...storage.raid_controllers import volume
-from ..expect.promises import Disk
+from ..expect.guarantees import Disk
 from . import boot_rows, requirements
-from .kept import left
+from .unchanged import left
 
 #: Persisted word for "nothing says what the next boot will do".
 UNSET = "unset"

@@ -13,9 +13,9 @@ from ...attestations import Attestation
 from ...profiles import gathered
 from . import (
     chosen_layers,
-    counted,
+    engine_scope,
+    guarantees,
     managed,
-    promises,
     ups_inputs,
     waivers,
 )
@@ -34,8 +34,8 @@ class Declared(NamedTuple):
     words: list[Attestation]
     expired: dict[str, Attestation]
     asked: ups_inputs.Asked
-    ignoring: counted.Ignoring
-    entries: dict[str, promises.Entry]
+    ignoring: engine_scope.Ignoring
+    entries: dict[str, guarantees.Entry]
     layers: frozenset[str]
     waivers: waivers.Waivers
 
@@ -47,8 +47,8 @@ def read(inputs: Inputs, today: str) -> Declared:
         (
             functools.partial(attestations.read, inputs.attestations or {}, today),
             functools.partial(ups_inputs.read, inputs.ups),
-            functools.partial(counted.read, inputs.ignore, inputs.databases, today),
-            functools.partial(promises.read, inputs.mount_profiles, inputs.shipped, inputs.own),
+            functools.partial(engine_scope.read, inputs.ignore, inputs.databases, today),
+            functools.partial(guarantees.read, inputs.mount_profiles, inputs.shipped, inputs.own),
             functools.partial(chosen_layers.read, inputs.layers),
             functools.partial(waivers.read, inputs.accept, inputs.accept_data_loss is True, today),
             functools.partial(managed.database_paths, inputs.databases),

@@ -24,7 +24,7 @@ from ...host.printable import name as quoted
 from ...profiles import BadInput, gathered, near
 from ...rows import Reason
 from ...storage import findings, mount_settings
-from . import promises
+from . import guarantees
 
 
 class ManagedMount(MountFacts):
@@ -53,7 +53,7 @@ def mounts_of(
     wanted = paths_in("durable_mounts", [] if mounts is None else mounts)
     for where, target in (
         *(("durable_mounts", target) for target in wanted),
-        *((promises.VARIABLE, target) for target in named),
+        *((guarantees.VARIABLE, target) for target in named),
     ):
         if target not in by_target:
             types = {

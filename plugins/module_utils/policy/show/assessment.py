@@ -29,14 +29,14 @@ from ...rows import VERDICTS, Reason
 from .. import kinds
 from ..assess import case as cases
 from ..assess import (
+    costs,
     engines,
     facts_check,
     guard,
-    notes,
     plan,
-    prices,
     ups,
     verdicts,
+    warnings,
 )
 from ..assess.case import Case
 from ..assess.compare import find
@@ -45,8 +45,8 @@ from ..assess.found import Findings
 from ..assess.ratings import NOW, promising_of, rate
 from ..assess.ratings import now as found_without_profile
 from ..expect import chosen_layers, declared, waivers
+from ..expect.guarantees import Mount
 from ..expect.inputs import Inputs
-from ..expect.promises import Mount
 from . import recommendation, stack
 
 #: Inputs that are used or left out together where inputs are refused.
@@ -155,18 +155,18 @@ def _assess(
             "power": ups.section(power),
             "stack": stack.of(case.mounts, storage),
             "attestations": said,
-            **noted([*_of_waivers(case, found_now), *notes.unmatched(case), *notes.not_judged(case)]),
+            **noted([*_of_waivers(case, found_now), *warnings.unmatched(case), *warnings.not_judged(case)]),
         }
         return {**_empty(inputs, told[0].verdict if told else "not_managed", reasons), **listed, **beside}
     profile, pinned = chosen
     if storage["fstab_error"]:
         raise BadInput(storage["fstab_error"])
     if case.is_empty:
-        listed_only = (each._replace(verdict="not_applicable") for each in notes.not_judged(case))
+        listed_only = (each._replace(verdict="not_applicable") for each in warnings.not_judged(case))
         nothing = {
             **_empty(inputs, "not_applicable", [kinds.NO_DATABASE.found(), *listed_only]),
             "attestations": said,
-            **noted([*waivers.notes(case.declared.waivers, (), (), True), *notes.unmatched(case)]),
+            **noted([*waivers.notes(case.declared.waivers, (), (), True), *warnings.unmatched(case)]),
             **listed,
             "ratings": ratings,
         }
@@ -202,8 +202,8 @@ def _recommended(case: Case, ratings: dict[str, Any]) -> dict[str, Any] | None:
     inputs = case.declared.inputs
     found = [] if inputs.mounts else [mount["target"] for mount in case.mounts if mount["fstype"] != "raw"]
     promising = promising_of(inputs)
-    costs = prices.of(promising.values(), inputs.benchmark, case.storage, case.today)
-    return recommendation.of(ratings, list(promising), found, *costs)
+    priced = costs.of(promising.values(), inputs.benchmark, case.storage, case.today)
+    return recommendation.of(ratings, list(promising), found, *priced)
 
 
 def _withdrawn(

@@ -21,7 +21,7 @@ from ...rows import HANGS, MEND, Reason
 from ...undo.installed import WAITS
 from .. import kinds
 from ..assess import engines, ups
-from ..expect import promises
+from ..expect import guarantees
 from ..expect.inputs import Inputs
 from .assessment import assess, noted, unobserved
 
@@ -222,7 +222,7 @@ def power_wanted(inputs: Inputs) -> str:
         return "always"
     try:
         profile, _pinned = choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
-        entries = promises.read(inputs.mount_profiles, inputs.shipped, inputs.own)
+        entries = guarantees.read(inputs.mount_profiles, inputs.shipped, inputs.own)
     except BadInput:
         return "guarded"
     every = (profile, *(entry.named[0] for entry in entries.values() if entry.named))

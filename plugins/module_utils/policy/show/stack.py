@@ -10,7 +10,7 @@ from typing import Any
 
 from ...facts.storage import MountFacts, StorageFacts
 
-#: Fields as the facts have them, which policy/assess/shape.py holds to their form; of the others any text.
+#: Fields as the facts have them, which policy/assess/facts_schema.py holds to their form; of the others any text.
 _MOUNT, _MOUNT_TEXTS = ("target", "fstype", "barrier", "data_mode", "disks"), ("source",)
 _LAYER, _LAYER_TEXTS = ("name", "type", "label", "below"), ("detail",)
 _DISK, _DISK_TEXTS = ("name", "id", "kind"), ("transport", "model")

@@ -16,7 +16,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.capture import reco
 from ansible_collections.durable.dbhost.plugins.module_utils.host import json_text
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import fio, plug_job, plug_log
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import prices
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import costs
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.caches import has_volatile_cache
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import journal, rehearsal
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.guard import lease, state
@@ -57,7 +57,7 @@ def test_json_is_read_as_it_is() -> None:
         lambda text: plug_log.parse(io.StringIO(text)),
         recording.loads,
         lambda text: fio.parse(text, 1, 1),
-        prices.parse,
+        costs.parse,
     ],
 )
 def test_who_reads_it_raises_what_is_documented(read: Callable[[str], object], text: str) -> None:

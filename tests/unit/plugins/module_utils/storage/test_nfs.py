@@ -12,7 +12,7 @@ import yaml
 
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import targets
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import shape
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import facts_schema
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import nfs
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
@@ -159,7 +159,7 @@ def test_two_mounts_of_one_export_lie_on_one_disk() -> None:
     )
     storage = collect(host, NOW)
     assert [disk["id"] for disk in storage["disks"] if disk["transport"] == "nfs"] == [EXPORT]
-    assert shape.faults(storage, {"time": NOW, "engines": [], "unattributed": [], "writers": []}) == []
+    assert facts_schema.faults(storage, {"time": NOW, "engines": [], "unattributed": [], "writers": []}) == []
 
 
 def test_an_export_is_known_by_its_name_alone() -> None:
@@ -189,7 +189,7 @@ def test_facts_that_lost_it_are_not_judged(field: str) -> None:
         del mount["recovery"]
     else:
         mount["persisted"]["recovery"] = "perhaps"
-    assert shape.faults(storage, {"time": NOW, "engines": [], "unattributed": [], "writers": []})
+    assert facts_schema.faults(storage, {"time": NOW, "engines": [], "unattributed": [], "writers": []})
 
 
 def test_nothing_is_measured_there() -> None:

@@ -14,8 +14,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess impor
     risks,
     settings,
 )
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.guarantees import Disk
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.managed import mounts_of
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.promises import Disk
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import choose
 from ansible_collections.durable.dbhost.plugins.module_utils.rows import MEND, MOVE
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import flush_passthrough

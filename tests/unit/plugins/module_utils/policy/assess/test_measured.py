@@ -20,8 +20,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess impor
 
 from ...fakes.runs import NOW, look
 from ...fakes.small_host import SmallHost
+from .test_costs import STORAGE, TODAY, kept
 from .test_engines import instance, judged, row
-from .test_prices import STORAGE, TODAY, kept
 from .test_settings import row as setting_row
 
 PG = "/srv/pgdata"

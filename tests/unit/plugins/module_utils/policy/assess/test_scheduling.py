@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import scheduling
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess.scheduling import wanted_scheduler
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.promises import Disk
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.guarantees import Disk
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput, Profile, choose
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import scheduler_rules
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect

@@ -18,7 +18,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess.setti
     of_layers,
     of_mount,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.promises import Disk
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.guarantees import Disk
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import choose
 from ansible_collections.durable.dbhost.plugins.module_utils.rows import MEND
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect

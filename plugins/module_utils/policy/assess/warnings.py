@@ -22,7 +22,7 @@ from ...storage import (
 )
 from ...storage.disk_kinds import CONTAINERS
 from .. import kinds
-from ..expect import counted, managed
+from ..expect import engine_scope, managed
 from . import requirements
 from .case import Case
 from .facts_check import NO_ENGINES
@@ -37,8 +37,8 @@ def not_judged(case: Case) -> Iterator[Reason]:
     """Yield the mounts and servers that are only listed, how they would count, and what is wrong with who ignores them."""
     for target, why in case.temporary:
         yield findings.TEMPORARY.found(target, mount=target, what=why)
-    ignoring = case.declared.ignoring if case.engines is not NO_ENGINES else counted.Ignoring()
-    for each in counted.notes(case.standings, ignoring):
+    ignoring = case.declared.ignoring if case.engines is not NO_ENGINES else engine_scope.Ignoring()
+    for each in engine_scope.notes(case.standings, ignoring):
         yield kinds.LISTED.found(what=each)
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.promises import read
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.guarantees import read
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.report import details, with_outcomes
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results import power_wanted
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput

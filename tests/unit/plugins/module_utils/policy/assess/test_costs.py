@@ -18,7 +18,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.measure.variants im
     CACHE_OFF,
     Variant,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import prices
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import costs
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import choose
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
@@ -52,7 +52,7 @@ def kept(rate: float = 50.0, **changes: Any) -> str:
 
 def told(text: str | None, today: str = TODAY) -> tuple[dict[str, str], str]:
     """Return what is said on the small host."""
-    return prices.of(PROFILES, text, STORAGE, today)
+    return costs.of(PROFILES, text, STORAGE, today)
 
 
 def test_transactions_have_a_range_next_to_that_of_commits() -> None:
@@ -61,29 +61,29 @@ def test_transactions_have_a_range_next_to_that_of_commits() -> None:
     commits = {**point, "pattern": "dsync", "rate": 76}
     transactions = [{**point, "rate": rate, "server": "postgres (PostgreSQL) 15.18"} for rate in (20, 90)]
     price = {"mount": "/srv/pgdata", "profile": "strict", "rates": [commits, *transactions]}
-    costs, _note = told(kept(prices=[price]))
-    assert costs["strict"].partition(f"{TODAY}: ")[2] == (
+    priced, _note = told(kept(prices=[price]))
+    assert priced["strict"].partition(f"{TODAY}: ")[2] == (
         "76 to 76 commits/s on /srv/pgdata, 0.50 to 0.50 times those of then;"
         " 20 to 90 transactions/s of postgres (PostgreSQL) 15.18 on /srv/pgdata, 0.50 to 0.50 times those of then"
     )
 
 
 def test_a_host_s_own_benchmark_is_its_price() -> None:
-    costs, beside = told(kept())
-    assert costs["strict"] == (
+    priced, beside = told(kept())
+    assert priced["strict"] == (
         f"strict costs, by this host's own benchmark of {TODAY}: 50 to 50 commits/s on /srv/pgdata,"
         " 0.25 to 0.50 times those of then"
     )
-    assert "100 to 200 commits/s on /srv/pgdata, 1.00 to 1.00 times" in costs["flush"]
-    assert "by the page of prices" in costs["ups"], (
+    assert "100 to 200 commits/s on /srv/pgdata, 1.00 to 1.00 times" in priced["flush"]
+    assert "by the page of prices" in priced["ups"], (
         "a benchmark prices no profile whose guard takes barriers away"
     )
     assert beside == ""
 
 
 def test_without_one_the_published_table_is() -> None:
-    costs, beside = told("")
-    assert [costs[name].partition(": ")[2] for name in costs] == [
+    priced, beside = told("")
+    assert [priced[name].partition(": ")[2] for name in priced] == [
         "76 commits/s with 1 client, 600 with 80",
         "79 commits/s with 1 client, 586 with 80",
         "1,358 commits/s with 1 client, 3,980 with 80",
@@ -119,8 +119,8 @@ def later(days: int) -> str:
 def test_one_that_is_old_or_of_other_disks_is_not_used_and_why_is_said(
     text: str | None, today: str, why: str
 ) -> None:
-    costs, beside = told(text, today)
-    assert ("own benchmark" in costs["strict"]) == (why == "")
+    priced, beside = told(text, today)
+    assert ("own benchmark" in priced["strict"]) == (why == "")
     assert why in beside
     assert bool(beside) == bool(why)
 

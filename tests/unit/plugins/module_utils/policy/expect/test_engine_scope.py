@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect import counted
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect import engine_scope
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.report import details, with_outcomes
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput
 
@@ -104,9 +104,9 @@ def in_container(pid: int, cgroup: str) -> FakeProcess:
 def ignored(host: ProcHost, **given: Any) -> tuple[list[list[int]], list[str]]:
     """Return the processes of the instances that an entry ignores, and what is reported of entries."""
     facts = collect(host, NOW)
-    ignoring = counted.read([entry(**given)], None, TODAY)
-    found = counted.standings(facts, None, ignoring.entries)
-    notes = [note for note in counted.notes(found, ignoring) if note.startswith("durable_ignore")]
+    ignoring = engine_scope.read([entry(**given)], None, TODAY)
+    found = engine_scope.standings(facts, None, ignoring.entries)
+    notes = [note for note in engine_scope.notes(found, ignoring) if note.startswith("durable_ignore")]
     return [each.instance["pids"] for each in found if each.judged == "ignored"], notes
 
 
@@ -222,7 +222,7 @@ def test_a_name_of_its_own_is_ignored(given: dict[str, Any]) -> None:
 
 def test_a_flavour_is_told_apart() -> None:
     maria, mysql = instance("mariadb"), instance("mariadb", flavour="mysql")
-    both = [counted.Ignored(name, "", "a", "b", "2026-06-30", "") for name in ("mariadb", "mysql")]
+    both = [engine_scope.Ignored(name, "", "a", "b", "2026-06-30", "") for name in ("mariadb", "mysql")]
     assert [each.fits(maria) for each in both] == [True, False]
     assert [each.fits(mysql) for each in both] == [True, True]
 
@@ -274,16 +274,16 @@ def test_one_that_is_stopped_is_listed_with_its_state_and_reason() -> None:
 )
 def test_what_is_malformed_blocks_its_host(value: Any, said: str) -> None:
     with pytest.raises(BadInput, match=said):
-        counted.read(value, None, TODAY)
+        engine_scope.read(value, None, TODAY)
     assert judged(instance(), ignore=value)["verdict"] == "blocked"
 
 
 def test_the_longest_life_is_a_year() -> None:
-    assert counted.read([entry(expires="2027-02-01")], None, TODAY).entries
+    assert engine_scope.read([entry(expires="2027-02-01")], None, TODAY).entries
 
 
 def test_an_engine_is_not_named_and_ignored_at_once() -> None:
     named = [{"engine": "postgresql", "paths": ["/srv/pgdata"]}]
     with pytest.raises(BadInput, match="which durable_databases names"):
-        counted.read([entry()], named, TODAY)
-    assert counted.read([entry(instance="old")], named, TODAY).entries
+        engine_scope.read([entry()], named, TODAY)
+    assert engine_scope.read([entry(instance="old")], named, TODAY).entries
