@@ -116,9 +116,9 @@ def catalogue() -> Any:
 def usual_fix() -> str:
     """Return the fix of values that could not be read."""
     catalogue()
-    from ansible_collections.durable.dbhost.plugins.module_utils.rows import MEND
+    from ansible_collections.durable.dbhost.plugins.module_utils.rows import FIX_READ_ERROR
 
-    return str(MEND)
+    return str(FIX_READ_ERROR)
 
 
 def waiver(finding: str) -> str:

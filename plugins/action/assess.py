@@ -15,9 +15,9 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results
     assess_answer,
     cause,
     disarms,
-    limit_of_look,
+    limit_of_collection,
     question,
-    told_switch,
+    reported_switch,
     unreadable,
     wants_reboot,
 )
@@ -53,7 +53,7 @@ class ActionModule(Bounded):
                 if disarms(inputs, given):
                     connect_anew(self)
                     query["disarm"] = True
-                limit = limit_of_look(inventory.time_limit(), given.get("applied"))
+                limit = limit_of_collection(inventory.time_limit(), given.get("applied"))
                 answer = execute(self, "durable.dbhost.host_facts", query, task_vars or {}, limit)
                 inputs = inputs._replace(benchmark=benchmark_of(inventory))
                 now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -65,7 +65,7 @@ class ActionModule(Bounded):
             assessment=packed(found),
             steps=found["steps"],
             looked_at=answer.get("looked_at"),
-            switch=told_switch(answer),
+            switch=reported_switch(answer),
             wants_reboot=reboot,
             error=printable(why),
             clock=time.monotonic_ns(),

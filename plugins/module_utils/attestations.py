@@ -55,7 +55,7 @@ class Read(NamedTuple):
     """The attestations of a host: those in force, and {where it is written: one that has expired and that
     nobody has renewed}."""
 
-    words: list[Attestation]
+    in_force: list[Attestation]
     expired: dict[str, Attestation]
 
 
@@ -71,19 +71,19 @@ def read(variables: dict[str, Any], today: str) -> Read:
     written = {where: entry for each in lists for where, entry in each.items()}
     read_in = gathered(functools.partial(_read, where, entry, today) for where, entry in written.items())
     found: dict[str, Attestation] = dict(zip(written, read_in))
-    words = [word for word in found.values() if word.expires >= today]
-    about = {(word.claim, word.target) for word in words}
-    over = {where: word for where, word in found.items() if word.expires < today}
+    in_force = [each for each in found.values() if each.expires >= today]
+    about = {(each.claim, each.target) for each in in_force}
+    over = {where: each for where, each in found.items() if each.expires < today}
     return Read(
-        words, {where: word for where, word in over.items() if (word.claim, word.target) not in about}
+        in_force, {where: each for where, each in over.items() if (each.claim, each.target) not in about}
     )
 
 
 def find(attestations: list[Attestation], claims: tuple[str, ...], about: str | None) -> Attestation | None:
     """Return the attestation of any of the claims, for a disk or layer (by id) or its whole host, that lasts longest."""
     targets = (HOST, about)
-    found = [word for word in attestations if word.claim in claims and word.target in targets]
-    return max(found, key=lambda word: word.expires, default=None)
+    found = [each for each in attestations if each.claim in claims and each.target in targets]
+    return max(found, key=lambda each: each.expires, default=None)
 
 
 def written(
@@ -143,7 +143,7 @@ def _expect_claim(where: str, found: Attestation) -> None:
 
 
 #: What people fill in, once they have checked.
-_WANTED = {
+_CONTENTS = {
     "by": "the name of the person or team that checked it",
     "reason": "what was checked, and how: check first, then fill it in",
 }
@@ -162,7 +162,7 @@ def expect_fields(where: str, entry: Any, fields: Collection[str], optional: Col
         )
 
 
-def expect_filled(where: str, entry: dict[str, Any], expected: Mapping[str, str] = _WANTED) -> None:
+def expect_filled(where: str, entry: dict[str, Any], expected: Mapping[str, str] = _CONTENTS) -> None:
     """Raise BadInput unless each field of an entry is text. `expected`: the contents of some fields."""
     wrong = [field for field in entry if not isinstance(entry[field], str) or not entry[field].strip()]
     if wrong:

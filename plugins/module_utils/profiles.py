@@ -158,10 +158,10 @@ def _own(shipped: Any, own: Any) -> dict[str, Any]:
     for name in found:
         if not isinstance(name, str):
             raise BadInput(f"durable_profiles: observed the name {name!r}; expected text, in quotes")
-    taken = sorted(set(found) & set(shipped))
-    if taken:
+    used = sorted(set(found) & set(shipped))
+    if used:
         raise BadInput(
-            f"durable_profiles: observed {', '.join(taken)}, which this collection ships;"
+            f"durable_profiles: observed {', '.join(used)}, which this collection ships;"
             " expected a name of your own, so that a shipped name always means the same"
         )
     return found

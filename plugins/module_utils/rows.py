@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from .host.printable import line, message, name
 
 #: What to do where a value could not be read, and no more is known.
-MEND = "correct the error that the reason names, then run again"
+FIX_READ_ERROR = "correct the error that the reason names, then run again"
 #: How the reason begins for which a host that hangs is unreachable.
 NO_ANSWER = "no answer within"
 #: What to do about it.
@@ -96,9 +96,9 @@ class Kind(NamedTuple):
         # A fact without a reason has None, whoever is root there wrote it.
         texts = {key: name(str(value)) if key in _NAMES else str(value) for key, value in values.items()}
         do = self.fix.format(**texts) if fix is None else fix
-        told = tuple(sorted((key, str(value)) for key, value in values.items()))
+        observed = tuple(sorted((key, str(value)) for key, value in values.items()))
         # What comes last may be empty.
-        return Reason(self.id, self.verdict, self.says.format(**texts).rstrip(), do, targets, told)
+        return Reason(self.id, self.verdict, self.says.format(**texts).rstrip(), do, targets, observed)
 
 
 class Setting(NamedTuple):

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ..rows import MEND, Kind
+from ..rows import FIX_READ_ERROR, Kind
 
 PRELOAD = Kind(
     "risk.preload",
@@ -32,7 +32,7 @@ ENGINES = Kind(
     "whether {engine} runs here is unknown: {cause}",
     "correct what the reason names, then run again",
 )
-OBSERVATION = Kind("unknown.engine", "unknown", "{engine}: {cause}", MEND)
+OBSERVATION = Kind("unknown.engine", "unknown", "{engine}: {cause}", FIX_READ_ERROR)
 NO_SETTINGS = Kind(
     "unknown.engine_settings",
     "unknown",
@@ -42,7 +42,7 @@ NO_SETTINGS = Kind(
 STATE = Kind("unknown.engine_state", "unknown", "{engine}: whether it runs is unknown", "see {command}")
 #: Field of an instance -> the finding where it is unknown.
 FIELDS = {
-    field: Kind(f"unknown.{field}", "unknown", f"{{engine}}: {what} is unknown: {{cause}}", MEND)
+    field: Kind(f"unknown.{field}", "unknown", f"{{engine}}: {what} is unknown: {{cause}}", FIX_READ_ERROR)
     for field, what in {
         "directories": "the location of its files",
         "files": "the list of its open files",
@@ -81,7 +81,7 @@ START_SCRIPT = Kind(
     "compare {script} with the server's arguments now (ps -ww -p {pid}), then accept this finding in durable_accept until a date",
 )
 PLACE = Kind("unknown.place", "unknown", "{engine}: the location of its files is unknown", "{cure}")
-PLACE_UNREAD = Kind("unknown.place_unread", "unknown", "{engine}: {cause}", MEND)
+PLACE_UNREAD = Kind("unknown.place_unread", "unknown", "{engine}: {cause}", FIX_READ_ERROR)
 NOT_MANAGED = Kind(
     "unknown.not_managed",
     "unknown",

@@ -10,7 +10,7 @@ Values have the names of boot_causes.py. The policy adds `source`, `target`, `fs
 from __future__ import annotations
 
 from ..host.observation import UNKNOWN
-from ..rows import MEND, Kind
+from ..rows import FIX_READ_ERROR, Kind
 
 _ENTRIES = "the boot loader's entry (grubby --remove-args, /etc/default/grub and update-grub, or /etc/kernel/cmdline)"
 _UNSURE = (
@@ -109,7 +109,7 @@ _TEXTS: dict[str, tuple[str, str]] = {
     ),
     "container_unread": (
         "what opens {container}, in which {target} is stored, is unknown: {error}",
-        MEND,
+        FIX_READ_ERROR,
     ),
     "other_container": (
         "{source} opens {spec} as {container}, in which {target} is stored, and that is not {device}, on which it is now",

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from ..host import our_paths
-from ..rows import MEND, MOVE, Kind
+from ..rows import FIX_READ_ERROR, MOVE, Kind
 
 BARRIER_OFF = Kind(
     "risk.barrier_off",
@@ -236,7 +236,7 @@ ONE_PROMISE = Kind(
     "set a profile for {mount} in durable_mount_profiles that promises durability, or move those files",
 )
 
-STACK = Kind("unknown.stack", "unknown", "{mount}: {cause}", MEND)
+STACK = Kind("unknown.stack", "unknown", "{mount}: {cause}", FIX_READ_ERROR)
 STACK_VOUCHED = Kind(
     "unknown.stack.no_rule",
     "unknown",

@@ -18,7 +18,12 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.contract import ENGINES
 from ansible_collections.durable.dbhost.plugins.module_utils.policy import catalogue
-from ansible_collections.durable.dbhost.plugins.module_utils.rows import FAIL_ON, MEND, VERDICTS, Kind
+from ansible_collections.durable.dbhost.plugins.module_utils.rows import (
+    FAIL_ON,
+    FIX_READ_ERROR,
+    VERDICTS,
+    Kind,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 UTILS = "ansible_collections.durable.dbhost.plugins.module_utils"
@@ -128,5 +133,5 @@ def test_each_section_has_its_message_and_fix_or_those_of_the_section_that_it_li
             text = getattr(entry, name)
             if re.fullmatch(r"\{\w+\}", text) or (alike and getattr(alike, name) == text):
                 continue
-            usual = text == MEND and kind.startswith("unknown.")
+            usual = text == FIX_READ_ERROR and kind.startswith("unknown.")
             assert usual or in_capitals(text) in found[kind], f"{kind}: {name}"

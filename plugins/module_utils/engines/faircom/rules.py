@@ -15,7 +15,7 @@ from functools import partial
 
 from ...host.observation import NOTHING, UNKNOWN
 from ...profiles import KEEP, SHORT
-from ...rows import MEND, Kind, Reason
+from ...rows import FIX_READ_ERROR, Kind, Reason
 from ..placement import place
 from ..rules import EARLY, Build, Judge, Rule, Rules, Subject, rule
 
@@ -85,7 +85,7 @@ LOGS_UNKNOWN = Kind(
     "unknown.faircom.logs",
     "unknown",
     "{engine}: the location of its transaction logs is unknown: {cause}",
-    MEND,
+    FIX_READ_ERROR,
 )
 LONG_DELAY = Kind(
     "note.faircom.commit_delay",

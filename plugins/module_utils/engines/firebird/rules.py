@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...facts.engines import DatabaseFacts, InstanceFacts
 from ...host.observation import NOTHING, UNKNOWN
 from ...host.printable import command
-from ...rows import MEND, Kind, Reason, Setting
+from ...rows import FIX_READ_ERROR, Kind, Reason, Setting
 from ..rules import OWNERS, Judge, Rules, Subject, judge, rule, why_of
 
 _HOW_TO_FIND = "name its databases' paths in durable_databases"
@@ -66,7 +66,11 @@ def _gfix(instance: InstanceFacts, database: DatabaseFacts, verdict: str) -> str
     inside = path[len(root) :] if root and path.startswith(f"{root}/") else path
     pids, owner, sync = instance.get("pids"), str(database["owner"]), ("gfix", "-write", "sync")
     if verdict == UNKNOWN:
-        return "run again after its backup (nbackup) has ended" if database["mode"] == "backup" else MEND
+        return (
+            "run again after its backup (nbackup) has ended"
+            if database["mode"] == "backup"
+            else FIX_READ_ERROR
+        )
     if instance["managed_by"] == "container":
         return f"in the container, as the server's user, run {command(*sync, inside)}"
     if database["mode"] == "shutdown":
@@ -86,7 +90,7 @@ def _gfix(instance: InstanceFacts, database: DatabaseFacts, verdict: str) -> str
         return "run again when no client has it open"
     if instance["managed_by"] in OWNERS:
         return f"as the server's user run {command(*sync, path)}"
-    return MEND
+    return FIX_READ_ERROR
 
 
 def _flushes(instance: InstanceFacts) -> str:

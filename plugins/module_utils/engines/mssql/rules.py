@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from ...facts.engines import InstanceFacts
 from ...facts.storage import StorageFacts
 from ...host.observation import NOTHING, UNKNOWN
-from ...rows import MEND, Kind, Reason
+from ...rows import FIX_READ_ERROR, Kind, Reason
 from ...storage import platforms
 from ..placement import place
 from ..rules import Build, Honoured, Judge, Rule, Rules, Subject
@@ -51,7 +51,7 @@ NOT_SYNCHRONOUS = Kind(
     _FORCE_FLUSH,
 )
 NOTHING_FLUSHES = Kind(
-    "risk.mssql.nothing_flushes", "at_risk", "commits of {engine} can be lost: {seen}", MEND
+    "risk.mssql.nothing_flushes", "at_risk", "commits of {engine} can be lost: {seen}", FIX_READ_ERROR
 )
 RACE = Kind(
     "note.mssql.race",

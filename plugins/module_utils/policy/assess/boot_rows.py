@@ -60,8 +60,8 @@ def _text(key: str, value: str | list[str]) -> str:
 
 
 def _joined(key: str, values: list[str]) -> str:
-    words = {"names": " and ", "others": " and ", "programs": " or "}
-    return words.get(key, ", ").join(map(name, values))
+    separators = {"names": " and ", "others": " and ", "programs": " or "}
+    return separators.get(key, ", ").join(map(name, values))
 
 
 def _derived(values: dict[str, Any]) -> dict[str, str]:

@@ -61,7 +61,10 @@ def of(
 ) -> Case:
     """Return a host as it is assessed. Raises BadInput."""
     inputs = declared.inputs
-    storage = {**storage, "mounts": requirements.vouched(storage["mounts"], declared.words)}
+    storage = {
+        **storage,
+        "mounts": requirements.with_attested_layers(storage["mounts"], declared.attestations),
+    }
     standings = engine_scope.standings(found_engines, inputs.databases, declared.ignoring.entries)
     judged = engine_scope.judged(standings)
     lost: list[Reason] = []

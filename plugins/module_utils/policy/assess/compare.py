@@ -57,22 +57,18 @@ def find(case: Case, profile: Profile, pinned: Profile) -> Findings:
     is_promised = any(each.promises_durability for each in every)
     lasting = _lasting(mounts, (mount for mount, _need in torn))
     of_guard = guard.risks(case.power) if is_promised else []
-    of_storage = risks.of(lasting, guarantees.below(lasting, leaves), declared.words, guarded.held)
+    of_storage = risks.of(lasting, guarantees.below(lasting, leaves), declared.attestations, guarded.held)
     found = engines.assess(
         servers,
         case.engines["unattributed"],
         storage,
-        lambda disk: requirements.fua_honoured(disk, declared.words),
+        lambda disk: requirements.fua_honoured(disk, declared.attestations),
         declared.inputs.allow,
         lambda where: bool(of_guard or of_storage) and risks.lies_on_loss(case, where, guarded.held),
     )
     unknowns += root_image.unknowns(storage)
-    unknowns += [
-        *case.lost,
-        *found.unknowns,
-        *warnings.unplaced(case),
-        *dict.fromkeys(warnings.not_found(case)),
-    ]
+    unknowns += [*case.lost, *found.unknowns]
+    unknowns += [*warnings.unplaced(case), *dict.fromkeys(warnings.not_found(case))]
     names = frozenset(each.name for each in every)
     withheld = names if unknowns or found.lasting else unmet
     guarded = guarded.within(withheld, storage["leased"])
@@ -95,7 +91,7 @@ def find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         risks=[
             *of_guard,
             *risks.of_memory(servers),
-            *(risk.told(rows) for risk in of_storage),
+            *(risk.with_fix(rows) for risk in of_storage),
             *found.risks,
         ],
         unknowns=[root_image.of_reason(each, image) for each in unknowns],
@@ -103,7 +99,7 @@ def find(case: Case, profile: Profile, pinned: Profile) -> Findings:
             # The most important first: a page has few lines for them.
             *warnings.contained(case),
             *warnings.read_only(case),
-            *warnings.not_asked(case),
+            *warnings.not_collected(case),
             *warnings.behind(case),
             *found.warnings,
             *(_of_loss(mount) for mount in mounts if is_promised and mount.may_lose),
@@ -142,7 +138,7 @@ class _Rows(NamedTuple):
         """Yield them as they are where there may be a guard, after the rows of that."""
         yield from (row._replace(profile=guarded.profile) for row in guarded.rows)
         for mount, row in self.of_mounts:
-            yield others.apply(guarded.seen(row, mount)._replace(profile=mount.profile.name))
+            yield others.apply(guarded.of_mount(row, mount)._replace(profile=mount.profile.name))
         yield from self.others
 
 
@@ -156,15 +152,15 @@ def _rows(case: Case, mounts: list[Mount], disks: list[Disk]) -> _Rows:
 
 
 def _other_rows(case: Case, mounts: list[Mount], disks: list[Disk]) -> Iterator[Setting]:
-    storage, words = case.storage, case.declared.words
+    storage, attestations = case.storage, case.declared.attestations
     facts = [mount.facts for mount in mounts]
     yield from settings.of_boot(storage["boot_faults"], facts, storage["mounts"], storage["kernel"])
     yield from unit_mounts.rows(case.engines["engines"], storage)
     for disk, profile in disks:
-        word = requirements.vouches(profile, disk, words)
-        for row in settings.of_disk(disk, profile, word.sentence if word else None):
+        attestation = requirements.attestation_for(profile, disk, attestations)
+        for row in settings.of_disk(disk, profile, attestation.sentence if attestation else None):
             yield row._replace(profile=profile.name)
-    lossy = [disk for disk in disks if not requirements.is_protected(disk.facts, words)]
+    lossy = [disk for disk in disks if not requirements.is_protected(disk.facts, attestations)]
     yield from settings.of_layers(facts, lossy, flush_passthrough.early(storage["mounts"]))
     yield from settings.of_multipath(facts)
     yield from scheduling.rows(mounts, disks, storage["tuned"])
@@ -206,7 +202,7 @@ def _needed(
     """Return all requirements of a host, the names of the profiles of which not all are met, and what a guard changes."""
     declared = case.declared
     accepts = declared.inputs.accept_data_loss is True
-    needs = [(scope, requirements.of_host(*scope, declared.words, accepts)) for scope in scopes]
+    needs = [(scope, requirements.of_host(*scope, declared.attestations, accepts)) for scope in scopes]
     on_ups = [(scope, own) for scope, own in needs if scope.profile.rests_on == "ups"]
     rest = [(scope, own) for scope, own in needs if scope.profile.rests_on != "ups"]
     guarded = guarded_by(
@@ -215,9 +211,9 @@ def _needed(
         case.storage,
         [mount for scope, _own in on_ups for mount in scope.mounts],
         [disk for scope, _own in on_ups for disk in scope.disks],
-        ups_asked=declared.asked,
+        ups_requested=declared.ups_requested,
         power=case.power,
-        words=declared.words,
+        attestations=declared.attestations,
         units=[instance["unit"] for instance in case.engines["engines"] if instance["unit"]],
         today=case.today,
     )

@@ -84,12 +84,12 @@ def unfit(benchmark: str, storage: Mapping[str, Any], today: str) -> str | None:
 
 def parse(text: str) -> Measured:
     """Return a benchmark as the playbook keeps it. Raises one of NO_BENCHMARK."""
-    told = json_text.loads(text)
+    parsed = json_text.loads(text)
     return Measured(
-        date.fromisoformat(told["time"][:10]),
-        {str(mount): list(ids) for mount, ids in told["disks"].items()},
-        [rates for price in told["prices"] for rates in _rates(price)],
-        bool(told["doubts"]),
+        date.fromisoformat(parsed["time"][:10]),
+        {str(mount): list(ids) for mount, ids in parsed["disks"].items()},
+        [rates for price in parsed["prices"] for rates in _rates(price)],
+        bool(parsed["doubts"]),
     )
 
 
@@ -137,17 +137,17 @@ def _disks(storage: Mapping[str, Any]) -> dict[str, list[str]]:
 
 def _own(found: Measured, wanted: set[str]) -> dict[str, str]:
     """Return the words of each profile that a benchmark has priced."""
-    said: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
     for rates in found.rates:
         if rates.profile in wanted:
             least, most = rates.rate
             share = f"{rates.share[0]:.2f} to {rates.share[1]:.2f} times those of then"
-            said.setdefault(rates.profile, []).append(
+            texts.setdefault(rates.profile, []).append(
                 f"{least:,.0f} to {most:,.0f} {_unit(rates.server)} on {line(rates.mount)}, {share}"
             )
     return {
-        name: f"{name} costs, by this host's own benchmark of {found.day}: {'; '.join(words)}"
-        for name, words in said.items()
+        name: f"{name} costs, by this host's own benchmark of {found.day}: {'; '.join(parts)}"
+        for name, parts in texts.items()
     }
 
 

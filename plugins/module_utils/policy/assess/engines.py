@@ -31,7 +31,7 @@ from ...facts.storage import StorageFacts
 from ...host.observation import NOTHING, UNKNOWN
 from ...host.printable import command
 from ...host.printable import name as quoted
-from ...rows import MEND, Reason, Setting
+from ...rows import FIX_READ_ERROR, Reason, Setting
 from ..expect.engine_scope import Standing
 from ..expect.guarantees import Server
 from .unchanged import left
@@ -53,13 +53,13 @@ _RESTARTS = {
     UNKNOWN: "stop and start the server as it was started, through Pacemaker if crm_mon -1r lists it",
 }
 #: Those that of a server that runs are always told, whatever they are.
-_TOLD = ("files", "preloads")
+_ALWAYS_REPORTED = ("files", "preloads")
 
 #: The change of a file's owner that a run makes before it writes a setting there (engines/instance.py).
 _OWNER = ("owner_of", "owner", "owner_wanted")
 
 #: What stands for a setting of the rules of which an instance tells nothing.
-_NOT_TOLD: SettingFacts = {
+_NOT_REPORTED: SettingFacts = {
     "running": UNKNOWN,
     "persisted": UNKNOWN,
     "source": "none",
@@ -120,9 +120,9 @@ def assess(
         warnings += subject.shown(judge_of(instance).warnings(subject))
         check, damage = catalog.check(instance), instance["evidence"].get("damage")
         if damage:
-            seen = f"{damage['reason']} ({damage['source']})"
+            observed = f"{damage['reason']} ({damage['source']})"
             checks.append(
-                f"{quoted(subject.title)} was damaged: {seen}; unless it was mended since, see with {check}"
+                f"{quoted(subject.title)} was damaged: {observed}; unless it was mended since, see with {check}"
             )
         if own_risks or (profile.promises_durability and lies_on_loss(where)):
             checks.append(
@@ -154,7 +154,7 @@ def _unknowns(subject: Subject) -> Iterator[Reason]:
         status = command("systemctl", "status", *filter(None, [instance["unit"]]))
         yield findings.STATE.found(label, engine=label, command=status)
     lost = {field for field in findings.FIELDS if evidence.get(field, NOTHING).get("value") == UNKNOWN}
-    lost |= {field for field in _TOLD if field not in evidence}
+    lost |= {field for field in _ALWAYS_REPORTED if field not in evidence}
     lost |= {"namespace"} if instance["namespace"] == UNKNOWN else set()
     incomplete = evidence.get("files", NOTHING).get("value") == "partial"
     nowhere = "directories" in lost or not instance["directories"]
@@ -186,7 +186,7 @@ def nothing_known(now: str, why: str) -> EnginesFacts:
     }
 
 
-def told(standing: Standing, storage: StorageFacts) -> dict[str, Any]:
+def as_report(standing: Standing, storage: StorageFacts) -> dict[str, Any]:
     """Return an instance as the report has it: whether it is judged; which files, on which disks, opened how."""
     instance = standing.instance
     fields = ("engine", "name", "state", "version", "unit", "managed_by", "namespace", "config")
@@ -239,7 +239,7 @@ def _of_next_preloads(instance: InstanceFacts) -> Iterator[Setting]:
         why=f"the next start loads {coming['value']} ({coming['source']}), which makes fsync do nothing"
         if is_known
         else f"which libraries the next start loads is unknown: {coming['reason']}",
-        remedy=f"remove {coming['value']} from {coming['source']}" if is_known else MEND,
+        remedy=f"remove {coming['value']} from {coming['source']}" if is_known else FIX_READ_ERROR,
     )
 
 
@@ -250,10 +250,10 @@ def _of_settings(subject: Subject, allow: Collection[str]) -> Iterator[Setting]:
         yield from own.rows(subject, wanted)
         return
     for name, rule in wanted.items():
-        seen = instance["settings"].get(name) or {**_NOT_TOLD, "reason": subject.reason(name)}
+        observed = instance["settings"].get(name) or {**_NOT_REPORTED, "reason": subject.reason(name)}
         # Of one that tells nothing at all this is said once, elsewhere.
         if instance["settings"] and not _is_absent(instance, name) and not _is_moot(instance, rule):
-            yield _row(instance, name, rule, seen, allow)
+            yield _row(instance, name, rule, observed, allow)
     for override in instance["overrides"]:
         broken, full = (of.get(override["setting"]) for of in (wanted, own.strict(instance)))
         # Where loss is accepted, a role that keeps its commits may.
@@ -263,42 +263,42 @@ def _of_settings(subject: Subject, allow: Collection[str]) -> Iterator[Setting]:
 
 
 def _row(
-    instance: InstanceFacts, name: str, rule: Rule, seen: SettingFacts, allow: Collection[str]
+    instance: InstanceFacts, name: str, rule: Rule, observed: SettingFacts, allow: Collection[str]
 ) -> Setting:
     stopped = instance["state"] == "stopped"
-    running = "stopped" if stopped else seen["running"]
-    persisted = seen["persisted"]
-    runs, kept = stopped or rule.allows(running), rule.allows(persisted)
-    runs_as, kept_as = _values(rule, running if runs else UNKNOWN, persisted if kept else UNKNOWN)
+    running = "stopped" if stopped else observed["running"]
+    persisted = observed["persisted"]
+    runs, persists = stopped or rule.allows(running), rule.allows(persisted)
+    runs_as, persisted_as = _values(rule, running if runs else UNKNOWN, persisted if persists else UNKNOWN)
     # What the command line fixed waits for a restart, also of a setting that a server takes otherwise.
     waits = name in instance["pending_restart"]
-    verdict = judge(running, persisted, runs, kept, rule.live and not waits)
-    held = None if kept else _held(seen.get("held"), seen.get("permission"), allow)
+    verdict = judge(running, persisted, runs, persists, rule.live and not waits)
+    held = None if persists else _held(observed.get("held"), observed.get("permission"), allow)
     ours = instance["managed_by"] not in OWNERS and persisted != UNKNOWN and not held
     phase = rule.phase if _is_set(instance, verdict, ours, allow) else None
-    source = {"value": running, "source": seen["source"], "reason": seen["reason"]}
-    last = {key: seen[key] for key in ("by", "fix") if seen.get(key)}
-    last.update({key: str(seen.get(key)) for key in _OWNER if seen.get("owner_of")})
-    why = why_of(verdict, name, running, persisted, rule, seen)
-    if held and seen.get("refused") and verdict != "ok":
-        why = f"{why}, and no run sets it: {seen['refused']}"
+    source = {"value": running, "source": observed["source"], "reason": observed["reason"]}
+    last = {key: observed[key] for key in ("by", "fix") if observed.get(key)}
+    last.update({key: str(observed.get(key)) for key in _OWNER if observed.get("owner_of")})
+    why = why_of(verdict, name, running, persisted, rule, observed)
+    if held and observed.get("refused") and verdict != "ok":
+        why = f"{why}, and no run sets it: {observed['refused']}"
     return Setting(
         layer=instance["engine"],
         target=instance["name"],
         setting=name,
         klass=rule.klass,
         wanted_running=runs_as,
-        wanted_persisted=kept_as,
+        wanted_persisted=persisted_as,
         running=running,
         persisted=persisted,
         verdict=verdict,
         phase=phase,
         evidence={
             "running": source,
-            "persisted": {**source, "value": persisted, "source": seen.get("from"), **last},
+            "persisted": {**source, "value": persisted, "source": observed.get("from"), **last},
         },
         why=why,
-        remedy=_remedy(instance, name, verdict, phase, held, seen.get("from")),
+        remedy=_remedy(instance, name, verdict, phase, held, observed.get("from")),
     )
 
 
@@ -308,8 +308,8 @@ def _values(rule: Rule, running: str, persisted: str) -> tuple[str, str]:
     Of several values that will do, the current one stays: it may be the stricter one.
     """
     runs_as = "" if running in (UNKNOWN, "stopped") else running
-    kept_as = ("" if persisted == UNKNOWN else persisted) or runs_as or rule.value
-    return runs_as or kept_as, kept_as
+    persisted_as = ("" if persisted == UNKNOWN else persisted) or runs_as or rule.value
+    return runs_as or persisted_as, persisted_as
 
 
 def _is_set(instance: InstanceFacts, verdict: str, ours: bool, allow: Collection[str]) -> bool:
@@ -336,8 +336,8 @@ def _remedy(
         return _RESTARTS.get(manager, f"restart the server{_or_give(_RESTART)}")
     if verdict == UNKNOWN:
         # It may be right: nothing is to be set before somebody has read it.
-        return held or MEND
-    return where_to_set(instance, name, origin) or held or MEND
+        return held or FIX_READ_ERROR
+    return where_to_set(instance, name, origin) or held or FIX_READ_ERROR
 
 
 def _held(held: str | None, permission: str | None, allow: Collection[str]) -> str | None:
@@ -356,7 +356,7 @@ def _override(
 ) -> Setting:
     """A setting of one role or database, which the server's own does not reach."""
     value = override["value"]
-    said = {"value": value, "source": override["source"], "reason": None}
+    observation = {"value": value, "source": override["source"], "reason": None}
     where = {"instance": instance["name"], "role": override["role"], "database": override["database"]}
     manager = instance["managed_by"]
     permission = override["permission"] if manager not in OWNERS else None
@@ -372,7 +372,7 @@ def _override(
         persisted=value,
         verdict="drift_running",
         phase=None if held else rule.phase,
-        evidence={"running": said, "persisted": said, "override": where},
+        evidence={"running": observation, "persisted": observation, "override": where},
         why=f"{override['setting']} is {value} for {override['scope']}: {rule.meaning(value)}",
         remedy=held or "run harden_db",
     )
@@ -390,12 +390,12 @@ def _is_absent(instance: InstanceFacts, name: str) -> bool:
 
 def _is_moot(instance: InstanceFacts, rule: Rule) -> bool:
     # What the next start brings counts as well.
-    words = (*rule.unless[1:], "stopped")
-    return _decides(instance, rule, "running") in words and _is_without_effect(instance, rule, "persisted")
+    idle = (*rule.unless[1:], "stopped")
+    return _decides(instance, rule, "running") in idle and _is_without_effect(instance, rule, "persisted")
 
 
 def _is_without_effect(instance: InstanceFacts, rule: Rule, when: str) -> bool:
-    """Tell whether another setting makes this one ineffective, `running` or `persisted`."""
+    """Tell whether another setting makes this one idle, `running` or `persisted`."""
     return bool(rule.unless) and _decides(instance, rule, when) == rule.unless[1]
 
 
@@ -419,7 +419,7 @@ def _risks(subject: Subject, rows: list[Setting]) -> Iterator[Reason]:
             continue
         if wrong and row.klass == "safety" and row.verdict != "ok":
             values = {"engine": label, "setting": row.setting, "value": row.running, "target": row.target}
-            values["cure"] = row.remedy or MEND
+            values["cure"] = row.remedy or FIX_READ_ERROR
             # One finding for each setting of each server: who accepts one accepts no other.
             about = f"{row.layer} {row.target} {row.setting}"
             yield findings.SETTING.found(about, **values)

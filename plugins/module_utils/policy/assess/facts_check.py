@@ -45,14 +45,14 @@ def check(storage: StorageFacts, engines: EnginesFacts | None, power: PowerFacts
 
 
 def _check_age(facts: Collected, now: str) -> None:
-    taken, here = (_time(text) for text in (facts.get("time"), now))
-    for whose, clock, text in (("host", taken, facts["time"]), ("controller", here, now)):
+    collected_at, here = (_time(text) for text in (facts.get("time"), now))
+    for whose, clock, text in (("host", collected_at, facts["time"]), ("controller", here, now)):
         if clock < _FIRST:
             raise ValueError(
                 f"the clock of the {whose} is wrong: it says {text}, which is before this collection existed; {_SET_CLOCK},"
                 " then run again"
             )
-    if abs(here - taken) > _MAX_AGE:
+    if abs(here - collected_at) > _MAX_AGE:
         raise ValueError(
             f"the facts are of {facts['time']}, the controller's clock says {now}: a clock is wrong, or they are of an older"
             f" run; compare `date -u` on both, {_SET_CLOCK} on the wrong one, then run again"
@@ -62,11 +62,11 @@ def _check_age(facts: Collected, now: str) -> None:
 def _check_boot(collected: Sequence[Collected]) -> None:
     """Refuse facts of several boots: what held in the one need not in the other."""
     boots = [facts.get("boot_id") for facts in collected]
-    told_one = all(isinstance(boot, str) and boot not in ("", UNKNOWN) for boot in boots)
-    if not told_one or len(set(boots)) != 1:
-        told = ", ".join(sorted(set(map(str, boots))))
+    are_known = all(isinstance(boot, str) and boot not in ("", UNKNOWN) for boot in boots)
+    if not are_known or len(set(boots)) != 1:
+        named = ", ".join(sorted(set(map(str, boots))))
         raise ValueError(
-            f"the facts are of more than one boot, or do not say of which ({told}): the host was restarted"
+            f"the facts are of more than one boot, or do not say of which ({named}): the host was restarted"
             " while it was looked at; run again"
         )
 

@@ -56,7 +56,7 @@ _OBSERVED = Leaf(
     f"{EVIDENCE.wanted}, the value text",
 )
 #: Of observations that the policy reads, what they may be.
-_WORDS = {"files": one_of("complete", "partial", UNKNOWN), "write_through": YES_NO_UNKNOWN}
+_VALUES = {"files": one_of("complete", "partial", UNKNOWN), "write_through": YES_NO_UNKNOWN}
 _POWER = check_of(of_ups.PowerFacts)
 _LEASE = check_of(of_ups.LeaseFacts)
 
@@ -67,8 +67,8 @@ def faults(storage: Any, engines: Any, power: Any = None) -> list[str]:
     `storage` is `durable_storage`, `engines` is `durable_engines`, `power` is `durable_power`, None where nobody
     asked for it.
     """
-    told = _STORAGE.misfits("durable_storage", storage), _ENGINES.misfits("durable_engines", engines)
-    found = _first(*told, _POWER.misfits("durable_power", power) if power is not None else ())
+    misfits = _STORAGE.misfits("durable_storage", storage), _ENGINES.misfits("durable_engines", engines)
+    found = _first(*misfits, _POWER.misfits("durable_power", power) if power is not None else ())
     return found or _first(_too_many(storage, engines)) or _first(_of_what_fits(storage, engines, power))
 
 
@@ -101,25 +101,25 @@ def _of_what_fits(storage: StorageFacts, engines: EnginesFacts, power: PowerFact
 def _of_instance(where: str, instance: InstanceFacts) -> Iterator[str]:
     """Yield what is wrong with an instance whose fields have their shape: what they hold, and hold together."""
     yield from _INSTANCE_OF[instance["engine"]].misfits(where, instance)
-    for name, seen in instance["settings"].items():
-        yield from _SETTING.misfits(f"{where}.settings.{name}", seen)
+    for name, observed in instance["settings"].items():
+        yield from _SETTING.misfits(f"{where}.settings.{name}", observed)
     evidence = instance["evidence"]
     wrong = [
         fault
-        for name, seen in evidence.items()
-        for fault in _OBSERVED.misfits(f"{where}.evidence.{name}", seen)
+        for name, observed in evidence.items()
+        for fault in _OBSERVED.misfits(f"{where}.evidence.{name}", observed)
     ]
-    for name, words in _WORDS.items():
+    for name, allowed in _VALUES.items():
         if not wrong and name in evidence:
-            wrong += words.misfits(f"{where}.evidence.{name}.value", evidence[name]["value"])
+            wrong += allowed.misfits(f"{where}.evidence.{name}.value", evidence[name]["value"])
     yield from wrong
     if not wrong:
-        said = {
+        fields = {
             "version": instance["version"],
             "managed_by": instance["managed_by"],
             "preloads": " ".join(instance["preloads"]) or "none",
         }
-        for name, value in said.items():
+        for name, value in fields.items():
             found = evidence.get(name, NOTHING).get("value", value)
             if found != value and (name, found) != ("preloads", UNKNOWN):
                 yield f"{where}.{name}: observed {value}, and its evidence is {found}"

@@ -52,7 +52,7 @@ class Lease(NamedTuple):
         return {**self._asdict(), "mounts": list(self.mounts), "units": list(self.units)}
 
 
-def why_kept(mount: MountFacts) -> str:
+def why_not_switched(mount: MountFacts) -> str:
     """Return why a mount keeps its barriers whatever the UPS says; '' where the guard may take them."""
     if mount["fstype"] not in mount_settings.SWITCHED:
         return f"on {mount['fstype']} they are not switched at run time"
@@ -78,7 +78,9 @@ def held(power: PowerFacts | None, mounts: Iterable[MountFacts], today: str) -> 
     if guard["state"] != "loose" or not lease or str(lease.get("expires") or "") < today:
         return frozenset()
     return frozenset(
-        mount["target"] for mount in mounts if mount["target"] in lease["mounts"] and not why_kept(mount)
+        mount["target"]
+        for mount in mounts
+        if mount["target"] in lease["mounts"] and not why_not_switched(mount)
     )
 
 
@@ -96,9 +98,9 @@ def barrier(row: Setting, mount: MountFacts, power: PowerFacts | None, is_held: 
     `is_held`: the guard has them off by its lease; `may`: it is to have a lease for this mount. Barriers
     that are off otherwise, now or at boot, drift as without a guard, and are put back.
     """
-    kept = why_kept(mount)
-    if kept:
-        return row._replace(why=f"keeps its barriers: {kept}") if row.verdict == "ok" else row
+    reason = why_not_switched(mount)
+    if reason:
+        return row._replace(why=f"keeps its barriers: {reason}") if row.verdict == "ok" else row
     if row.persisted != "on" or row.running == UNKNOWN or not may:
         return row
     by_guard = row._replace(layer=LAYER, wanted_running="off", phase=None, remedy="")
@@ -124,17 +126,17 @@ def lease(wanted: Lease | None, power: PowerFacts | None, leased: str) -> Settin
     if wanted is None:
         if is_there == "no":
             return None
-        seen = "present" if is_there == "yes" else UNKNOWN
+        current = "present" if is_there == "yes" else UNKNOWN
         why = "the guard may take barriers away, and what that rests on does not hold here"
         return _row(
-            "absent", seen, "drift_running" if is_there == "yes" else UNKNOWN, "tighten", why, guard, ()
+            "absent", current, "drift_running" if is_there == "yes" else UNKNOWN, "tighten", why, guard, ()
         )
-    seen, why = _compare(wanted, guard, is_there)
-    if seen == "current":
-        return _row("current", seen, "ok", None, "as wanted", guard, wanted.mounts)
-    phase = None if seen == UNKNOWN else "loosen"
-    verdict = UNKNOWN if seen == UNKNOWN else "drift_running"
-    return _row("current", seen, verdict, phase, why, guard, wanted.mounts)
+    current, why = _compare(wanted, guard, is_there)
+    if current == "current":
+        return _row("current", current, "ok", None, "as wanted", guard, wanted.mounts)
+    phase = None if current == UNKNOWN else "loosen"
+    verdict = UNKNOWN if current == UNKNOWN else "drift_running"
+    return _row("current", current, verdict, phase, why, guard, wanted.mounts)
 
 
 def is_wider(wanted: Lease, power: PowerFacts | None) -> bool:
@@ -184,20 +186,20 @@ def _suffices(found: Any, wanted: dict[str, Any]) -> bool:
         return True
     both = [(found.get(name), seconds) for name, seconds in wanted.items()] if isinstance(found, dict) else []
     numbers = all(isinstance(value, (int, float)) for pair in both for value in pair)
-    return bool(both) and numbers and all(asked >= seconds for asked, seconds in both)
+    return bool(both) and numbers and all(leased >= seconds for leased, seconds in both)
 
 
 def _row(
     wanted: str,
-    seen: str,
+    current: str,
     verdict: str,
     phase: str | None,
     why: str,
     guard: GuardFacts,
     mounts: tuple[str, ...],
 ) -> Setting:
-    reason = why if seen == UNKNOWN else None
-    observed = {"value": seen, "source": LEASE, "reason": reason}
+    reason = why if current == UNKNOWN else None
+    observed = {"value": current, "source": LEASE, "reason": reason}
     remedy = "" if verdict == "ok" else "run harden_db" if phase else _UNKNOWN
     return Setting(
         layer=LAYER,
@@ -206,8 +208,8 @@ def _row(
         klass="safety",
         wanted_running=wanted,
         wanted_persisted=wanted,
-        running=seen,
-        persisted=seen,
+        running=current,
+        persisted=current,
         verdict=verdict,
         phase=phase,
         evidence={

@@ -15,7 +15,7 @@ from ...profiles import Profile
 from ...rows import Reason, Setting
 from ...ups import findings
 from ..expect.guarantees import Mount
-from ..expect.ups_inputs import Asked
+from ..expect.ups_inputs import Requested
 from . import (
     budgets,
     guard,
@@ -42,7 +42,7 @@ class Guarded(NamedTuple):
     held: frozenset[str] = frozenset()
     warnings: tuple[Reason, ...] = ()
 
-    def seen(self, row: Setting, mount: Mount) -> Setting:
+    def of_mount(self, row: Setting, mount: Mount) -> Setting:
         """Return a row of a mount as it is where there may be a guard."""
         if mount.profile.rests_on != "ups" or row.setting != "barrier":
             return row
@@ -59,8 +59,8 @@ class Guarded(NamedTuple):
         if self.profile not in withheld or self.lease is None or not guard.is_wider(self.lease, self.power):
             return self
         rows = [row for row in self.rows if row.setting != "lease"]
-        taken = guard.lease(None, self.power, leased)
-        return self._replace(rows=(*filter(None, [taken]), *rows), lease=None)
+        removal = guard.lease(None, self.power, leased)
+        return self._replace(rows=(*filter(None, [removal]), *rows), lease=None)
 
 
 def guarded_by(
@@ -71,8 +71,8 @@ def guarded_by(
     disks: list[DiskFacts],
     *,
     power: PowerFacts | None,
-    ups_asked: Asked,
-    words: list[Attestation],
+    ups_requested: Requested,
+    attestations: list[Attestation],
     units: list[str],
     today: str,
 ) -> Guarded:
@@ -81,13 +81,13 @@ def guarded_by(
     if profile.rests_on != "ups":
         row = guard.lease(None, power, leased)
         return Guarded(profile.name, power, needed, (*filter(None, [row]), *power_settings.released(power)))
-    needed = [*needed, *ups.requirements(power, storage["virtualization"], disks, words)]
-    free = tuple(mount["target"] for mount in mounts if not guard.why_kept(mount))
+    needed = [*needed, *ups.requirements(power, storage["virtualization"], disks, attestations)]
+    free = tuple(mount["target"] for mount in mounts if not guard.why_not_switched(mount))
     # The monitor need not tell a guard that will not be there.
     others = [need for need in needed if not power_settings.is_for_guard(need)]
-    rows = power_settings.rows(power, ups_asked, for_guard=False)
+    rows = power_settings.rows(power, ups_requested, for_guard=False)
     if free and requirements.hold(power_settings.planned(others, rows)):
-        rows = power_settings.rows(power, ups_asked, for_guard=True)
+        rows = power_settings.rows(power, ups_requested, for_guard=True)
     needed = power_settings.planned(needed, rows)
     lease = None
     if power is not None and free and requirements.hold(needed):
@@ -95,7 +95,7 @@ def guarded_by(
         lease = guard.Lease(
             mounts=free,
             expires=ups.last_day(needed),
-            quiet=ups_asked.quiet,
+            quiet=ups_requested.quiet,
             needed={name: budgets.needed(budget, changed) for name, budget in budgets.by_name(power).items()},
             test_ups=ups.is_test(needed),
             units=tuple(dict.fromkeys(units)),

@@ -54,7 +54,7 @@ def _figures(
     if not benchmark:
         return [], ""
     try:
-        told = json_text.loads(benchmark)
+        parsed = json_text.loads(benchmark)
         rows = [
             {
                 "mount": str(row["mount"]),
@@ -64,12 +64,12 @@ def _figures(
                 "variant": str(row["variant"]),
                 "rate": float(row["rate"]),
             }
-            for row in told["rows"]
+            for row in parsed["rows"]
         ]
         why = costs.unfit(benchmark, storage, today)
     except costs.NO_BENCHMARK:
         return [], ""
-    return ([] if why else [row for row in rows if row["rate"] > 0]), str(told["time"])[:10]
+    return ([] if why else [row for row in rows if row["rate"] > 0]), str(parsed["time"])[:10]
 
 
 def _slower(row: Setting, figures: Iterable[Mapping[str, Any]]) -> str:

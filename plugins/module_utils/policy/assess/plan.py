@@ -101,8 +101,13 @@ def changes(steps: dict[str, dict[str, Any]], rows: Iterable[Setting]) -> list[d
         if owner and owner.get("owner_of"):
             # Its file is given to another user first, once.
             name, before = owner["owner_of"], owner["owner"]
-            told = {"setting": name, "running": before, "persisted": before, "wanted": owner["owner_wanted"]}
-            found.setdefault((row.layer, row.target, name), {**about, **told})
+            owner_change = {
+                "setting": name,
+                "running": before,
+                "persisted": before,
+                "wanted": owner["owner_wanted"],
+            }
+            found.setdefault((row.layer, row.target, name), {**about, **owner_change})
         found[row.layer, row.target, row.setting] = {
             **about,
             "setting": row.setting,
@@ -196,15 +201,15 @@ def _lease(rows: list[Setting]) -> list[dict[str, Any]]:
 
 def _monitor(rows: list[Setting]) -> list[dict[str, Any]]:
     """Return the settings of the UPS's monitor; none where it is released."""
-    asked = [(row.setting, row.evidence["asked"]) for row in rows]
-    return [{setting: value} for setting, value in asked if value is not None]
+    requested = [(row.setting, row.evidence["asked"]) for row in rows]
+    return [{setting: value} for setting, value in requested if value is not None]
 
 
-def _merged(key: str, words: Iterable[tuple[Setting, str]]) -> list[dict[str, Any]]:
+def _merged(key: str, values: Iterable[tuple[Setting, str]]) -> list[dict[str, Any]]:
     """Return a target for each name, with all settings that are wanted of it."""
     targets: dict[str, dict[str, Any]] = {}
-    for row, word in words:
-        targets.setdefault(row.target, {key: row.target})[row.setting] = word
+    for row, value in values:
+        targets.setdefault(row.target, {key: row.target})[row.setting] = value
     return list(targets.values())
 
 

@@ -16,13 +16,13 @@ from ...host.our_paths import CHAINED, HOOK
 from ...rows import Setting
 from ...ups import nut_mode
 from ...ups.apcupsd_scripts import EVENTS, KEPT
-from ..expect.ups_inputs import Asked
+from ..expect.ups_inputs import Requested
 from .requirements import Requirement
 from .settings import UNSET, judge, reason
 
 LAYER = "power"
 #: Setting of the layer -> the condition that it is to make true.
-_MENDS = {
+_FIXES = {
     "notify_command": "notify_reaches_guard",
     "notify_flags": "notify_reaches_guard",
     "shutdown_command": "shutdown_command",
@@ -40,11 +40,11 @@ _ELSEWHERE = (
 _EXEC, _ALL_RUN = "EXEC", "exec"
 
 
-def rows(power: PowerFacts | None, asked: Asked, for_guard: bool) -> list[Setting]:
+def rows(power: PowerFacts | None, requested: Requested, for_guard: bool) -> list[Setting]:
     """Return a row for each setting that is asked for, and, `for_guard`, for those that the guard needs."""
     if power is None:
         return []
-    found = [_asked(power, name, value) for name, value in asked.settings.items()]
+    found = [_requested(power, name, value) for name, value in requested.settings.items()]
     return found + (list(_notify(power)) if for_guard else [])
 
 
@@ -58,9 +58,9 @@ def released(power: PowerFacts | None) -> list[Setting]:
 
 def planned(needed: list[Requirement], settings: list[Setting]) -> list[Requirement]:
     """Return the requirements, those as `planned` that a step of this run makes true before anything loosens."""
-    mended = {_MENDS.get(row.setting) for row in settings if row.phase == "tighten"}
+    fixed = {_FIXES.get(row.setting) for row in settings if row.phase == "tighten"}
     return [
-        need._replace(state="planned") if need.state == "unmet" and need.name in mended else need
+        need._replace(state="planned") if need.state == "unmet" and need.name in fixed else need
         for need in needed
     ]
 
@@ -92,14 +92,14 @@ def files(power: PowerFacts, setting: str) -> list[str]:
 
 def is_for_guard(need: Requirement) -> bool:
     """Tell whether a condition is one that the layer makes true for the guard, whoever asks."""
-    return need.name == _MENDS["notify_command"]
+    return need.name == _FIXES["notify_command"]
 
 
 def _notify(power: PowerFacts) -> Iterator[Setting]:
     """Yield what makes the monitor tell the guard."""
     reaches = {each["name"]: each for each in power["conditions"]}.get("notify_reaches_guard", NOTHING)
-    command = _word(_observed(power, "notify_command")["value"])
-    flags = _word(_observed(power, "notify_flags")["value"])
+    command = _as_text(_observed(power, "notify_command")["value"])
+    flags = _as_text(_observed(power, "notify_flags")["value"])
     state = reaches.get("state", UNKNOWN)
     if (command, flags) == (HOOK, _ALL_RUN) and state != "met":
         # As it should be in the configuration, and what it names does not run.
@@ -110,21 +110,23 @@ def _notify(power: PowerFacts) -> Iterator[Setting]:
         "broken": str(reaches.get("evidence")),
     }
     yield _row(power, "notify_command", HOOK, command, why, HOOK)
-    seen = _EXEC if flags == _ALL_RUN else flags
-    yield _row(power, "notify_flags", _EXEC, seen, {seen: f"the monitor does not run it: {seen}"}, _EXEC)
+    current = _EXEC if flags == _ALL_RUN else flags
+    yield _row(
+        power, "notify_flags", _EXEC, current, {current: f"the monitor does not run it: {current}"}, _EXEC
+    )
 
 
-def _asked(power: PowerFacts, name: str, value: Any) -> Setting:
+def _requested(power: PowerFacts, name: str, value: Any) -> Setting:
     if name == "monitor":
         wanted = _line(value)
-        seen = next(
+        current = next(
             (_line(ups) for ups in power["upses"] if ups["system"] == value["system"]),
             UNKNOWN if power["monitor"] == UNKNOWN else UNSET,
         )
     else:
-        wanted, seen = str(value), _word(_observed(power, name)["value"])
+        wanted, current = str(value), _as_text(_observed(power, name)["value"])
     why = {UNSET: f"the monitor's configuration has no {name}"}
-    return _row(power, name, wanted, seen, why, value)
+    return _row(power, name, wanted, current, why, value)
 
 
 def _line(monitor: UpsFacts) -> str:
@@ -132,13 +134,15 @@ def _line(monitor: UpsFacts) -> str:
     return " ".join(str(monitor[name]) for name in ("system", "power_value", "user", "type"))
 
 
-def _row(power: PowerFacts, name: str, wanted: str, seen: str, why: dict[str, str], asked: Any) -> Setting:
+def _row(
+    power: PowerFacts, name: str, wanted: str, current: str, why: dict[str, str], requested: Any
+) -> Setting:
     """Return a row; `asked` is the value as the layer takes it."""
-    verdict = judge(name, seen, seen, wanted, live=True)
-    observed = {**_observed(power, name), "value": seen}
-    if seen == UNKNOWN and not observed["reason"]:
+    verdict = judge(name, current, current, wanted, live=True)
+    observed = {**_observed(power, name), "value": current}
+    if current == UNKNOWN and not observed["reason"]:
         observed["reason"] = f"{name} could not be read"
-    evidence = {"running": observed, "persisted": observed, "asked": asked}
+    evidence = {"running": observed, "persisted": observed, "asked": requested}
     remedy = ""
     sets = _SETS.get(power["monitor"], ())
     phase = "tighten" if verdict.startswith("drift") and (sets is None or name in sets) else None
@@ -156,12 +160,12 @@ def _row(power: PowerFacts, name: str, wanted: str, seen: str, why: dict[str, st
         klass="safety",
         wanted_running=wanted,
         wanted_persisted=wanted,
-        running=seen,
-        persisted=seen,
+        running=current,
+        persisted=current,
         verdict=verdict,
         phase=phase,
         evidence=evidence,
-        why=reason(verdict, name, (seen, seen), why, evidence),
+        why=reason(verdict, name, (current, current), why, evidence),
         remedy=remedy,
     )
 
@@ -176,7 +180,7 @@ def _observed(power: PowerFacts, name: str) -> Evidence:
     return found
 
 
-def _word(value: Any) -> str:
+def _as_text(value: Any) -> str:
     if isinstance(value, (int, float)):
         return f"{value:g}"
     return str(value or UNSET)

@@ -54,13 +54,13 @@ def _rating(case: Case, profile: Profile, pinned: Profile) -> dict[str, Any]:
         return {**none, "why": [str(error)]}
     steps = plan.build(found.planned, True)
     # What a run sets stands under changes; the reasons say what it would not.
-    kept = tuple(row for row in found.rows if row.phase is None or found.withholds(row))
+    remaining = tuple(row for row in found.rows if row.phase is None or found.withholds(row))
     return {
         "verdict": verdicts.of(found),
-        "after": "at_risk" if found.lasting else verdicts.of(found._replace(rows=kept, risks=[])),
+        "after": "at_risk" if found.lasting else verdicts.of(found._replace(rows=remaining, risks=[])),
         "changes": plan.changes(steps, found.planned),
         "unmet": [need.as_dict() for need in found.needed if need.state in ("unmet", "unverified")],
-        "why": [each.text() for each in verdicts.reasons(found._replace(rows=kept))],
+        "why": [each.text() for each in verdicts.reasons(found._replace(rows=remaining))],
     }
 
 
@@ -79,12 +79,13 @@ def now(case: Case, first: str = "pin a profile") -> tuple[list[Reason], Finding
     profile, pinned = choose(promising, inputs.shipped, inputs.own, None)
     every = case.declared._replace(layers=chosen_layers.read(None))
     found = find(case._replace(declared=every), profile, pinned)
-    told = [each for each in verdicts.told(found) if each.verdict in NOW]
+    found_now = [each for each in verdicts.unaccepted(found) if each.verdict in NOW]
     # A run changes nothing here.
-    told = [
-        each._replace(fix=f"{first}, then {each.fix}") if each.fix.startswith(_RUN) else each for each in told
+    found_now = [
+        each._replace(fix=f"{first}, then {each.fix}") if each.fix.startswith(_RUN) else each
+        for each in found_now
     ]
-    return told, found
+    return found_now, found
 
 
 def promising_of(inputs: Inputs) -> dict[str, Profile]:

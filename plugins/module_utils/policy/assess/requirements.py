@@ -12,8 +12,8 @@ import shlex
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ... import attestations
-from ...attestations import Attestation
+from ...attestations import HOST, Attestation, written
+from ...attestations import find as find_attestation
 from ...facts.storage import DiskFacts, LayerFacts, MountFacts, RaidFacts, StorageFacts, WriteHoleFacts
 from ...host.observation import UNKNOWN
 from ...host.printable import is_plain
@@ -106,21 +106,24 @@ def of_host(
     pinned: Profile,
     mounts: list[MountFacts],
     disks: list[DiskFacts],
-    words: list[Attestation],
+    attestations: list[Attestation],
     accept_data_loss: bool,
 ) -> list[Requirement]:
     """Return all requirements of a profile on these managed mounts and their disks."""
     # What rests on a UPS is policy/assess/ups.py's to say: of disks only where they are this machine's own.
     of_disks = profile.rests_on in _OF_DISK and profile.rests_on != "ups"
-    found = [of_disk(profile.rests_on, disk, words) for disk in disks if of_disks]
-    found += [_override(disk, words) for disk in disks if loosened_by(profile, pinned)]
+    found = [of_disk(profile.rests_on, disk, attestations) for disk in disks if of_disks]
+    found += [_override(disk, attestations) for disk in disks if loosened_by(profile, pinned)]
     if profile.promises_durability:
         found += [_lasting(disk) for disk in disks if disk["kind"] in _NOT_LASTING]
         found += [_write_hole(mount, hole) for mount in mounts for hole in mount["write_hole"]]
         found += [
-            need for mount in mounts for layer in mount["stack"] for need in _of_layer(mount, layer, words)
+            need
+            for mount in mounts
+            for layer in mount["stack"]
+            for need in _of_layer(mount, layer, attestations)
         ]
-        found += _flush_awaited(profile, mounts, disks, words)
+        found += _flush_awaited(profile, mounts, disks, attestations)
     if not profile.promises_durability:
         found.append(_accepted(accept_data_loss))
     if profile.barrier == "off" or profile.data_mode == "writeback":
@@ -133,14 +136,14 @@ def of_expired(expired: dict[str, Attestation]) -> list[Requirement]:
     return [
         Requirement.failed(
             kinds.ATTESTATION_EXPIRED,
-            word.target,
-            f"{where}: {word.sentence}",
+            attestation.target,
+            f"{where}: {attestation.sentence}",
             where=where,
-            claim=word.claim,
-            author=word.by,
-            date=word.expires,
+            claim=attestation.claim,
+            author=attestation.by,
+            date=attestation.expires,
         )
-        for where, word in expired.items()
+        for where, attestation in expired.items()
     ]
 
 
@@ -165,13 +168,13 @@ def of_neighbours(
         below = [] if mount["device"] in ours else mount["disks_seen"]
         shared = [name for name in below if disk_kinds.cache_of(name) in off]
         # Of what only a container sees the next boot is never known.
-        words = {mount["barrier"], mount["persisted"]["barrier"] if mount["hidden_in"] is None else ""}
+        values = {mount["barrier"], mount["persisted"]["barrier"] if mount["hidden_in"] is None else ""}
         has_barriers = "barrier" in mount_settings.SETTINGS_OF.get(mount["fstype"], ())
-        if shared and ("off" in words or (has_barriers and UNKNOWN in words)):
+        if shared and ("off" in values or (has_barriers and UNKNOWN in values)):
             is_off = findings.NEIGHBOURS.get(mount["fstype"], findings.NEIGHBOUR)
-            kind = is_off if "off" in words else findings.NEIGHBOUR_UNKNOWN
-            seen = f"on {', '.join(shared)}, whose cache is off"
-            found.append(Requirement.failed(kind, mount["target"], seen, mount=mount["target"]))
+            kind = is_off if "off" in values else findings.NEIGHBOUR_UNKNOWN
+            observed = f"on {', '.join(shared)}, whose cache is off"
+            found.append(Requirement.failed(kind, mount["target"], observed, mount=mount["target"]))
     return found
 
 
@@ -219,33 +222,36 @@ def _torn(server: Server, mount: Mount, lasting: list[str]) -> Requirement:
     )
 
 
-def vouched(mounts: list[MountFacts], words: list[Attestation]) -> list[MountFacts]:
+def with_attested_layers(mounts: list[MountFacts], attestations: list[Attestation]) -> list[MountFacts]:
     """Return the mounts. Where somebody vouches for each layer below that is not understood, the disks that were
     seen are its disks."""
-    return [{**mount, "disks": mount["disks_seen"]} if _all_pass(mount, words) else mount for mount in mounts]
+    return [
+        {**mount, "disks": mount["disks_seen"]} if _all_pass(mount, attestations) else mount
+        for mount in mounts
+    ]
 
 
-def can_vouch(layer: LayerFacts) -> bool:
+def can_attest(layer: LayerFacts) -> bool:
     """Tell whether somebody can say of a layer that it passes flushes on: no rule does, it has a name that stays, and
     what lies below it is seen."""
     return bool(layer["type"] == UNKNOWN and layer["id"] and layer["below"])
 
 
-def _all_pass(mount: MountFacts, words: list[Attestation]) -> bool:
+def _all_pass(mount: MountFacts, attestations: list[Attestation]) -> bool:
     strange = [layer for layer in mount["stack"] if layer["reason"]]
     known = not mount["devices_missing"] and mount["disks_seen"] and strange
     return bool(known) and all(
-        can_vouch(layer) and attestations.find(words, (_PASSES,), layer["id"]) for layer in strange
+        can_attest(layer) and find_attestation(attestations, (_PASSES,), layer["id"]) for layer in strange
     )
 
 
-def vouches(profile: Profile, disk: DiskFacts, words: list[Attestation]) -> Attestation | None:
+def attestation_for(profile: Profile, disk: DiskFacts, attestations: list[Attestation]) -> Attestation | None:
     """Return the attestation that makes up for a cache that cannot be seen or switched from here.
 
     One that survives a power cut is as good as none. Where the promise rests on flushes, whether
     there is a cache does not matter as long as they are honoured.
     """
-    return _word(words, make_up(profile, disk), disk)
+    return _attestation_for(attestations, make_up(profile, disk), disk)
 
 
 def make_up(profile: Profile, disk: DiskFacts) -> tuple[str, ...]:
@@ -258,33 +264,38 @@ def make_up(profile: Profile, disk: DiskFacts) -> tuple[str, ...]:
     return tuple(claims)
 
 
-def fua_honoured(disk: DiskFacts, words: list[Attestation]) -> bool:
+def fua_honoured(disk: DiskFacts, attestations: list[Attestation]) -> bool:
     """Tell whether a disk that offers FUA may be taken at its word: a virtual one only claims to, and
     disks of other standards take the bit and ignore it."""
     claims = ("host_honours_fua", "power_loss_protection")
     by_standard = disk["kind"] == "physical" and disk["transport"] in _FUA_IN_STANDARD
-    return by_standard or bool(_controller_keeps(disk)) or _word(words, claims, disk) is not None
+    return (
+        by_standard
+        or bool(_controller_keeps(disk))
+        or _attestation_for(attestations, claims, disk) is not None
+    )
 
 
-def outlives_power(disk: DiskFacts, words: list[Attestation]) -> bool:
+def outlives_power(disk: DiskFacts, attestations: list[Attestation]) -> bool:
     """Tell whether what a disk has taken is there after a power cut: it does not cache, or is protected."""
-    return disk["write_cache"]["device"] in ("none", "disabled") or is_protected(disk, words)
+    return disk["write_cache"]["device"] in ("none", "disabled") or is_protected(disk, attestations)
 
 
-def is_protected(disk: DiskFacts, words: list[Attestation]) -> bool:
+def is_protected(disk: DiskFacts, attestations: list[Attestation]) -> bool:
     """Tell whether a disk's cache survives a power cut: it is attested, or its RAID controller shows it."""
-    return _word(words, ("power_loss_protection",), disk) is not None or bool(_controller_keeps(disk))
+    attestation = _attestation_for(attestations, ("power_loss_protection",), disk)
+    return attestation is not None or bool(_controller_keeps(disk))
 
 
-def of_disk(rests_on: str, disk: DiskFacts, words: list[Attestation]) -> Requirement:
+def of_disk(rests_on: str, disk: DiskFacts, attestations: list[Attestation]) -> Requirement:
     """Return what a promise that rests on a disk asks of it; `rests_on` as in a profile."""
     name, claims, offered = _OF_DISK[rests_on]
-    word = _word(words, claims, disk)
-    seen = offered(disk) or _controller_keeps(disk)
-    if seen:
-        return Requirement(name, disk["name"], "met", seen, "", "")
-    if word:
-        return Requirement(name, disk["name"], "attested", word.sentence, "", "", word.expires)
+    attestation = _attestation_for(attestations, claims, disk)
+    observed = offered(disk) or _controller_keeps(disk)
+    if observed:
+        return Requirement(name, disk["name"], "met", observed, "", "")
+    if attestation:
+        return Requirement(name, disk["name"], "attested", attestation.sentence, "", "", attestation.expires)
     # A virtual disk may well keep its promise: only its host knows. Elsewhere it is not there. Nor does
     # anybody take barriers away for what nobody knows.
     state = "unmet" if rests_on in ("non_volatile_cache", "ups") else "unverified"
@@ -295,7 +306,7 @@ def of_disk(rests_on: str, disk: DiskFacts, words: list[Attestation]) -> Require
             if volume.is_exposed(raid) or disk["id"] is None
             else findings.VOLUME_LOSES,
             disk["name"],
-            f"a RAID volume, {_said_of(raid)}{_overruled(words, claims)}",
+            f"a RAID volume, {_state_of_volume(raid)}{_overruled(attestations, claims)}",
             name=name,
             state=state,
             cause=wrong.why,
@@ -314,7 +325,7 @@ def of_disk(rests_on: str, disk: DiskFacts, words: list[Attestation]) -> Require
         name=name,
         state=state,
         where=_where(name, disk),
-        claims=_asked(name, disk, claims),
+        claims=_claims_for(name, disk, claims),
         tool=missing_tool(disk),
     )
 
@@ -342,13 +353,13 @@ def _where(name: str, disk: DiskFacts) -> str:
     return _CHECKED.get(disk["kind"], "check the disk's data sheet and its controller or hypervisor")
 
 
-def _asked(name: str, disk: DiskFacts, claims: tuple[str, ...]) -> str:
+def _claims_for(name: str, disk: DiskFacts, claims: tuple[str, ...]) -> str:
     """Return the claims that meet a requirement of a disk, with what they must be about.
 
     One attestation for the host covers all disks of a hypervisor or a cloud, and their reasons stay one.
     """
     target = _about(disk, _claim(name, disk))
-    if target == attestations.HOST:
+    if target == HOST:
         return f"{_claim(name, disk)} for {target}"
     if _claim(name, disk) == "power_loss_protection" and disk["kind"] in _OF_THE_HOST:
         claims = ("power_loss_protection",)
@@ -367,10 +378,10 @@ def _controller_keeps(disk: DiskFacts) -> str | None:
     raid = disk["raid"]
     if not raid or not raid["volume"] or volume.fault(raid):
         return None
-    return f"its RAID controller says so: {_said_of(raid)}"
+    return f"its RAID controller says so: {_state_of_volume(raid)}"
 
 
-def _said_of(raid: RaidFacts) -> str:
+def _state_of_volume(raid: RaidFacts) -> str:
     return (
         f"{raid['volume']}: write policy {raid['write_policy']}, battery or capacitor {raid['backup']}, caches of its"
         f" disks {raid['drive_caches']}"
@@ -378,7 +389,7 @@ def _said_of(raid: RaidFacts) -> str:
 
 
 #: Requirement -> the claim that is asked of people first.
-_ASKED = {
+_FIRST_CLAIM = {
     "device_obeys": platforms.FLUSH,
     "flush_honoured": platforms.FLUSH,
     "cache_non_volatile": "power_loss_protection",
@@ -394,7 +405,7 @@ def with_attestations(needed: Iterable[Requirement], storage: StorageFacts, toda
     by_name = {disk["name"]: disk for disk in storage["disks"]}
     return [
         _with_attestation(need, by_name.get(need.target), storage["platform"], today)
-        if need.state in ("unmet", "unverified") and need.name in _ASKED
+        if need.state in ("unmet", "unverified") and need.name in _FIRST_CLAIM
         else need
         for need in needed
     ]
@@ -405,26 +416,26 @@ def _with_attestation(need: Requirement, disk: DiskFacts | None, platform: str, 
         return need
     claim = _claim(need.name, disk)
     target = _about(disk, claim)
-    said = platforms.statement(platform, claim) if target == attestations.HOST else None
-    if said:
-        where = f"on {platforms.title(platform)} check {said.look}"
+    statement = platforms.statement(platform, claim) if target == HOST else None
+    if statement:
+        where = f"on {platforms.title(platform)} check {statement.look}"
         remedy = f"{where}, then {need.remedy}"
         if disk and need.id == findings.FLUSH_NOT_SHOWN.id:
-            claims = _asked(need.name, disk, (claim,))
+            claims = _claims_for(need.name, disk, (claim,))
             remedy = findings.FLUSH_NOT_SHOWN.fix.format(where=where, claims=claims)
         need = need._replace(remedy=remedy)
-    grounds = f"{said.reason} ({said.source})" if said else ""
+    grounds = f"{statement.reason} ({statement.source})" if statement else ""
     if target is None or not is_plain(target) or (disk and fault_of_volume(disk)):
         return need  # Nobody is asked to vouch for what its controller says is broken.
     begin = datetime.date.fromisoformat(today)
-    return need._replace(attest=tuple(attestations.written(claim, "", "", begin, target, grounds)))
+    return need._replace(attest=tuple(written(claim, "", "", begin, target, grounds)))
 
 
 def _claim(name: str, disk: DiskFacts | None) -> str:
     """Return the claim that is asked of people for a requirement."""
     if disk and name == "device_obeys" and not _may_be_off(disk):
         return "power_loss_protection"
-    return _ASKED[name]
+    return _FIRST_CLAIM[name]
 
 
 def _may_be_off(disk: DiskFacts) -> bool:
@@ -438,13 +449,15 @@ def _about(disk: DiskFacts | None, claim: str) -> str | None:
     Disks of one hypervisor or cloud are alike in what they promise.
     """
     if disk is None:
-        return attestations.HOST
+        return HOST
     if disk["kind"] in _OF_THE_HOST and claim in (platforms.FLUSH, platforms.FUA):
-        return disk["id"] if _is_attested_alone(disk) else attestations.HOST
+        return disk["id"] if _is_attested_alone(disk) else HOST
     return None if disk["id"] is None else str(disk["id"])
 
 
-def _word(words: list[Attestation], claims: tuple[str, ...], disk: DiskFacts) -> Attestation | None:
+def _attestation_for(
+    attestations: list[Attestation], claims: tuple[str, ...], disk: DiskFacts
+) -> Attestation | None:
     """Return what somebody attests of a disk, or of all disks of its host.
 
     Of a disk of unknown kind, which may be one that does not last, and of an array or an NFS server who attests the host may
@@ -454,8 +467,8 @@ def _word(words: list[Attestation], claims: tuple[str, ...], disk: DiskFacts) ->
     if volume.is_exposed(disk["raid"]):
         return None
     if _is_attested_alone(disk) or _is_reported_volatile(disk):
-        words = [word for word in words if word.target == disk["id"]]
-    return attestations.find(words, claims, disk["id"])
+        attestations = [each for each in attestations if each.target == disk["id"]]
+    return find_attestation(attestations, claims, disk["id"])
 
 
 def _is_reported_volatile(disk: DiskFacts) -> bool:
@@ -464,11 +477,13 @@ def _is_reported_volatile(disk: DiskFacts) -> bool:
     return found is not None and found.volatile == volume.VOLATILE
 
 
-def _overruled(words: list[Attestation], claims: tuple[str, ...]) -> str:
+def _overruled(attestations: list[Attestation], claims: tuple[str, ...]) -> str:
     """Return which attestation for the host its controller's report overrides, '' if there is none."""
-    word = attestations.find([word for word in words if word.target == attestations.HOST], claims, None)
+    attestation = find_attestation([each for each in attestations if each.target == HOST], claims, None)
     return (
-        f"; this overrides {word.claim} for host, attested by {word.by} until {word.expires}" if word else ""
+        f"; this overrides {attestation.claim} for host, attested by {attestation.by} until {attestation.expires}"
+        if attestation
+        else ""
     )
 
 
@@ -502,15 +517,17 @@ _OF_DISK = {
 }
 
 
-def _override(disk: DiskFacts, words: list[Attestation]) -> Requirement:
+def _override(disk: DiskFacts, attestations: list[Attestation]) -> Requirement:
     claims = ("power_loss_protection", "host_honours_flush")
-    word = _word(words, claims, disk)
-    if word:
-        said = f"{word.claim}, attested by {word.by} until {word.expires}"
-        return Requirement("override_attested", disk["name"], "attested", said, "", "", word.expires)
+    attestation = _attestation_for(attestations, claims, disk)
+    if attestation:
+        attested = f"{attestation.claim}, attested by {attestation.by} until {attestation.expires}"
+        return Requirement(
+            "override_attested", disk["name"], "attested", attested, "", "", attestation.expires
+        )
     about = disk["id"] or "its id, once it has one"
-    asked = f"{' or '.join(claims)} for {about}"
-    return Requirement.failed(findings.OVERRIDE, disk["name"], "no attestation", claims=asked)
+    requested = f"{' or '.join(claims)} for {about}"
+    return Requirement.failed(findings.OVERRIDE, disk["name"], "no attestation", claims=requested)
 
 
 _NOT_LASTING = {"ephemeral": "is lost when the machine is stopped or moved", "memory": "is lost at each boot"}
@@ -527,11 +544,13 @@ def _lasting(disk: DiskFacts) -> Requirement:
 
 
 def _write_hole(mount: MountFacts, hole: WriteHoleFacts) -> Requirement:
-    seen = f"{hole['name']} ({hole['maker']}) is {hole['level']} without a journal or a partial parity log"
+    observed = (
+        f"{hole['name']} ({hole['maker']}) is {hole['level']} without a journal or a partial parity log"
+    )
     return Requirement.failed(
         findings.WRITE_HOLE[hole["maker"]],
         mount["target"],
-        seen,
+        observed,
         argument=shlex.quote(mount["target"]),
         name_of=hole["name"],
     )
@@ -546,17 +565,18 @@ _BROKEN_BY = {
 }
 
 
-def _of_layer(mount: MountFacts, layer: LayerFacts, words: list[Attestation]) -> list[Requirement]:
+def _of_layer(mount: MountFacts, layer: LayerFacts, attestations: list[Attestation]) -> list[Requirement]:
     """Return what a layer breaks by what it is doing, whatever the disks below it keep, or who vouches for it."""
-    word = attestations.find(words, (_PASSES,), layer["id"]) if can_vouch(layer) else None
-    if word:
-        seen = f"{layer['reason']}; {word.sentence}"
-        return [Requirement(_PASSES, mount["target"], "attested", seen, "", "", word.expires)]
-    broken = [_BROKEN_BY[word] for word in layer["state"].split(", ") if word in _BROKEN_BY]
+    attestation = find_attestation(attestations, (_PASSES,), layer["id"]) if can_attest(layer) else None
+    if attestation:
+        observed = f"{layer['reason']}; {attestation.sentence}"
+        return [Requirement(_PASSES, mount["target"], "attested", observed, "", "", attestation.expires)]
+    broken = [_BROKEN_BY[each] for each in layer["state"].split(", ") if each in _BROKEN_BY]
     label = str(layer["label"] or layer["name"])
-    seen = f"{label} is {layer['detail'] or layer['type']}, {layer['state']}"
+    observed = f"{label} is {layer['detail'] or layer['type']}, {layer['state']}"
     return [
-        Requirement.failed(kind, mount["target"], seen, mount=mount["target"], layer=label) for kind in broken
+        Requirement.failed(kind, mount["target"], observed, mount=mount["target"], layer=label)
+        for kind in broken
     ]
 
 
@@ -564,7 +584,7 @@ def _flush_awaited(
     profile: Profile,
     mounts: list[MountFacts],
     disks: list[DiskFacts],
-    words: list[Attestation],
+    attestations: list[Attestation],
 ) -> list[Requirement]:
     """Return a need for each layer that acknowledges a flush too early or does none, over disks that are to cache."""
     lossy = {
@@ -573,40 +593,42 @@ def _flush_awaited(
         # One that is off now comes on under such a profile.
         if profile.write_cache != "disabled"
         and disk["write_cache"]["device"] != "none"
-        and not is_protected(disk, words)
+        and not is_protected(disk, attestations)
     }
     found = []
     for mount in mounts:
         for layer in flush_passthrough.early_ack(mount):
             cached = [name for name in layer.disks if name in lossy]
             if cached:
-                seen = f"{layer.label} has a partial parity log, over the caches of {', '.join(cached)}"
+                observed = f"{layer.label} has a partial parity log, over the caches of {', '.join(cached)}"
                 found.append(
-                    Requirement.failed(findings.EARLY_ACKNOWLEDGED, mount["target"], seen, layer=layer.name)
+                    Requirement.failed(
+                        findings.EARLY_ACKNOWLEDGED, mount["target"], observed, layer=layer.name
+                    )
                 )
-        for layer, said in drbd.unflushed(mount):
+        for layer, option in drbd.unflushed(mount):
             cached = [name for name in layer.disks if name in lossy]
             if cached:
-                seen = f"{layer.label} is set to {said}, over the caches of {', '.join(cached)}"
-                kind = findings.DRBD_UNFLUSHED if drbd.by_option(said) else findings.DRBD_ORDERING_UNFLUSHED
-                found.append(Requirement.failed(kind, mount["target"], seen))
+                observed = f"{layer.label} is set to {option}, over the caches of {', '.join(cached)}"
+                kind = findings.DRBD_UNFLUSHED if drbd.by_option(option) else findings.DRBD_ORDERING_UNFLUSHED
+                found.append(Requirement.failed(kind, mount["target"], observed))
     return found
 
 
 def _accepted(accepted: bool) -> Requirement:
-    seen = f"durable_accept_data_loss is {str(accepted).lower()}"
+    observed = f"durable_accept_data_loss is {str(accepted).lower()}"
     if accepted:
-        return Requirement("data_loss_accepted", attestations.HOST, "met", seen, "", "")
-    return Requirement.failed(kinds.LOSS_NOT_ACCEPTED, attestations.HOST, seen)
+        return Requirement("data_loss_accepted", HOST, "met", observed, "", "")
+    return Requirement.failed(kinds.LOSS_NOT_ACCEPTED, HOST, observed)
 
 
 def only_database(mount: MountFacts) -> Requirement:
     """Return what a file system without barriers must be: one that holds listed databases and no more."""
-    seen = f"mounted at {', '.join(mount['targets'])}"
+    observed = f"mounted at {', '.join(mount['targets'])}"
     kind, values = _not_only_databases(mount)
     if kind is None:
-        return Requirement("only_database_paths", mount["target"], "met", seen, "", "")
-    return Requirement.failed(kind, mount["target"], seen, **values)
+        return Requirement("only_database_paths", mount["target"], "met", observed, "", "")
+    return Requirement.failed(kind, mount["target"], observed, **values)
 
 
 def why_not_only_databases(mount: MountFacts) -> str:

@@ -33,7 +33,7 @@ class Risk(NamedTuple):
     target: str
     setting: str
 
-    def told(self, rows: Iterable[Setting]) -> Reason:
+    def with_fix(self, rows: Iterable[Setting]) -> Reason:
         """Return it with what to do: as the row states, if one does."""
         fixes = (row.remedy for row in rows if (row.target, row.setting) == (self.target, self.setting))
         return self.reason._replace(fix=next(filter(None, fixes), self.reason.fix))
@@ -80,7 +80,7 @@ def _not_understood(mount: MountFacts) -> tuple[Kind, dict[str, str]]:
         found = _correctable(layer)
         if found:
             return found, {}
-    ids = dict.fromkeys(layer["id"] for layer in strange if requirements.can_vouch(layer))
+    ids = dict.fromkeys(layer["id"] for layer in strange if requirements.can_attest(layer))
     if ids:
         return findings.STACK_VOUCHED, {"ids": " and ".join(ids)}
     return findings.STACK_UNRULED if strange and not mount["devices_missing"] else findings.STACK, {}
@@ -98,7 +98,7 @@ def _correctable(layer: LayerFacts) -> Kind | None:
 
 
 def of(
-    mounts: list[MountFacts], disks: list[DiskFacts], words: list[Attestation], held: frozenset[str]
+    mounts: list[MountFacts], disks: list[DiskFacts], attestations: list[Attestation], held: frozenset[str]
 ) -> list[Risk]:
     """Return the ways in which acknowledged commits can be lost right now.
 
@@ -113,16 +113,16 @@ def of(
     for name, risk in itertools.chain(_bare(mounts, held), _blocked(mounts), _drbd(mounts), _parity(mounts)):
         unflushed.setdefault(name, []).append(risk)
     for disk in disks:
-        found += _of_pending_flush(disk, words)
-        if not requirements.outlives_power(disk, words):
+        found += _of_pending_flush(disk, attestations)
+        if not requirements.outlives_power(disk, attestations):
             found += [*_of_cache(disk), *unflushed.get(disk["name"], ())]
     return found
 
 
-def _of_pending_flush(disk: DiskFacts, words: list[Attestation]) -> Iterator[Risk]:
+def _of_pending_flush(disk: DiskFacts, attestations: list[Attestation]) -> Iterator[Risk]:
     # Written while its cache was on: to switch that off makes nothing stable.
     is_pending = disk["flush"] == "owed" and disk["write_cache"]["device"] != "none"
-    if is_pending and not requirements.is_protected(disk, words):
+    if is_pending and not requirements.is_protected(disk, attestations):
         yield _risk(findings.FLUSH_PENDING, disk["id"] or disk["name"], "flush", disk=disk["name"])
 
 
@@ -161,10 +161,10 @@ def _blocked(mounts: list[MountFacts]) -> Iterator[tuple[str, Risk]]:
 
 def _drbd(mounts: list[MountFacts]) -> Iterator[tuple[str, Risk]]:
     """Yield each disk to which DRBD sends no flushes."""
-    for layer, said in dict.fromkeys(found for mount in mounts for found in drbd.unflushed(mount)):
-        kind = findings.DRBD if drbd.by_option(said) else findings.DRBD_ORDERING
+    for layer, option in dict.fromkeys(found for mount in mounts for found in drbd.unflushed(mount)):
+        kind = findings.DRBD if drbd.by_option(option) else findings.DRBD_ORDERING
         for name in layer.disks:
-            yield name, _risk(kind, layer.label, "flush", disk=name, layer=layer.label, setting=said)
+            yield name, _risk(kind, layer.label, "flush", disk=name, layer=layer.label, setting=option)
 
 
 def _parity(mounts: list[MountFacts]) -> Iterator[tuple[str, Risk]]:
@@ -188,7 +188,7 @@ def lies_on_loss(case: Case, where: Placement, held: frozenset[str]) -> bool:
     if where.unknown or not where.mounts or guard.risks(case.power):
         return True
     mounts = list(where.mounts)
-    return bool(of(mounts, leaves(case.storage, mounts)[0], case.declared.words, held))
+    return bool(of(mounts, leaves(case.storage, mounts)[0], case.declared.attestations, held))
 
 
 def _labels(layers: Iterable[flush_passthrough.FlushLayer]) -> Iterable[tuple[str, str]]:

@@ -12,7 +12,7 @@ from ...facts.storage import DiskFacts, TunedFacts
 from ...host.observation import UNKNOWN
 from ...next_boot.tuned import BY as TUNED
 from ...profiles import KEEP, Profile
-from ...rows import MEND, Setting
+from ...rows import FIX_READ_ERROR, Setting
 from ..expect.guarantees import Disk, Mount
 from . import requirements
 from .settings import judge, reason
@@ -48,7 +48,7 @@ def _schedulers(disks: Iterable[Disk], tuned: TunedFacts) -> Iterator[Setting]:
         wanted = wanted_scheduler(disk, profile)
         # A device that orders no queue of its own has no scheduler to set.
         if wanted != KEEP and (disk["scheduler"]["available"] or disk["scheduler"]["running"] == UNKNOWN):
-            seen = (disk["scheduler"]["running"], disk["scheduler"]["persisted"])
+            observed = (disk["scheduler"]["running"], disk["scheduler"]["persisted"])
             evidence = {
                 "disk": disk["name"],
                 "running": disk["evidence"]["scheduler.running"],
@@ -56,7 +56,7 @@ def _schedulers(disks: Iterable[Disk], tuned: TunedFacts) -> Iterator[Setting]:
             }
             own_id = disk["id"] if disk["multipath"] == "no" else None
             how = requirements.how_named(disk) if disk["multipath"] == "no" else ""
-            row = _row(disk["name"], own_id, "scheduler", wanted, seen, evidence, tuned, how)
+            row = _row(disk["name"], own_id, "scheduler", wanted, observed, evidence, tuned, how)
             yield row._replace(profile=profile.name)
 
 
@@ -64,13 +64,13 @@ def _readaheads(mounts: Iterable[Mount], tuned: TunedFacts) -> Iterator[Setting]
     for mount, profile, _pinned in mounts:
         wanted = str(profile.readahead)
         if wanted != KEEP and mount["carrier"] and mount["readahead"]:
-            seen = (mount["readahead"]["running"], mount["readahead"]["persisted"])
+            observed = (mount["readahead"]["running"], mount["readahead"]["persisted"])
             evidence = {
                 "disk": mount["carrier"],
                 "running": mount["evidence"]["readahead.running"],
                 "persisted": mount["evidence"]["readahead.persisted"],
             }
-            row = _row(mount["carrier"], mount["carrier_id"], "readahead", wanted, seen, evidence, tuned)
+            row = _row(mount["carrier"], mount["carrier_id"], "readahead", wanted, observed, evidence, tuned)
             yield row._replace(profile=profile.name)
 
 
@@ -79,17 +79,17 @@ def _row(
     device_id: str | None,
     setting: str,
     wanted: str,
-    seen: tuple[str, str],
+    observed: tuple[str, str],
     evidence: dict[str, Any],
     tuned: TunedFacts,
     place_of_id: str = "",
 ) -> Setting:
     """`place_of_id`: how the device is given an id, '' for what can have none."""
-    verdict = judge(setting, seen[0], seen[1], wanted, live=True)
+    verdict = judge(setting, observed[0], observed[1], wanted, live=True)
     option = IN_TUNED[setting]
     theirs = tuned["sets"].get(option)
     # TuneD may be about other disks alone.
-    contested = evidence["persisted"].get("by") == TUNED and seen[1] != wanted
+    contested = evidence["persisted"].get("by") == TUNED and observed[1] != wanted
     if verdict == "ok" and tuned["profile"] == UNKNOWN:
         verdict = UNKNOWN
     why = {
@@ -103,7 +103,7 @@ def _row(
         phase, remedy = None, "correct the error that the reason names, or run tuned-adm off"
         besides = f"; TuneD's profile could not be read: {tuned['error']}"
     elif verdict == UNKNOWN:
-        phase, remedy = None, MEND
+        phase, remedy = None, FIX_READ_ERROR
     elif contested:
         phase, besides = None, f"; TuneD's profile {tuned['profile']} sets {option}={theirs}"
         remedy = f"set {option}={wanted} in a copy of TuneD's profile {tuned['profile']} in /etc/tuned, or run tuned-adm off"
@@ -117,11 +117,11 @@ def _row(
         klass="performance",
         wanted_running=wanted,
         wanted_persisted=wanted,
-        running=seen[0],
-        persisted=seen[1],
+        running=observed[0],
+        persisted=observed[1],
         verdict=verdict,
         phase=phase,
         evidence=evidence,
-        why=f"{reason(verdict, setting, seen, why, evidence)}{besides}",
+        why=f"{reason(verdict, setting, observed, why, evidence)}{besides}",
         remedy=remedy,
     )

@@ -24,7 +24,7 @@ from ...profiles import (
     Profile,
     rank,
 )
-from ...rows import MEND, MOVE, Setting
+from ...rows import FIX_READ_ERROR, MOVE, Setting
 from ...storage import (
     caches,
     disk_kinds,
@@ -81,20 +81,20 @@ def of_mount(mount: MountFacts, profile: Profile, boot: Boot) -> list[Setting]:
     return rows
 
 
-def of_disk(disk: DiskFacts, profile: Profile, vouched: str | None = None) -> list[Setting]:
+def of_disk(disk: DiskFacts, profile: Profile, attested: str | None = None) -> list[Setting]:
     """Return the rows of one disk below a managed file system.
 
     `vouched`: who attests that its cache does no harm.
     """
-    owed = [_flush(disk, profile)] if disk["flush"] == "owed" else []
+    pending_flush = [_flush(disk, profile)] if disk["flush"] == "owed" else []
     if disk["raid"] and disk["raid"]["volume"]:
         wrong = volume.fault(disk["raid"])
-        if not (wrong and vouched):
-            return [*owed, _of_volume(disk, wrong)]
-    if vouched and (disk["switchable"] != "yes" or disk["write_cache"]["device"] == UNKNOWN):
-        return [*owed, _vouched(disk, profile, vouched)]
+        if not (wrong and attested):
+            return [*pending_flush, _of_volume(disk, wrong)]
+    if attested and (disk["switchable"] != "yes" or disk["write_cache"]["device"] == UNKNOWN):
+        return [*pending_flush, _attested(disk, profile, attested)]
     cache = _write_cache(disk, profile)
-    return [*owed, cache, _kernel_cache_mode(disk, profile, cache.phase)]
+    return [*pending_flush, cache, _kernel_cache_mode(disk, profile, cache.phase)]
 
 
 def of_boot(
@@ -111,7 +111,7 @@ def of_boot(
         for fault in faults
         if fault["boot"] != "optional" or fault["target"] in managed
         # A run takes out by itself what XFS refuses of the settings.
-        if fault["target"] not in managed or not _is_mended(managed[fault["target"]], fault["options"])
+        if fault["target"] not in managed or not _is_fixed(managed[fault["target"]], fault["options"])
     ]
     # Of a managed one the row of its data= says so.
     others = (mount for mount in every if mount["target"] not in managed)
@@ -136,10 +136,10 @@ def _refused_at_boot(mount: MountFacts, release: str) -> Iterator[Setting]:
         )
 
 
-def _is_mended(mount: MountFacts, words: list[str]) -> bool:
+def _is_fixed(mount: MountFacts, options: list[str]) -> bool:
     refused = mount_settings.REFUSED_BY.get(mount["fstype"], ())
     is_refused = mount["persisted"]["barrier"] == "refused"
-    return is_refused and bool(words) and not mount_settings.others(words, refused)
+    return is_refused and bool(options) and not mount_settings.others(options, refused)
 
 
 def is_by_kernel(setting: str, source: str) -> bool:
@@ -182,20 +182,20 @@ def of_multipath(mounts: list[MountFacts]) -> list[Setting]:
 
 def _no_path_retry(found: multipath.Queueing) -> Setting:
     # For how long it waits is its owner's to say: a cluster may have to go on.
-    kept = multipath.QUEUES if found.persisted == multipath.LIMITED else found.persisted
-    verdict = judge("no_path_retry", found.running, kept, multipath.QUEUES, live=True)
+    persisted = multipath.QUEUES if found.persisted == multipath.LIMITED else found.persisted
+    verdict = judge("no_path_retry", found.running, persisted, multipath.QUEUES, live=True)
     unread = f"what becomes of writes to {found.label} when no path is left could not be read"
     why = {
         multipath.FAILS: f"when the last path to {found.label} fails, writes and flushes end in errors: a server that goes on"
         " may take for stored what is not",
     }
-    seen = (
+    observed = (
         ("running", found.running, "dmsetup table"),
         ("persisted", found.persisted, " ".join(multipath.ASK)),
     )
     evidence = {
         when: {"value": value, "source": source, "reason": unread if value == UNKNOWN else None}
-        for when, value, source in seen
+        for when, value, source in observed
     }
     return Setting(
         layer="write_cache",
@@ -209,7 +209,7 @@ def _no_path_retry(found: multipath.Queueing) -> Setting:
         verdict=verdict,
         phase=None,
         evidence=evidence,
-        why=reason(verdict, "no_path_retry", (found.running, kept), why, evidence),
+        why=reason(verdict, "no_path_retry", (found.running, persisted), why, evidence),
         remedy=_retry_remedy(found, verdict),
     )
 
@@ -389,10 +389,10 @@ def _conflict(mount: MountFacts, mode: str, release: str) -> tuple[str, list[str
 
 def _conflicting(row: Setting, mount: MountFacts, kernel: str, options: list[str]) -> Setting:
     """What the kernel refuses: the next boot leaves / read-only, others unmounted. `kernel`: what it does."""
-    said = ", ".join(options)
+    names = ", ".join(options)
     source = _place(mount)
-    why = f"the kernel {kernel} {said}, which {source} names for {mount['target']}"
-    remedy = f"remove {said} from {source}, then run again"
+    why = f"the kernel {kernel} {names}, which {source} names for {mount['target']}"
+    remedy = f"remove {names} from {source}, then run again"
     if row.phase:
         return row._replace(phase=None, why=f"{row.why}; {why}", remedy=remedy)
     why = f"the next boot cannot mount {mount['target']} for writing: {why}"
@@ -456,8 +456,8 @@ def _mount_row(
     )
     stuck = _refused_still(mount, setting, wanted, boot) if phase and verdict == "drift_persisted" else []
     if stuck:
-        said = f"correct or remove {', '.join(stuck)} in {_place(mount)}"
-        return row._replace(phase=None, remedy=said)
+        remedy = f"correct or remove {', '.join(stuck)} in {_place(mount)}"
+        return row._replace(phase=None, remedy=remedy)
     return row
 
 
@@ -468,16 +468,18 @@ def _refused_still(mount: MountFacts, setting: str, wanted: str, boot: Boot) -> 
     for which the faults say that it is unknown.
     """
     fstype = mount["fstype"]
-    kept = mount_settings.drop(tuple(mount["options_boot"] or ()), mount_settings.REFUSED_BY.get(fstype, ()))
-    words = {setting: wanted} if setting in mount_settings.SETTINGS_OF[fstype] else {}
-    options = mount_settings.replace(kept, words, fstype)
+    remaining = mount_settings.drop(
+        tuple(mount["options_boot"] or ()), mount_settings.REFUSED_BY.get(fstype, ())
+    )
+    values = {setting: wanted} if setting in mount_settings.SETTINGS_OF[fstype] else {}
+    options = mount_settings.replace(remaining, values, fstype)
     found = boot.of_mount(mount, "options")
-    refused = {word for fault in found if fault["state"] != UNKNOWN for word in fault["options"]}
-    unsure = {word for fault in found if fault["state"] == UNKNOWN for word in fault["options"]}
+    refused = {option for fault in found if fault["state"] != UNKNOWN for option in fault["options"]}
+    unsure = {option for fault in found if fault["state"] == UNKNOWN for option in fault["options"]}
     by_table = {
         option
         for option in known_options.refused_by(fstype, options, boot.release)
-        if option not in mount["options_running"] and (option not in kept or option in unsure)
+        if option not in mount["options_running"] and (option not in remaining or option in unsure)
     }
     return [option for option in options if option in refused | by_table]
 
@@ -517,7 +519,7 @@ def _mount_remedy(
         return f"mount it ({command('ls', mount['target'])}), then run harden_db"
     if setting == "barrier" and mount["fstype"] in ("jfs", "zfs"):
         if verdict == UNKNOWN:
-            return MEND
+            return FIX_READ_ERROR
         jfs = "move the data to ext4 or XFS: JFS flushes nothing, whatever it is told"
         return _zfs_remedy(mount) if mount["fstype"] == "zfs" else jfs
     if nfs.is_nfs(mount["fstype"]):
@@ -538,23 +540,25 @@ def _nfs_remedy(mount: MountFacts, persisted: str) -> str:
 
 def _zfs_remedy(mount: MountFacts) -> str:
     """Return what has ZFS flush, for each cause that is there: the property, the module's parameters, the next boot's mount."""
-    seen = [mount["evidence"][field] for field in ("barrier", "persisted.barrier")]
-    off = [str(each["source"]) for each in seen if each["value"] == "off"]
+    observed = [mount["evidence"][field] for field in ("barrier", "persisted.barrier")]
+    off = [str(each["source"]) for each in observed if each["value"] == "off"]
     found = []
     if any(source.startswith("zfs get ") for source in off):
         found.append(f"run {command('zfs', 'set', 'sync=standard', mount['source'])}")
-    kept = [source for source in off if not source.startswith(("zfs get ", zfs.PARAMETERS))]
-    if kept:
-        images = ", run update-initramfs -u or dracut -f" if kept[0].startswith("/etc/modprobe.d/") else ""
-        found.append(f"remove zfs_nocacheflush and zil_nocacheflush from {kept[0]}{images}")
+    elsewhere = [source for source in off if not source.startswith(("zfs get ", zfs.PARAMETERS))]
+    if elsewhere:
+        images = (
+            ", run update-initramfs -u or dracut -f" if elsewhere[0].startswith("/etc/modprobe.d/") else ""
+        )
+        found.append(f"remove zfs_nocacheflush and zil_nocacheflush from {elsewhere[0]}{images}")
     if any(source.startswith(zfs.PARAMETERS) for source in off):
         found.append(f"write 0 to zfs_nocacheflush and zil_nocacheflush in {zfs.PARAMETERS}")
-    if seen[1]["value"] == UNSET and "/" in mount["targets"]:
+    if observed[1]["value"] == UNSET and "/" in mount["targets"]:
         found.append(f"set root=ZFS={mount['source']} in the boot loader's entries")
-    elif seen[1]["value"] == UNSET:
+    elif observed[1]["value"] == UNSET:
         mounts = command("zfs", "set", "canmount=on", f"mountpoint={mount['target']}", mount["source"])
         found.append(f"with its databases down, run {mounts}")
-    return ", and ".join(found) or MEND
+    return ", and ".join(found) or FIX_READ_ERROR
 
 
 def _new_line(mount: MountFacts, boot: Boot) -> str:
@@ -584,22 +588,22 @@ def _boot_remedy(
             f"add a line for {mount['target']} with the UUID of {mount['source']} (blkid) to /etc/fstab, or set the options in"
             " the cluster manager that mounts it"
         )
-    return MEND
+    return FIX_READ_ERROR
 
 
 def _rootflags_remedy(mount: MountFacts, setting: str, wanted: str, source: str) -> str:
     """Return what has the initramfs mount the root with a setting: a line of fstab would not undo what it did."""
-    said = [
+    present = [
         option
         for option in mount["options_boot"] or ()
         if (mount_settings.meaning(option) or ("",))[0] == setting
     ]
-    word = mount_settings.spell(setting, wanted, mount["fstype"])
+    option = mount_settings.spell(setting, wanted, mount["fstype"])
     # What the running kernel was given is in no file.
     place = source.replace("rootflags of this boot", "rootflags= of the boot loader's entry of this boot")
-    if setting == "barrier" and said and wanted == "on":
-        return f"remove {', '.join(said)} from {place}"
-    return f"set {word}{f' in place of {chr(44).join(said)}' if said else ''} in {place}"
+    if setting == "barrier" and present and wanted == "on":
+        return f"remove {', '.join(present)} from {place}"
+    return f"set {option}{f' in place of {chr(44).join(present)}' if present else ''} in {place}"
 
 
 def _is_of_ostree(mount: MountFacts) -> bool:
@@ -640,8 +644,8 @@ def _write_cache(disk: DiskFacts, profile: Profile) -> Setting:
     phase = None
     if verdict.startswith("drift") and _switchable(disk):
         # Nothing persisted is as weak as enabled: that is how most disks power on.
-        seen = (running, "enabled" if persisted == UNSET else persisted)
-        phase = _direction("write_cache", seen, wanted)
+        observed = (running, "enabled" if persisted == UNSET else persisted)
+        phase = _direction("write_cache", observed, wanted)
     name = disk["name"]
     why = {
         "enabled": f"{name} keeps writes in a cache that a power cut empties",
@@ -662,8 +666,8 @@ def _powers_on_as_it_is(disk: DiskFacts, wanted: str) -> bool:
     """Tell whether a cache that is to be on needs no rule: none can be kept for the disk, and the kernel asks it
     again at each boot, so that the kernel cache mode is never weaker than the cache."""
     running = disk["write_cache"]["device"]
-    unkept = disk["write_cache"]["persisted"] == UNSET and not _switchable(disk)
-    return unkept and running == wanted == "enabled" and not kernel_cache_mode.needs_rule(disk)
+    not_persisted = disk["write_cache"]["persisted"] == UNSET and not _switchable(disk)
+    return not_persisted and running == wanted == "enabled" and not kernel_cache_mode.needs_rule(disk)
 
 
 def _reloaded(names: str) -> str:
@@ -674,12 +678,12 @@ def _reloaded(names: str) -> str:
     return f"load the tables of {names} again (LUKS: cryptsetup refresh, others: dmsetup reload and dmsetup resume)"
 
 
-def _vouched(disk: DiskFacts, profile: Profile, vouched: str) -> Setting:
+def _attested(disk: DiskFacts, profile: Profile, attested: str) -> Setting:
     """The cache of a disk that this host cannot switch, by somebody's word."""
     cache = disk["write_cache"]
-    seen = (cache["device"], cache["persisted"])
-    row = _disk_row(disk, profile, "write_cache", "attested", seen, "ok", None, {})
-    return row._replace(evidence={**row.evidence, "attested": vouched}, why=vouched)
+    observed = (cache["device"], cache["persisted"])
+    row = _disk_row(disk, profile, "write_cache", "attested", observed, "ok", None, {})
+    return row._replace(evidence={**row.evidence, "attested": attested}, why=attested)
 
 
 def _of_volume(disk: DiskFacts, wrong: volume.Fault | None) -> Setting:
@@ -758,7 +762,7 @@ def _disk_row(
     profile: Profile,
     setting: str,
     wanted: str,
-    seen: tuple[str, str],
+    observed: tuple[str, str],
     verdict: str,
     phase: str | None,
     why: dict[str, str],
@@ -775,12 +779,12 @@ def _disk_row(
         klass="safety",
         wanted_running=wanted,
         wanted_persisted=wanted,
-        running=seen[0],
-        persisted=seen[1],
+        running=observed[0],
+        persisted=observed[1],
         verdict=verdict,
         phase=phase,
         evidence=evidence,
-        why=f"{reason(verdict, setting, seen, why, evidence)}{_nameless(disk, verdict)}",
+        why=f"{reason(verdict, setting, observed, why, evidence)}{_nameless(disk, verdict)}",
         remedy=_disk_remedy(disk, profile, setting, verdict, phase),
     )
 
@@ -836,7 +840,7 @@ def _disk_remedy(disk: DiskFacts, profile: Profile, setting: str, verdict: str, 
         return f"{cure}, or attest power_loss_protection for {disk['id']}"
     if disk["switchable"] == "yes":
         # A run switches it. What is left here follows the cache, or could not be read.
-        return MEND if verdict == UNKNOWN else "run harden_db"
+        return FIX_READ_ERROR if verdict == UNKNOWN else "run harden_db"
     return _elsewhere(disk, profile, setting)
 
 
@@ -855,28 +859,28 @@ def _elsewhere(disk: DiskFacts, profile: Profile, setting: str) -> str:
 
 def judge(setting: str, running: str, persisted: str, wanted: str, live: bool) -> str:
     """Return the verdict on a setting; `live` tells whether a running system can change it."""
-    kept = mount_settings.satisfies(setting, persisted, wanted)
+    persists = mount_settings.satisfies(setting, persisted, wanted)
     if running != UNKNOWN and not mount_settings.satisfies(setting, running, wanted):
         if live:
             return "drift_running"
         if persisted != UNKNOWN:
-            return "pending" if kept else "drift_persisted"
+            return "pending" if persists else "drift_persisted"
     if UNKNOWN in (running, persisted):
         return UNKNOWN
-    return "ok" if kept else "drift_persisted"
+    return "ok" if persists else "drift_persisted"
 
 
-def _direction(setting: str, seen: Iterable[str], wanted: str) -> str:
+def _direction(setting: str, observed: Iterable[str], wanted: str) -> str:
     if setting == "atime":
         return "tighten"
     # What will do is not given up: a running data=journal does not make "ordered at boot" weaker.
-    differing = [value for value in seen if not mount_settings.satisfies(setting, value, wanted)]
+    differing = [value for value in observed if not mount_settings.satisfies(setting, value, wanted)]
     known = [rank(setting, value) for value in differing if value in VALUES[setting]]
     return "loosen" if any(now > rank(setting, wanted) for now in known) else "tighten"
 
 
 def reason(
-    verdict: str, setting: str, row: tuple[str, str], words: dict[str, str], evidence: dict[str, Any]
+    verdict: str, setting: str, row: tuple[str, str], meanings: dict[str, str], evidence: dict[str, Any]
 ) -> str:
     """Say in plain words what a drifting value means, or why one is unknown."""
     running, persisted = row
@@ -886,5 +890,5 @@ def reason(
         when = "running" if running == UNKNOWN else "persisted"
         return evidence[when]["reason"] or f"{setting} could not be read"
     if verdict == "drift_persisted":
-        return words.get(persisted, f"{setting} is {persisted}")
-    return words.get(running, f"{setting} is {running}")
+        return meanings.get(persisted, f"{setting} is {persisted}")
+    return meanings.get(running, f"{setting} is {running}")

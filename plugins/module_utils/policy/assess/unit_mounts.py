@@ -71,10 +71,10 @@ def _row(unit: str, optional: dict[str, str], held: Any) -> Setting:
     wanted = ", ".join(mounts)
     source = f"systemctl show {unit}"
     if held == UNKNOWN:
-        seen, missing = UNKNOWN, mounts
+        observed, missing = UNKNOWN, mounts
     else:
         missing = [path for path in mounts if unit_name(path) not in held]
-        seen = ", ".join(path for path in mounts if path not in missing) or "none"
+        observed = ", ".join(path for path in mounts if path not in missing) or "none"
     verdict = UNKNOWN if held == UNKNOWN else "drift_persisted" if missing else "ok"
     stale = f"the files of {unit} have changed since systemd read them"
     why = {
@@ -84,7 +84,7 @@ def _row(unit: str, optional: dict[str, str], held: Any) -> Setting:
         f" its server fails, or starts without its files ({optional[missing[0]] if missing else ''})",
     }[verdict]
     remedy = {"ok": "", UNKNOWN: "systemctl daemon-reload, then run again"}.get(verdict, "run harden_db")
-    evidence = {"value": seen, "source": source, "reason": stale if held == UNKNOWN else None}
+    evidence = {"value": observed, "source": source, "reason": stale if held == UNKNOWN else None}
     return Setting(
         layer=LAYER,
         target=unit,
@@ -92,8 +92,8 @@ def _row(unit: str, optional: dict[str, str], held: Any) -> Setting:
         klass="safety",
         wanted_running=wanted,
         wanted_persisted=wanted,
-        running=seen,
-        persisted=seen,
+        running=observed,
+        persisted=observed,
         verdict=verdict,
         phase="tighten" if verdict == "drift_persisted" else None,
         evidence={"running": evidence, "persisted": evidence, "mounts": mounts},

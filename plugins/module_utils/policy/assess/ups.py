@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ... import attestations
 from ...attestations import HOST, Attestation
+from ...attestations import find as find_attestation
 from ...facts.storage import DiskFacts
 from ...facts.ups import BudgetFacts, ConditionFacts, PowerFacts
 from ...host.observation import NOTHING, UNKNOWN
@@ -52,20 +52,20 @@ def nothing_known(now: str, why: str) -> PowerFacts:
 
 
 def requirements(
-    power: PowerFacts | None, virtualization: str, disks: list[DiskFacts], words: list[Attestation]
+    power: PowerFacts | None, virtualization: str, disks: list[DiskFacts], attestations: list[Attestation]
 ) -> list[Requirement]:
     """Return all that must be true before the guard may take barriers away.
 
     `power`: durable_power, None where nobody asked for it; `virtualization`: what systemd-detect-virt
     says; `disks`: the leaves below the managed mounts.
     """
-    found = list(_of_facts(power, words))
-    found += [_word(claim, words) for claim in ("ups_rehearsed", "plug_pulled")]
+    found = list(_of_facts(power, attestations))
+    found += [_of_claim(claim, attestations) for claim in ("ups_rehearsed", "plug_pulled")]
     # Where it cannot be told what this machine is, it must be well as either.
     if virtualization != "none":
-        found.append(_word("virtual_host_power", words))
+        found.append(_of_claim("virtual_host_power", attestations))
     if virtualization in ("none", UNKNOWN):
-        found += [of_disk("ups", disk, words) for disk in disks]
+        found += [of_disk("ups", disk, attestations) for disk in disks]
     return found
 
 
@@ -83,46 +83,48 @@ def section(power: PowerFacts | None) -> dict[str, Any] | None:
     """Return what the report says of power; None where nobody asked."""
     if power is None:
         return None
-    words = {
+    texts = {
         name: {**each, "arithmetic": budgets.in_words(each)} for name, each in budgets.by_name(power).items()
     }
     fields = ("monitor", "mode", "upses", "timing", "conditions", "guard")
-    return {**{field: value for field, value in power.items() if field in fields}, "budget": words}
+    return {**{field: value for field, value in power.items() if field in fields}, "budget": texts}
 
 
-def _of_facts(power: PowerFacts | None, words: list[Attestation]) -> Iterator[Requirement]:
+def _of_facts(power: PowerFacts | None, attestations: list[Attestation]) -> Iterator[Requirement]:
     if power is None or not power["conditions"]:
         observed = power["evidence"].get("observation", NOTHING) if power else NOTHING
         why = observed.get("reason") or "nobody asked for the UPS"
         kind = findings.POWER_NOT_ASKED if power is None else findings.POWER_UNKNOWN
         yield Requirement.failed(kind, HOST, "no power facts", name="power_known", cause=why)
         return
-    told = {condition["name"] for condition in power["conditions"]}
+    reported = {condition["name"] for condition in power["conditions"]}
     for condition in power["conditions"]:
-        need = _condition(condition, words)
+        need = _condition(condition, attestations)
         yield _guarded(need, power) if (need.name, condition["state"]) == ("status_online", "unmet") else need
     for name in CONDITIONS:
-        if name not in told:
+        if name not in reported:
             kind, cure = findings.CONDITION_UNKNOWN, "collect the facts with this release"
             cause = "the power facts do not contain it"
             yield Requirement.failed(kind, HOST, "not told", name=name, cause=cause, cure=cure)
 
 
-def _condition(condition: ConditionFacts, words: list[Attestation]) -> Requirement:
+def _condition(condition: ConditionFacts, attestations: list[Attestation]) -> Requirement:
     name, target, state = condition["name"], condition["target"], condition["state"]
     if state == "met":
         return Requirement(name, target, "met", condition["evidence"], "", "")
-    word = (
-        attestations.find(words, ("test_ups",), None) if (name, state) == ("driver_real", "unmet") else None
+    attestation = (
+        find_attestation(attestations, ("test_ups",), None)
+        if (name, state) == ("driver_real", "unmet")
+        else None
     )
-    if word:
-        return Requirement(name, target, "attested", word.sentence, "", "", word.expires)
-    seen = condition["evidence"]
+    if attestation:
+        return Requirement(name, target, "attested", attestation.sentence, "", "", attestation.expires)
+    observed = condition["evidence"]
     cure = condition["remedy"] or "correct what the reason names, then run again"
     if state != "unmet":
         kind = findings.CONDITION_UNKNOWN
-        return Requirement.failed(kind, target, seen, name=name, cause=seen, cure=cure)
-    return Requirement.failed(findings.CONDITIONS[name], target, seen, cure=cure)
+        return Requirement.failed(kind, target, observed, name=name, cause=observed, cure=cure)
+    return Requirement.failed(findings.CONDITIONS[name], target, observed, cure=cure)
 
 
 def _guarded(need: Requirement, power: PowerFacts) -> Requirement:
@@ -131,15 +133,15 @@ def _guarded(need: Requirement, power: PowerFacts) -> Requirement:
     That is what it is for: its lease stays, and the host has not drifted. Any other trouble of the UPS is one
     that somebody has to mend.
     """
-    told = {word for ups in power["upses"] for word in ups["status"]}
+    status = {each for ups in power["upses"] for each in ups["status"]}
     guard = power["guard"]
-    if told and told <= set(_AWAY) and guard["lease"] and guard["state"] in ("tight", "waiting"):
+    if status and status <= set(_AWAY) and guard["lease"] and guard["state"] in ("tight", "waiting"):
         return need._replace(state="guarded")
     return need
 
 
-def _word(claim: str, words: list[Attestation]) -> Requirement:
-    word = attestations.find(words, (claim,), None)
-    if word:
-        return Requirement(claim, HOST, "attested", word.sentence, "", "", word.expires)
+def _of_claim(claim: str, attestations: list[Attestation]) -> Requirement:
+    attestation = find_attestation(attestations, (claim,), None)
+    if attestation:
+        return Requirement(claim, HOST, "attested", attestation.sentence, "", "", attestation.expires)
     return Requirement.failed(findings.NOT_ATTESTED[claim], HOST, "no attestation")

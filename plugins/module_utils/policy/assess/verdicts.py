@@ -25,7 +25,7 @@ _CACHE_SETTINGS = ("write_cache", "kernel_cache_mode")
 
 def of(found: Findings) -> str:
     """Return the verdict of a host: the worst of what is not right and not accepted."""
-    wrong = told(found)
+    wrong = unaccepted(found)
     if wrong:
         return wrong[0].verdict
     accepted = accepted_by(found)
@@ -35,7 +35,7 @@ def of(found: Findings) -> str:
     return "attested" if is_attested or accepted else "durable"
 
 
-def told(found: Findings) -> list[Reason]:
+def unaccepted(found: Findings) -> list[Reason]:
     """Return all that is not right and not accepted, worst first: the first has the host's verdict.
 
     What is only slow is a note.
@@ -82,7 +82,7 @@ def _verdict_of(row: Setting) -> str:
 def reasons(found: Findings) -> list[Reason]:
     """Return why a host has its verdict, the worst first."""
     by_design = (reason(row, "attested") for row in found.rows if row.verdict == guard.TIGHTENED)
-    return [*told(found), *by_design]
+    return [*unaccepted(found), *by_design]
 
 
 def slow(rows: Iterable[Setting]) -> list[Reason]:

@@ -67,22 +67,22 @@ def substitute_names(disks: list[DiskFacts]) -> Iterator[Reason]:
 
 def contained(case: Case) -> Iterator[Reason]:
     """Yield that this is no host of its own."""
-    word = case.storage["virtualization"]
-    if word in CONTAINERS:
-        yield kinds.CONTAINER.found(kind=word)
+    kind = case.storage["virtualization"]
+    if kind in CONTAINERS:
+        yield kinds.CONTAINER.found(kind=kind)
 
 
 def behind(case: Case) -> Iterator[Reason]:
     """Yield that a peer would not have all commits if it took over now."""
-    for said in dict.fromkeys(said for mount in case.mounts for said in drbd.behind(mount)):
-        yield findings.REPLICA_BEHIND.found(seen=said)
+    for state in dict.fromkeys(state for mount in case.mounts for state in drbd.behind(mount)):
+        yield findings.REPLICA_BEHIND.found(seen=state)
 
 
 def read_only(case: Case) -> Iterator[Reason]:
     """Yield the managed mounts that take no writes now, and will after the next boot: the kernel does so after an error."""
     for mount in case.mounts:
         is_meant = "ro" in (mount["options_boot"] or ["ro"])
-        if not is_meant and any(word in mount["options_running"] for word in _STOPPED):
+        if not is_meant and any(option in mount["options_running"] for option in _STOPPED):
             yield findings.READ_ONLY.found(mount["target"], mount=mount["target"])
 
 
@@ -94,7 +94,7 @@ def limited(case: Case) -> Iterator[Reason]:
             yield findings.PATHS_LIMITED.found(found.label, layer=found.label)
 
 
-def not_asked(case: Case) -> Iterator[Reason]:
+def not_collected(case: Case) -> Iterator[Reason]:
     """Yield that nobody looked for engines."""
     if case.engines is NO_ENGINES:
         yield of_engines.NOT_ASKED.found()
@@ -120,16 +120,16 @@ def unmatched(case: Case) -> Iterator[Reason]:
     layers = (layer for mount in case.storage["mounts"] for layer in mount["stack"])
     names = {
         *(disk["id"] for disk in case.storage["disks"]),
-        *(layer["id"] for layer in layers if requirements.can_vouch(layer)),
+        *(layer["id"] for layer in layers if requirements.can_attest(layer)),
     }
     ids = sorted(filter(None, names))
-    for word in case.declared.words:
-        if word.target not in (attestations.HOST, *ids):
+    for each in case.declared.attestations:
+        if each.target not in (attestations.HOST, *ids):
             yield kinds.UNMATCHED_ATTESTATION.found(
-                word.target,
-                claim=word.claim,
-                author=word.by,
-                target=word.target,
+                each.target,
+                claim=each.claim,
+                author=each.by,
+                target=each.target,
                 expected=", ".join((attestations.HOST, *ids)),
             )
 

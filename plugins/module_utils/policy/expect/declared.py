@@ -31,9 +31,9 @@ class Declared(NamedTuple):
     """
 
     inputs: Inputs
-    words: list[Attestation]
+    attestations: list[Attestation]
     expired: dict[str, Attestation]
-    asked: ups_inputs.Asked
+    ups_requested: ups_inputs.Requested
     ignoring: engine_scope.Ignoring
     entries: dict[str, guarantees.Entry]
     layers: frozenset[str]
@@ -43,7 +43,7 @@ class Declared(NamedTuple):
 def read(inputs: Inputs, today: str) -> Declared:
     """Return what variables declare; `today` is an ISO 8601 date. Raises BadInput, for all that is wrong at once."""
     mounts = [] if inputs.mounts is None else inputs.mounts
-    (words, expired), asked, ignoring, entries, layers, accepted, *_paths = gathered(
+    (in_force, expired), ups_requested, ignoring, entries, layers, accepted, *_paths = gathered(
         (
             functools.partial(attestations.read, inputs.attestations or {}, today),
             functools.partial(ups_inputs.read, inputs.ups),
@@ -55,4 +55,4 @@ def read(inputs: Inputs, today: str) -> Declared:
             functools.partial(managed.paths_in, "durable_mounts", mounts),
         )
     )
-    return Declared(inputs, words, expired, asked, ignoring, entries, layers, accepted)
+    return Declared(inputs, in_force, expired, ups_requested, ignoring, entries, layers, accepted)

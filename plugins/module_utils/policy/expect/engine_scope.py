@@ -189,8 +189,8 @@ def _standing(instance: InstanceFacts, named: set[str], ignored: Iterable[Ignore
 
 
 def _is_idle(instance: InstanceFacts) -> bool:
-    seen = (instance["state"], instance["starts_at_boot"], instance["managed_by"])
-    return seen == ("stopped", "no", "systemd")
+    state = (instance["state"], instance["starts_at_boot"], instance["managed_by"])
+    return state == ("stopped", "no", "systemd")
 
 
 def _read(where: str, entry: Any, named: set[str], today: str) -> Ignored:

@@ -116,16 +116,16 @@ def _read(path: Any, entry: Any, shipped: Any, own: Any) -> Entry:
     where = f"{VARIABLE}: {path}"
     if not isinstance(path, str) or not path.startswith("/"):
         raise BadInput(f"{VARIABLE}: observed {path!r}; expected an absolute path")
-    said = {"profile": entry} if isinstance(entry, str) else entry
-    unknown = sorted(map(str, set(said) - set(_KEYS))) if isinstance(said, Mapping) else []
-    if not isinstance(said, Mapping) or not said or unknown:
+    given = {"profile": entry} if isinstance(entry, str) else entry
+    unknown = sorted(map(str, set(given) - set(_KEYS))) if isinstance(given, Mapping) else []
+    if not isinstance(given, Mapping) or not given or unknown:
         question = "".join(near(key, _KEYS) for key in unknown)
         raise BadInput(
-            f"{where}: observed {said!r}; expected the name of a profile, or a mapping with profile, overrides or both"
+            f"{where}: observed {given!r}; expected the name of a profile, or a mapping with profile, overrides or both"
             + (f".{question}" if question else "")
         )
-    overrides = said.get("overrides")
-    named = choose(said["profile"], shipped, own, overrides, where, where) if "profile" in said else None
+    overrides = given.get("overrides")
+    named = choose(given["profile"], shipped, own, overrides, where, where) if "profile" in given else None
     changes(where, overrides)
     return Entry(named, overrides)
 

@@ -59,16 +59,16 @@ class Inputs(NamedTuple):
     def _errors(self) -> Iterator[str]:
         """Yield what is wrong with each variable that is read alone."""
         yield from names.unknown(self.names)
-        for name, words, known_words in (
+        for name, value, accepted in (
             ("durable_allow", self.allow, PERMISSIONS),
             ("durable_fail_on", self.fail_on, VERDICTS),
         ):
-            given = words if isinstance(words, (list, tuple)) else ()
-            if words is not given or any(word not in known_words for word in given):
-                unknown = next((word for word in given if word not in known_words), "")
-                nearest = near(unknown, known_words)
+            given = value if isinstance(value, (list, tuple)) else ()
+            if value is not given or any(each not in accepted for each in given):
+                unknown = next((each for each in given if each not in accepted), "")
+                nearest = near(unknown, accepted)
                 yield (
-                    f"{name}: observed {words!r}; expected a list of {', '.join(known_words)}"
+                    f"{name}: observed {value!r}; expected a list of {', '.join(accepted)}"
                     + (f".{nearest}" if nearest else "")
                 )
         if not isinstance(self.accept_data_loss, bool):

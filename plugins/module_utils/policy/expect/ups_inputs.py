@@ -45,7 +45,7 @@ _SYSTEM = re.compile(r"[\x21-\x7e]+@[\x21-\x7e]+")
 _USER = re.compile(r"[\x21-\x7e]+")
 
 
-class Asked(NamedTuple):
+class Requested(NamedTuple):
     """What a host's owner asks for.
 
     `quiet`: seconds for which all must have been well before barriers go off. `settings`: {setting of the
@@ -57,7 +57,7 @@ class Asked(NamedTuple):
     settings: dict[str, Any]
 
 
-def read(value: Any) -> Asked:
+def read(value: Any) -> Requested:
     """Return what `durable_ups` asks for. Raises BadInput."""
     given = {} if value is None else value
     if not isinstance(given, dict):
@@ -66,7 +66,7 @@ def read(value: Any) -> Asked:
     settings = {name: given[name] for name in KEYS if name in given and name not in ("quiet", "margin")}
     if "monitor" in settings:
         settings["monitor"] = {name: settings["monitor"][name] for name in _MONITOR}
-    return Asked(given.get("quiet", _QUIET), settings)
+    return Requested(given.get("quiet", _QUIET), settings)
 
 
 def _check(key: Any, value: Any) -> None:
@@ -107,8 +107,8 @@ def _check_monitor(line: Any) -> None:
     # Without a password alone the one in the monitor's configuration stays.
     if any(name not in line for name in _MONITOR):
         missing = ", ".join(name for name in (*_MONITOR, "password") if name not in line)
-        seen = ", ".join(sorted(map(str, line))) or "nothing"
-        wrong.append(f"durable_ups: monitor: observed {seen}; expected {_FIELDS}; missing {missing}")
+        names = ", ".join(sorted(map(str, line))) or "nothing"
+        wrong.append(f"durable_ups: monitor: observed {names}; expected {_FIELDS}; missing {missing}")
     for name in sorted(str(key) for key in line if key not in (*_MONITOR, "password")):
         wrong.append(
             f"durable_ups: monitor: observed {name}; expected {_FIELDS}.{near(name, (*_MONITOR, 'password'))}"
@@ -139,7 +139,7 @@ def _is_text(form: re.Pattern[str], value: Any) -> bool:
 
 
 def _kind(value: Any) -> str:
-    for kind, words in _KINDS:
+    for kind, text in _KINDS:
         if isinstance(value, kind):
-            return words
+            return text
     return "nothing" if value is None else "a value that is no mapping"

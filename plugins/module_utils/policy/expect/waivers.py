@@ -52,9 +52,9 @@ class Accepted(NamedTuple):
 
     def as_dict(self) -> dict[str, str]:
         """Return it as the report has it."""
-        told = self.waiver._asdict()
-        del told["where"]
-        return {**told, "verdict": self.found.verdict, "why": message(self.found.text())}
+        fields = self.waiver._asdict()
+        del fields["where"]
+        return {**fields, "verdict": self.found.verdict, "why": message(self.found.text())}
 
 
 class Waivers(NamedTuple):
@@ -149,5 +149,10 @@ def notes(
 
 
 def _note(kind: Kind, waiver: Waiver, **values: str) -> Reason:
-    told = {"where": waiver.where, "finding": waiver.finding, "target": waiver.target, "date": waiver.expires}
-    return kind.found(waiver.target, **told, **values)
+    fields = {
+        "where": waiver.where,
+        "finding": waiver.finding,
+        "target": waiver.target,
+        "date": waiver.expires,
+    }
+    return kind.found(waiver.target, **fields, **values)

@@ -105,10 +105,10 @@ def _known_anyway(
             given = tried
     try:
         case = _case(given, storage, found_engines, power, today)
-        told, _found = found_without_profile(case, "correct the input")
+        reasons, _found = found_without_profile(case, "correct the input")
     except BadInput:
         return []
-    return [*(each for each in told if each.verdict == "at_risk"), *case.lost]
+    return [*(each for each in reasons if each.verdict == "at_risk"), *case.lost]
 
 
 def unobserved(inputs: Inputs, why: Reason) -> dict[str, Any]:
@@ -132,32 +132,36 @@ def _assess(
     )
     storage = case.storage
     listed = {
-        "engines": [engines.told(each, storage) for each in case.standings],
+        "engines": [engines.as_report(each, storage) for each in case.standings],
         "ignored": [each.as_dict() for each in case.declared.ignoring.entries],
         "mounts": _mounts(case.mounts, (), case.temporary),
     }
-    said = [word._asdict() for word in case.declared.words]
+    attested = [each._asdict() for each in case.declared.attestations]
     ratings = {}
     if inputs.rate or inputs.profile is None:
         ratings = rate(case)
     if inputs.profile is None:
-        told, found_now = found_without_profile(case)
-        reasons = [*told, kinds.UNPINNED.found()]
+        risks_now, found_now = found_without_profile(case)
+        reasons = [*risks_now, kinds.UNPINNED.found()]
         if not ratings:
             reasons.append(kinds.UNRATED.found())
         if storage["leased"] != "no":
             reasons.append(kinds.LEASED.found())
         beside = {
             "ratings": ratings,
-            "recommendation": _recommended(case, ratings),
+            "recommendation": _recommendation(case, ratings),
             "exposed": list(found_now.exposed) if found_now else [],
             "accepted": _accepted(found_now, NOW),
             "power": ups.section(power),
             "stack": stack.of(case.mounts, storage),
-            "attestations": said,
+            "attestations": attested,
             **noted([*_of_waivers(case, found_now), *warnings.unmatched(case), *warnings.not_judged(case)]),
         }
-        return {**_empty(inputs, told[0].verdict if told else "not_managed", reasons), **listed, **beside}
+        return {
+            **_empty(inputs, risks_now[0].verdict if risks_now else "not_managed", reasons),
+            **listed,
+            **beside,
+        }
     profile, pinned = chosen
     if storage["fstab_error"]:
         raise BadInput(storage["fstab_error"])
@@ -165,7 +169,7 @@ def _assess(
         listed_only = (each._replace(verdict="not_applicable") for each in warnings.not_judged(case))
         nothing = {
             **_empty(inputs, "not_applicable", [kinds.NO_DATABASE.found(), *listed_only]),
-            "attestations": said,
+            "attestations": attested,
             **noted([*waivers.notes(case.declared.waivers, (), (), True), *warnings.unmatched(case)]),
             **listed,
             "ratings": ratings,
@@ -173,7 +177,7 @@ def _assess(
         return _withdrawn(nothing, storage, power, case.declared.layers)
     found = find(case, profile, pinned)
     listed["mounts"] = _mounts((), found.mounts, case.temporary)
-    beside = {"ratings": ratings, "recommendation": _recommended(case, ratings)}
+    beside = {"ratings": ratings, "recommendation": _recommendation(case, ratings)}
     return {**_summary(case, found), **listed, **beside}
 
 
@@ -195,7 +199,7 @@ def _chosen(inputs: Inputs) -> tuple[Profile, Profile] | None:
     return choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
 
 
-def _recommended(case: Case, ratings: dict[str, Any]) -> dict[str, Any] | None:
+def _recommendation(case: Case, ratings: dict[str, Any]) -> dict[str, Any] | None:
     """Return the profile that fits best, None where nothing was rated or none fits."""
     if not ratings:
         return None
@@ -252,7 +256,7 @@ def _summary(case: Case, found: Findings) -> dict[str, Any]:
         "settings": [row.as_dict() for row in found.rows],
         "requirements": [need.as_dict() for need in found.needed],
         "pending": [verdicts.pending(row) for row in found.rows if verdicts.will_wait(row, found)],
-        "attestations": [word._asdict() for word in case.declared.words],
+        "attestations": [each._asdict() for each in case.declared.attestations],
         "plan": steps,
         "changes": plan.changes(steps, found.planned),
         "files": plan.files(steps, found.planned, case.engines["engines"], case.power),
@@ -281,10 +285,10 @@ def _accepted(found: Findings | None, verdicts_of: Collection[str] = VERDICTS) -
 
 def _why(reasons: Iterable[Reason]) -> dict[str, list[Any]]:
     """Return reasons as a report has them: each as one text, and by its parts."""
-    told = list(reasons)
+    every = list(reasons)
     return {
-        "why": ["; ".join(message(part) for part in (each.reason, each.fix) if part) for each in told],
-        "reasons": [each.as_dict() for each in told],
+        "why": ["; ".join(message(part) for part in (each.reason, each.fix) if part) for each in every],
+        "reasons": [each.as_dict() for each in every],
     }
 
 

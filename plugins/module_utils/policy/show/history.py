@@ -12,7 +12,7 @@ from ...rows import VERDICTS
 from .assessment import SCHEMA
 
 _KEY = ("layer", "target", "setting")
-_SEEN = ("running", "persisted", "verdict")
+_OBSERVED = ("running", "persisted", "verdict")
 
 
 def with_history(report: dict[str, Any], earlier: str) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def with_history(report: dict[str, Any], earlier: str) -> dict[str, Any]:
 
 def _rows(report: dict[str, Any]) -> dict[tuple[str, ...], dict[str, str]]:
     return {
-        tuple(str(row[name]) for name in _KEY): {name: row[name] for name in _SEEN}
+        tuple(str(row[name]) for name in _KEY): {name: row[name] for name in _OBSERVED}
         for row in report["settings"]
     }
 

@@ -94,9 +94,9 @@ def groups(ordered: Iterable[dict[str, Any]]) -> list[Group]:
 
 def reasons(report: dict[str, Any]) -> list[tuple[str, str]]:
     """Return (why, what to do) of a host, worst first, without the names that no other host has for the same."""
-    told = [(report["error"], "")] if report["error"] else []
-    told += [(_without_detail(each), each["fix"]) for each in report["reasons"]]
-    return list(dict.fromkeys((_unnamed(each[0], report), _unnamed(each[1], report)) for each in told))
+    found = [(report["error"], "")] if report["error"] else []
+    found += [(_without_detail(each), each["fix"]) for each in report["reasons"]]
+    return list(dict.fromkeys((_unnamed(each[0], report), _unnamed(each[1], report)) for each in found))
 
 
 def names(hosts: Sequence[str], most: int = _NAMED) -> str:
@@ -173,17 +173,17 @@ def _group(group: Group, room: int) -> list[str]:
     """Return one group in so many lines at most: its hosts, the reasons, and for each what to do."""
     head = f"{group.verdict:<12} {len(group.reports):>3}  {names(group.hosts)}{_beside(group)}"
     rows = _wrapped(head, " " * 18, 1 if room <= _LEAST else 2)
-    told = by_remedy(group)
+    whys_by_fix = by_remedy(group)
     sets = _wrapped(_sets(group), _INDENT, 2) if room > _LEAST else []
     sets += _wrapped(_advice(group), _INDENT, 3 if room > _LEAST else 1)
     sets += _basis(group, max(1, room - len(rows) - len(sets) - 1))
-    hidden = sum(map(len, told.values()))
-    for remedy, whys in told.items():
+    hidden = sum(map(len, whys_by_fix.values()))
+    for remedy, whys in whys_by_fix.items():
         left = room - len(rows) - len(sets)
         if left < (2 if remedy else 1):
             break
         do = _fix(remedy, min(_FIX, left - 1)) if remedy else []
-        most = 2 if remedy or len(told) > 1 else _WHOLE
+        most = 2 if remedy or len(whys_by_fix) > 1 else _WHOLE
         # One that states what to do, as an error of the input does, has no other place.
         rows += [*_whys(whys, left - len(do), most, _REASONS if remedy else _MOST), *do]
         hidden -= len(whys)
@@ -207,22 +207,22 @@ def _fix(remedy: str, most: int) -> list[str]:
 
 def _advice(group: Group) -> str:
     """Return what each profile would take on hosts that were rated, and which fits."""
-    taken: dict[str, list[dict[str, Any]]] = {}
+    by_profile: dict[str, list[dict[str, Any]]] = {}
     for report in group.reports:
         for name, rating in report["ratings"].items():
-            taken.setdefault(name, []).append(rating)
+            by_profile.setdefault(name, []).append(rating)
     each = []
-    for name, ratings in taken.items():
+    for name, ratings in by_profile.items():
         most = max(len(rating["changes"]) for rating in ratings)
         worst = min((rating["after"] for rating in ratings), key=VERDICTS.index)
         each.append(f"{name}: {most} to set, then {worst}")
     fits = Counter(
         report["recommendation"]["profile"] for report in group.reports if report["recommendation"]
     )
-    told = ", ".join(
+    fitting = ", ".join(
         name if number == len(group.reports) else f"{name} ({number})" for name, number in fits.items()
     )
-    return f"recommended: {line(told) or 'none'}; {line('; '.join(each))}" if each else ""
+    return f"recommended: {line(fitting) or 'none'}; {line('; '.join(each))}" if each else ""
 
 
 def basis(group: Group) -> list[str]:
@@ -286,8 +286,8 @@ def _beside(group: Group) -> str:
     """Return what else the hosts of a group have in common."""
     first = group.reports[0]
     was = f"was {first['was']}" if first["was"] != group.verdict else ""
-    told = [str(first["profile"] or ""), was]
-    return f"  ({', '.join(filter(None, map(line, told)))})" if any(told) else ""
+    parts = [str(first["profile"] or ""), was]
+    return f"  ({', '.join(filter(None, map(line, parts)))})" if any(parts) else ""
 
 
 def _sets(group: Group) -> str:
@@ -315,10 +315,10 @@ def _has_switch(report: dict[str, Any]) -> bool:
     return str(report.get("switch", "none")) != "none"
 
 
-def _of_hosts(told: Iterable[tuple[dict[str, Any], Sequence[str]]], number: int) -> Iterator[str]:
+def _of_hosts(noted: Iterable[tuple[dict[str, Any], Sequence[str]]], number: int) -> Iterator[str]:
     """Yield notes of hosts, each once: the first ones of all hosts before the second ones; `number`: of hosts on the page."""
     found: dict[str, list[str]] = {}
-    hosts = list(told)
+    hosts = list(noted)
     for texts in itertools.zip_longest(*(texts for _report, texts in hosts)):
         for (report, _texts), text in zip(hosts, texts):
             if text is not None:

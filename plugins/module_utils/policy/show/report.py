@@ -36,22 +36,22 @@ def with_outcomes(report: dict[str, Any]) -> dict[str, Any]:
     `begun` of the report: the steps that were begun, each its phase and layer; `undone`: whether the dead man's switch of this
     run has put the host back. What came of them is what was observed after the run, not what its steps said.
     """
-    begun = {tuple(step) for step in report.get("begun", ())}
+    started = {tuple(step) for step in report.get("begun", ())}
     after = {(row["layer"], row["target"], row["setting"]): row for row in report["settings"]}
-    changes = [{**change, "state": _state(change, report, begun, after)} for change in report["changes"]]
-    kept = {key: value for key, value in report.items() if key not in ("begun", "undone")}
-    return {**kept, "changes": changes}
+    changes = [{**change, "state": _state(change, report, started, after)} for change in report["changes"]]
+    rest = {key: value for key, value in report.items() if key not in ("begun", "undone")}
+    return {**rest, "changes": changes}
 
 
 def _state(
     change: dict[str, Any],
     report: dict[str, Any],
-    begun: set[tuple[str, ...]],
+    started: set[tuple[str, ...]],
     after: dict[tuple[str, str, str], dict[str, Any]],
 ) -> str:
     if report["looked_only"]:
         return "foreseen"
-    if (change["phase"], change["layer"]) not in begun:
+    if (change["phase"], change["layer"]) not in started:
         return "not_begun"
     if not report["settings"] and report["error"]:
         return "unknown"
@@ -72,8 +72,8 @@ def _state(
 
 def _has_owner(change: dict[str, Any], row: dict[str, Any]) -> bool:
     """Tell whether a row shows that a change of a file's owner is still necessary."""
-    kept = row.get("evidence", {}).get("persisted") or {}
-    about = (row["layer"], row["target"], kept.get("owner_of"))
+    persisted = row.get("evidence", {}).get("persisted") or {}
+    about = (row["layer"], row["target"], persisted.get("owner_of"))
     return about == (change["layer"], change["target"], change["setting"])
 
 
@@ -206,7 +206,9 @@ def _takes(rating: dict[str, Any]) -> list[str]:
 def change_line(change: dict[str, Any]) -> str:
     """Return one change in one line: what it is now and at boot, as far as that is not as wanted."""
     wanted = change["wanted"]
-    seen = (("now", change["running"]), ("at boot", change["persisted"]))
-    parts = [f"{when} {value} -> {wanted}" for when, value in seen if value not in (wanted, "stopped", None)]
+    observed = (("now", change["running"]), ("at boot", change["persisted"]))
+    parts = [
+        f"{when} {value} -> {wanted}" for when, value in observed if value not in (wanted, "stopped", None)
+    ]
     target = plan.named(change["layer"], change["target"])
     return f"{target} {change['setting']}: {', '.join(parts)}"

@@ -17,7 +17,7 @@ from ...facts.storage import StorageFacts
 from ...facts.ups import PowerFacts
 from ...host.printable import line
 from ...profiles import BadInput, choose
-from ...rows import HANGS, MEND, Reason
+from ...rows import FIX_READ_ERROR, HANGS, Reason
 from ...undo.installed import WAITS
 from .. import kinds
 from ..assess import engines, ups
@@ -33,7 +33,7 @@ SWITCHES = {
     "broken": "the dead man's switch of an earlier run cannot put this host back: {said}",
     "unknown": "how far it came is unknown, and {said}; run again once it answers",
 }
-UNSEEN = "unseen"
+UNREPORTED = "unseen"
 #: Seconds for the collection of facts from a host that was lost a moment ago.
 _AGAIN = 120
 #: Letters of a reason in the line with which a host fails.
@@ -147,33 +147,33 @@ def cause(result: dict[str, Any]) -> str:
     `result` is the task's, as registered or as `ansible_failed_result`.
     """
     found = explained(result)
-    return "; ".join(filter(None, (f"{found.meaning} {_in_brackets(found.said)}".strip(), found.fix)))
+    return "; ".join(filter(None, (f"{found.meaning} {_in_brackets(found.text)}".strip(), found.fix)))
 
 
 class Explained(NamedTuple):
     """Why a task has failed: what it means, the words of Ansible or the host that say so, and what to do; '' if unknown."""
 
     meaning: str = ""
-    said: str = ""
+    text: str = ""
     fix: str = ""
 
 
 def explained(result: dict[str, Any]) -> Explained:
     """Return why a task has failed, and what to do: as `cause`."""
-    said = str(result.get("msg") or "")
-    if _SYMPTOMS.search(said) or not said:
-        said = str(result.get("module_stderr") or result.get("module_stdout") or said)
-    lines = [line.strip() for line in said.split("\n") if line.strip() and not line.startswith(">>>")]
+    text = str(result.get("msg") or "")
+    if _SYMPTOMS.search(text) or not text:
+        text = str(result.get("module_stderr") or result.get("module_stdout") or text)
+    lines = [line.strip() for line in text.split("\n") if line.strip() and not line.startswith(">>>")]
     if not lines:
         return Explained()
-    ours = _OF_PYTHON.fullmatch(said)
+    ours = _OF_PYTHON.fullmatch(text)
     if ours:
         return Explained(ours["meaning"], "", ours["fix"])
     # Of a traceback, and of what sudo adds, the end is the cause; else the sentence that the module chose.
     last = lines[-1] if len(lines) > 1 else lines[0]
     for pattern, meaning, fix in _CAUSES:
-        if pattern.search(said):
-            error = _FILE_ERROR.search(said)
+        if pattern.search(text):
+            error = _FILE_ERROR.search(text)
             return Explained(meaning.format(error=f": {error[0]}" if error else ""), last, fix)
     return Explained(last if _SYMPTOMS.search(str(result.get("msg") or "")) else " ".join(lines))
 
@@ -189,23 +189,23 @@ def why_missing(answer: dict[str, Any], name: str) -> str:
 
 
 def _failure_of(answer: dict[str, Any], name: str) -> dict[str, Any]:
-    said = answer.get("failures")
-    return {"msg": said[name]} if isinstance(said, dict) and said.get(name) else {}
+    failures = answer.get("failures")
+    return {"msg": failures[name]} if isinstance(failures, dict) and failures.get(name) else {}
 
 
 def facts_of(answer: dict[str, Any], name: str) -> Any:
     """Return facts of an answer, None where there are none of that form: whoever is root there wrote it."""
-    told = answer.get("ansible_facts")
-    found = told.get(name) if isinstance(told, dict) else None
+    reported = answer.get("ansible_facts")
+    found = reported.get(name) if isinstance(reported, dict) else None
     return found if isinstance(found, dict) else None
 
 
-def told_switch(answer: dict[str, Any]) -> dict[str, str]:
+def reported_switch(answer: dict[str, Any]) -> dict[str, str]:
     """Return the dead man's switch of an answer; `unseen` where it says nothing of that form: whoever is root there wrote it."""
-    told = answer.get("switch")
-    if not isinstance(told, dict) or str(told.get("state")) not in SWITCHES:
-        return {"state": UNSEEN, "said": ""}
-    return {"state": str(told["state"]), "said": line(str(told.get("said", "")))}
+    reported = answer.get("switch")
+    if not isinstance(reported, dict) or str(reported.get("state")) not in SWITCHES:
+        return {"state": UNREPORTED, "said": ""}
+    return {"state": str(reported["state"]), "said": line(str(reported.get("said", "")))}
 
 
 def question(inputs: Inputs) -> dict[str, Any]:
@@ -247,35 +247,35 @@ def assess_answer(inputs: Inputs, now: str, answer: dict[str, Any]) -> dict[str,
     if storage is None:
         why = explained(_failure_of(answer, "durable_storage") or answer)
         # A message of ours ends with what to do.
-        fix = why.fix or ("" if why.meaning.endswith("run again") else MEND)
+        fix = why.fix or ("" if why.meaning.endswith("run again") else FIX_READ_ERROR)
         cause = why.meaning or "none collected"
-        return unobserved(inputs, kinds.NO_FACTS.found(cause=cause, detail=_in_brackets(why.said), cure=fix))
+        return unobserved(inputs, kinds.NO_FACTS.found(cause=cause, detail=_in_brackets(why.text), cure=fix))
     power = _or_nothing(answer, "durable_power", ups.nothing_known, storage)
     return assess(
         inputs,
         storage,
         now,
         _or_nothing(answer, "durable_engines", engines.nothing_known, storage),
-        power if _was_asked(answer, "durable_power") else None,
+        power if _was_requested(answer, "durable_power") else None,
     )
 
 
-def _unreached(said: str) -> Reason:
+def _unreached(text: str) -> Reason:
     """Return why a host is unreachable, of what Ansible says of it."""
-    if said.endswith(f"; {HANGS}"):
-        return kinds.UNREACHABLE.found(cause=said.removesuffix(f"; {HANGS}"), detail="", cure=HANGS)
+    if text.endswith(f"; {HANGS}"):
+        return kinds.UNREACHABLE.found(cause=text.removesuffix(f"; {HANGS}"), detail="", cure=HANGS)
     # Ansible calls a host unreachable on which it cannot make its directory.
-    found = explained({"msg": said})
+    found = explained({"msg": text})
     if found.meaning.startswith(_CANNOT_WRITE):
-        return kinds.UNREACHABLE.found(cause=found.meaning, detail=_in_brackets(said), cure=found.fix)
+        return kinds.UNREACHABLE.found(cause=found.meaning, detail=_in_brackets(text), cure=found.fix)
     for pattern, meaning, cure in _UNREACHED:
-        if pattern.search(said):
-            return kinds.UNREACHABLE.found(cause=meaning, detail=_in_brackets(said), cure=cure)
-    return kinds.UNREACHABLE.found(cause="no connection", detail=_in_brackets(said), cure=_UNREACHABLE)
+        if pattern.search(text):
+            return kinds.UNREACHABLE.found(cause=meaning, detail=_in_brackets(text), cure=cure)
+    return kinds.UNREACHABLE.found(cause="no connection", detail=_in_brackets(text), cure=_UNREACHABLE)
 
 
-def _in_brackets(said: str) -> str:
-    return f"({said})" if said else ""
+def _in_brackets(text: str) -> str:
+    return f"({text})" if text else ""
 
 
 def wants_reboot(
@@ -298,11 +298,11 @@ def disarms(inputs: Inputs, given: dict[str, Any]) -> bool:
     One that is asked to, after steps that may have armed it; but not the second one, where a reboot may follow it.
     """
     may_be_armed = (given.get("applied") or {}).get("switch") != "none"
-    is_kept = given.get("before") is not None and _may_reboot(inputs)
-    return bool(given.get("disarm")) and may_be_armed and not is_kept
+    stays_armed = given.get("before") is not None and _may_reboot(inputs)
+    return bool(given.get("disarm")) and may_be_armed and not stays_armed
 
 
-def limit_of_look(limit: int, applied: dict[str, Any] | None) -> int:
+def limit_of_collection(limit: int, applied: dict[str, Any] | None) -> int:
     """Return the time limit of a collection of facts in seconds, 0 for none: a short one if the steps before lost the host."""
     return min(limit or _AGAIN, _AGAIN) if (applied or {}).get("switch") == "unknown" else limit
 
@@ -313,24 +313,24 @@ def _may_reboot(inputs: Inputs) -> bool:
 
 
 def conclude(
-    looks: list[dict[str, Any]], applied: dict[str, Any], rebooted: dict[str, Any], looked_only: bool
+    assessed: list[dict[str, Any]], applied: dict[str, Any], rebooted: dict[str, Any], looked_only: bool
 ) -> dict[str, Any]:
     """Return the report of a host's run: its last assessment, and what the run began with and did.
 
     `looks`: the results of assess, the first one first; `applied` and `rebooted` are the results of those tasks, {} or
     `skipped` where they were not run.
     """
-    errors = [str(told["error"]) for told in (applied, *looks) if told.get("error")]
+    errors = [str(reported["error"]) for reported in (applied, *assessed) if reported.get("error")]
     if applied.get("unreachable"):
         errors.append(f"lost the host: {cause(applied) or 'unreachable'}")
     if rebooted.get("failed") or rebooted.get("unreachable"):
         errors.append(f"reboot: {cause(rebooted) or 'failed'}")
-    assessments = [look["assessment"] for look in looks]
+    assessments = [each["assessment"] for each in assessed]
     before = assessments[0]
-    switch, said, is_error = _switch(looks, {} if looked_only else applied)
-    errors += [said] if is_error else []
+    switch, text, is_error = _switch(assessed, {} if looked_only else applied)
+    errors += [text] if is_error else []
     # The page has few lines for notes.
-    first = noted([kinds.ROLLBACK_TIMER.found(cause=said)] if said and not is_error else [])
+    first = noted([kinds.ROLLBACK_TIMER.found(cause=text)] if text and not is_error else [])
     slow = noted(kinds.STEP_FAILED.found(cause=why) for why in applied.get("slow", ()))
     return {
         **assessments[-1],
@@ -345,25 +345,31 @@ def conclude(
     }
 
 
-def _switch(looks: list[dict[str, Any]], applied: dict[str, Any]) -> tuple[str, str, bool]:
+def _switch(assessed: list[dict[str, Any]], applied: dict[str, Any]) -> tuple[str, str, bool]:
     """Return the state of the dead man's switch at the end of a run, what is to be said of it, and whether as an error:
     whatever is left of one by a run that has changed the host. `applied`: {} where nothing was to be changed."""
-    first, last = (look.get("switch") or {"state": UNSEEN} for look in (looks[0], looks[-1]))
+    first, last = (each.get("switch") or {"state": UNREPORTED} for each in (assessed[0], assessed[-1]))
     done = applied.get("switch")
-    told = {"state": done, "said": _unseen(done, applied.get("undo_after") or 0)} if done else first
-    told = last if last["state"] != UNSEEN else told if told["state"] != UNSEEN else {"state": "none"}
-    if told["state"] == "none" and first["state"] == "fired":
-        told = first
-    # One that had fired, or could not be read, before this run; or that fired during it and was not armed by it.
-    is_earlier = (told == first and told["state"] in ("fired", "broken")) or (
-        told["state"] == "fired" and done not in ("armed", "unknown")
+    reported = {"state": done, "said": _lost(done, applied.get("undo_after") or 0)} if done else first
+    reported = (
+        last
+        if last["state"] != UNREPORTED
+        else reported
+        if reported["state"] != UNREPORTED
+        else {"state": "none"}
     )
-    is_error = done is not None and told["state"] != "none" and not is_earlier
+    if reported["state"] == "none" and first["state"] == "fired":
+        reported = first
+    # One that had fired, or could not be read, before this run; or that fired during it and was not armed by it.
+    is_earlier = (reported == first and reported["state"] in ("fired", "broken")) or (
+        reported["state"] == "fired" and done not in ("armed", "unknown")
+    )
+    is_error = done is not None and reported["state"] != "none" and not is_earlier
     whose = "this" if is_error else "an earlier"
-    return told["state"], SWITCHES[told["state"]].format(**told, whose=whose), is_error
+    return reported["state"], SWITCHES[reported["state"]].format(**reported, whose=whose), is_error
 
 
-def _unseen(state: str, seconds: int) -> str:
+def _lost(state: str, seconds: int) -> str:
     """Return what becomes of a host that was not seen again after its steps; `seconds`: until its switch acts, 0 without one."""
     waits = WAITS.format(seconds=seconds)
     if state == "armed":
@@ -401,7 +407,7 @@ def _or_nothing(
     return facts_of(answer, name) or {**nothing(str(moment["time"]), why), **moment}
 
 
-def _was_asked(answer: dict[str, Any], name: str) -> bool:
+def _was_requested(answer: dict[str, Any], name: str) -> bool:
     return any(
         isinstance(answer.get(part), dict) and name in answer[part] for part in ("ansible_facts", "failures")
     )

@@ -19,22 +19,22 @@ _CACHE = ("device", "kernel", "volatile")
 
 def of(mounts: list[MountFacts], storage: StorageFacts) -> dict[str, list[dict[str, Any]]]:
     """Return these mounts with the layers below each, top first, and the disks below all of them."""
-    seen = {name for mount in mounts for name in mount["disks_seen"]}
-    disks = [disk for disk in storage["disks"] if disk["name"] in seen]
+    names = {name for mount in mounts for name in mount["disks_seen"]}
+    disks = [disk for disk in storage["disks"] if disk["name"] in names]
     return {
-        "mounts": [{**_told(mount, _MOUNT, _MOUNT_TEXTS), "layers": _layers(mount)} for mount in mounts],
+        "mounts": [{**_chosen(mount, _MOUNT, _MOUNT_TEXTS), "layers": _layers(mount)} for mount in mounts],
         "disks": [
-            {**_told(disk, _DISK, _DISK_TEXTS), "write_cache": _told(disk["write_cache"], _CACHE)}
+            {**_chosen(disk, _DISK, _DISK_TEXTS), "write_cache": _chosen(disk["write_cache"], _CACHE)}
             for disk in disks
         ],
     }
 
 
 def _layers(mount: MountFacts) -> list[dict[str, Any]]:
-    return [_told(layer, _LAYER, _LAYER_TEXTS) for layer in mount["stack"] if layer["type"] != "disk"]
+    return [_chosen(layer, _LAYER, _LAYER_TEXTS) for layer in mount["stack"] if layer["type"] != "disk"]
 
 
-def _told(found: Mapping[str, Any], fields: tuple[str, ...], texts: tuple[str, ...] = ()) -> dict[str, Any]:
+def _chosen(found: Mapping[str, Any], fields: tuple[str, ...], texts: tuple[str, ...] = ()) -> dict[str, Any]:
     return {
         **{name: found[name] for name in fields},
         **{name: str(found[name]) if found.get(name) else None for name in texts},

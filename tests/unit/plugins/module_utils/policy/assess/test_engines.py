@@ -14,7 +14,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.contract im
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.placement import place
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.report import change_line
-from ansible_collections.durable.dbhost.plugins.module_utils.rows import MEND
+from ansible_collections.durable.dbhost.plugins.module_utils.rows import FIX_READ_ERROR
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from ...fakes.runs import (
@@ -288,7 +288,7 @@ def test_what_is_unknown_is_read_before_anybody_sets_it(manager: str) -> None:
     given["settings"]["fsync"]["held"] = "let its user log in"
     assert row(judged(given), "fsync")["remedy"] == "let its user log in"
     del given["settings"]["fsync"]["held"]
-    assert row(judged(given), "fsync")["remedy"] == MEND
+    assert row(judged(given), "fsync")["remedy"] == FIX_READ_ERROR
 
 
 SILENT = {"settings": {"value": "unknown", "source": "psql", "reason": "it runs in a container"}}
@@ -586,7 +586,7 @@ UNKNOWNS: dict[str, tuple[dict[str, Any], str, str]] = {
         f"its {field}": (
             {"evidence": unread(field)},
             f"postgresql main: {what} is unknown: Permission denied",
-            MEND,
+            FIX_READ_ERROR,
         )
         for field, what in (
             ("files", "the list of its open files"),
@@ -601,7 +601,7 @@ UNKNOWNS: dict[str, tuple[dict[str, Any], str, str]] = {
     "an observer's words": (
         {"evidence": silent("observation")},
         "postgresql main: no answer; look at its log",
-        MEND,
+        FIX_READ_ERROR,
     ),
     "whether it runs": (
         {"state": "unknown"},
@@ -676,7 +676,7 @@ def test_each_unknown_has_one_remedy(case: str) -> None:
     given, begins, remedy = UNKNOWNS[case]
     said = [why for why in judged(instance(**given))["why"] if why.startswith(begins)]
     assert said and all(why.endswith(f"; {remedy}") for why in said), said
-    assert all(why.count(MEND) == (remedy == MEND) for why in said), said
+    assert all(why.count(FIX_READ_ERROR) == (remedy == FIX_READ_ERROR) for why in said), said
 
 
 @pytest.mark.parametrize("field", FIELDS)

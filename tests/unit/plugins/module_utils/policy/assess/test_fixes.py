@@ -17,7 +17,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess impor
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.guarantees import Disk
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.managed import mounts_of
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import choose
-from ansible_collections.durable.dbhost.plugins.module_utils.rows import MEND, MOVE
+from ansible_collections.durable.dbhost.plugins.module_utils.rows import FIX_READ_ERROR, MOVE
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import flush_passthrough
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
@@ -94,7 +94,7 @@ def layer(kind: str, detail: str = "", known: str = "", below: tuple[str, ...] =
             "unknown.stack.drbd",
             "run drbdadm connect for its resource, and wait until drbdadm status shows UpToDate for this node",
         ),
-        ([], ["sda"], "unknown.stack", MEND),
+        ([], ["sda"], "unknown.stack", FIX_READ_ERROR),
     ],
 )
 def test_a_stack_that_is_not_understood(given: list[Any], seen: list[str], kind: str, cure: str) -> None:

@@ -13,12 +13,12 @@ import yaml
 
 from ansible_collections.durable.dbhost.plugins.module_utils.attestations import Attestation
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess.requirements import (
+    attestation_for,
     fua_honoured,
     is_protected,
     of_disk,
     of_host,
     of_neighbours,
-    vouches,
     with_attestations,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.managed import mounts_of
@@ -276,10 +276,10 @@ def test_who_honours_flushes_vouches_only_for_a_disk_that_is_sent_any(
     (disk,) = [disk for disk in collect(SmallHost(), NOW)["disks"] if disk["name"] == "vdb"]
     disk["write_cache"] = {**disk["write_cache"], "device": "unknown", "kernel": kernel}
     chosen, _pinned = choose(profile, shipped(), {}, {})
-    found = vouches(chosen, disk, [Attestation(**attested(claim))])
+    found = attestation_for(chosen, disk, [Attestation(**attested(claim))])
     assert (found is not None) == (where_flushed and kernel == "write back")
     protected = Attestation(**attested(target=disk["id"]))
-    assert vouches(chosen, disk, [protected]) == protected
+    assert attestation_for(chosen, disk, [protected]) == protected
 
 
 @pytest.mark.parametrize("virtualization", ["none\n", "kvm\n", "docker\n"])
@@ -388,7 +388,7 @@ def test_a_word_about_flushes_vouches_for_no_disk_that_the_kernel_does_not_flush
     profile: str, claim: str, kernel: str, counts: bool
 ) -> None:
     chosen, _pinned = choose(profile, shipped(), {}, {})
-    assert bool(vouches(chosen, facts(kernel=kernel), word(claim))) is counts
+    assert bool(attestation_for(chosen, facts(kernel=kernel), word(claim))) is counts
 
 
 @pytest.mark.parametrize("kind", ["virtual", "raid_volume", "san", "network", "unknown"])
@@ -410,7 +410,7 @@ def test_a_word_about_the_host_covers_no_disk_that_is_elsewhere_or_unknown(
     for target, counts in (("host", of_host), (disk["id"], own)):
         words = word("host_honours_flush", target)
         assert (of_disk("flush", disk, words).state == "attested") is counts
-        assert bool(vouches(chosen, disk, words)) is counts
+        assert bool(attestation_for(chosen, disk, words)) is counts
         assert is_protected(disk, word("power_loss_protection", target)) is counts
 
 

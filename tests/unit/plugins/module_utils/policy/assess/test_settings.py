@@ -20,7 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess.setti
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.guarantees import Disk
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import choose
-from ansible_collections.durable.dbhost.plugins.module_utils.rows import MEND
+from ansible_collections.durable.dbhost.plugins.module_utils.rows import FIX_READ_ERROR
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from ...fakes.runs import (
@@ -412,8 +412,8 @@ VIRTIO = "vdb"
 @pytest.mark.parametrize(
     ("setting", "changes", "remedy"),
     [
-        ("kernel_cache_mode", {"write_cache__kernel_persisted": "unknown"}, MEND),
-        ("write_cache", {"write_cache__persisted": "unknown"}, MEND),
+        ("kernel_cache_mode", {"write_cache__kernel_persisted": "unknown"}, FIX_READ_ERROR),
+        ("write_cache", {"write_cache__persisted": "unknown"}, FIX_READ_ERROR),
         (
             "kernel_cache_mode",
             {"write_cache__device": "disabled", "write_cache__kernel": "write through"},
@@ -467,4 +467,4 @@ def test_data_on_no_block_device_has_to_move_and_nothing_was_unreadable(target: 
     why = look(OtherMounts(), "strict", mounts=[target])["why"]
     assert why
     assert all("move the data" in each for each in why)
-    assert MEND not in " ".join(why)
+    assert FIX_READ_ERROR not in " ".join(why)

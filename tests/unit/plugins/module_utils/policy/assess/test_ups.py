@@ -15,7 +15,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess impor
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess.guard import (
     Lease,
     is_wider,
-    why_kept,
+    why_not_switched,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess.ups import (
     CONDITIONS,
@@ -604,8 +604,8 @@ def test_facts_of_another_hour_are_refused() -> None:
 )
 def test_what_may_lose_its_barriers(changes: dict[str, Any], why: str) -> None:
     (mount,) = mounts_of(list(PG), None, collect(SmallHost(), NOW), [])
-    assert why_kept({**mount, **changes}).startswith(why)
-    assert bool(why_kept({**mount, **changes})) is bool(why)
+    assert why_not_switched({**mount, **changes}).startswith(why)
+    assert bool(why_not_switched({**mount, **changes})) is bool(why)
 
 
 @pytest.mark.parametrize(("cache_mode", "why"), [("write back", ""), ("write through", "drops flushes")])
@@ -613,8 +613,8 @@ def test_a_layer_that_passes_no_flush_on_keeps_barriers(cache_mode: str, why: st
     machine = BigHost()
     machine.layers["dm-0"].cache_mode = cache_mode
     (mount,) = mounts_of(["/srv/faircom"], None, collect(machine, NOW), [])
-    assert why in why_kept(mount)
-    assert bool(why_kept(mount)) is bool(why)
+    assert why in why_not_switched(mount)
+    assert bool(why_not_switched(mount)) is bool(why)
 
 
 @pytest.mark.parametrize(
@@ -624,7 +624,7 @@ def test_a_layer_that_passes_no_flush_on_keeps_barriers(cache_mode: str, why: st
 def test_over_what_the_guard_does_not_know_barriers_stay(told: dict[str, str], why: str) -> None:
     (mount,) = mounts_of(["/srv/faircom"], None, collect(BigHost(), NOW), None)
     mount["stack"][0].update(told)
-    assert why in why_kept(mount)
+    assert why in why_not_switched(mount)
 
 
 def test_barriers_that_cannot_be_read_are_unknown_whatever_the_guard_says() -> None:

@@ -10,7 +10,11 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.ups_inputs import KEYS, Asked, read
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.ups_inputs import (
+    KEYS,
+    Requested,
+    read,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput
 
 LINE = {"system": "rack@localhost", "power_value": 1, "user": "upsmon", "type": "primary"}
@@ -19,18 +23,18 @@ LINE = {"system": "rack@localhost", "power_value": 1, "user": "upsmon", "type": 
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (None, Asked(300, {})),
-        ({}, Asked(300, {})),
-        ({"quiet": 10, "margin": 0}, Asked(10, {})),
-        ({"monitor": {**LINE, "password": True}}, Asked(300, {"monitor": LINE})),
-        ({"final_delay": 0, "monitor": LINE}, Asked(300, {"final_delay": 0, "monitor": LINE})),
+        (None, Requested(300, {})),
+        ({}, Requested(300, {})),
+        ({"quiet": 10, "margin": 0}, Requested(10, {})),
+        ({"monitor": {**LINE, "password": True}}, Requested(300, {"monitor": LINE})),
+        ({"final_delay": 0, "monitor": LINE}, Requested(300, {"final_delay": 0, "monitor": LINE})),
         (
             {"shutdown_command": "/sbin/shutdown -h +0", "powerdown_flag": "/etc/killpower"},
-            Asked(300, {"shutdown_command": "/sbin/shutdown -h +0", "powerdown_flag": "/etc/killpower"}),
+            Requested(300, {"shutdown_command": "/sbin/shutdown -h +0", "powerdown_flag": "/etc/killpower"}),
         ),
     ],
 )
-def test_what_may_be_asked_for(value: Any, expected: Asked) -> None:
+def test_what_may_be_asked_for(value: Any, expected: Requested) -> None:
     assert read(value) == expected
 
 

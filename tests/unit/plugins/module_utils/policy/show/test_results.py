@@ -14,7 +14,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results
     cause,
     conclude,
     failure,
-    limit_of_look,
+    limit_of_collection,
     wants_reboot,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
@@ -302,5 +302,5 @@ def test_in_a_check_the_switch_is_as_it_was_found() -> None:
 def test_a_host_that_its_steps_lost_is_not_waited_for_as_long_again(
     limit: int, switch: str, wanted: int
 ) -> None:
-    assert limit_of_look(limit, {"switch": switch}) == wanted
-    assert limit_of_look(limit, None) == limit
+    assert limit_of_collection(limit, {"switch": switch}) == wanted
+    assert limit_of_collection(limit, None) == limit
