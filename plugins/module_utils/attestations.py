@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What people vouch for, because no machine can see it; each word expires."""
+"""Attestations: facts that only people can check. Each one expires."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CLAIMS = {
     "plug_pulled": 366,
     "test_ups": 31,
 }
-#: Claims that one disk or layer can keep and its neighbour break -> what they are about.
+#: Claims that can hold for one disk or layer and not for another -> their required target.
 _OF_ONE = {
     "power_loss_protection": "a disk's id: each disk has its own; make audit, or the facts, name the ids",
     "layer_passes_flushes": "a layer's id (dm:...): each layer has its own; the report, or the facts, name the ids",
@@ -37,7 +37,7 @@ HEAD = "durable_attestations_host:"
 
 
 class Attestation(NamedTuple):
-    """One person's word: `claim` about `target` (`host`, or the id of a disk or layer), until `expires`."""
+    """A statement of one person: `claim` about `target` (`host`, or the id of a disk or layer), until `expires`."""
 
     claim: str
     target: str
@@ -47,13 +47,12 @@ class Attestation(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """Return it in words, for the report."""
+        """Return it as one sentence of the report."""
         return f"{self.claim}, attested by {self.by} until {self.expires}: {self.reason}"
 
 
 class Read(NamedTuple):
-    """The attestations of a host: those in force, and {where it is written: one that has expired and that
-    nobody has renewed}."""
+    """The attestations of a host: those in force, and {its place in the inventory: an expired one that is not renewed}."""
 
     in_force: list[Attestation]
     expired: dict[str, Attestation]
@@ -62,8 +61,8 @@ class Read(NamedTuple):
 def read(variables: dict[str, Any], today: str) -> Read:
     """Return the attestations of a host, of {name of the variable: its list}. `today` is an ISO 8601 date.
 
-    Raises BadInput for one that is malformed. One that has expired counts as none: what rests on it waits
-    until somebody has looked, and the host is made safer all the same.
+    Raises BadInput for a malformed one. An expired one has no effect: it withholds loosening until an administrator checks the
+    claim, and the host is still made safer.
     """
     if not isinstance(variables, dict):
         raise BadInput(f"attestations: observed {variables!r}; expected {{variable: its list}}")
@@ -89,9 +88,9 @@ def find(attestations: list[Attestation], claims: tuple[str, ...], about: str | 
 def written(
     claim: str, by: str, reason: str, begin: datetime.date, target: str = HOST, grounds: str = ""
 ) -> Iterator[str]:
-    """Yield the YAML of an attestation, for people to copy. Raises BadInput for what is not plain, as a template is not.
+    """Yield the YAML of an attestation to copy. Raises BadInput for text that is not plain, for example a template.
 
-    `grounds`: what is documented, in a comment. A text that is left empty is for people to fill in: `read` refuses it as it is.
+    `grounds`: documented facts, for a comment. The administrator fills in empty texts: `read` refuses them.
     """
     expect_plain((by, reason, target, grounds))
     if grounds:
@@ -104,7 +103,7 @@ def written(
 
 
 def expect_plain(names: Iterable[str]) -> None:
-    """Raise BadInput for a text that would be more than text in a file of variables."""
+    """Raise BadInput for a text that Ansible would evaluate in a file of variables."""
     for name in names:
         if not is_plain(name):
             raise BadInput(
@@ -142,7 +141,7 @@ def _expect_claim(where: str, found: Attestation) -> None:
         raise BadInput(f"{where}: {found.claim}: observed target {HOST!r}; expected {_OF_ONE[found.claim]}")
 
 
-#: What people fill in, once they have checked.
+#: The contents of fields that an administrator fills in after the check.
 _CONTENTS = {
     "by": "the name of the person or team that checked it",
     "reason": "what was checked, and how: check first, then fill it in",
@@ -150,7 +149,7 @@ _CONTENTS = {
 
 
 def expect_fields(where: str, entry: Any, fields: Collection[str], optional: Collection[str] = ()) -> None:
-    """Raise BadInput unless an entry that somebody answers for has these fields and no others."""
+    """Raise BadInput unless a signed entry has these fields and no others."""
     needed, allowed = set(fields), {*fields, *optional}
     if not isinstance(entry, dict) or not needed <= set(entry) <= allowed:
         more = f", and if you like {', '.join(optional)}" if optional else ""

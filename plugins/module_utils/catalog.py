@@ -1,10 +1,10 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The catalogue of layers and engines: names, order, files, and what a change waits for. Data.
+"""The catalogue of layers and engines: names, order, files, and what a pending change needs. Data.
 
-What depends on these is derived from here, or tested against it. How an engine is observed and judged is in its
-folder; engines/contract.py names these.
+Other lists of layers are derived from these, or tested against them. The directory of an engine has its observation and
+its rules; engines/contract.py lists these directories.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from .host import our_paths
 class Layer:
     """One layer: the role `name`, and its module.
 
-    `files`: those that a step of it may write, whatever its targets. `needs`: what a change of some of its settings waits
-    for, restart or reboot; `waits`: {setting: why}, '' for any other; `restarts`: whether its module can restart what
-    waits; `alters`: whether it can change what the server itself keeps; `options`: those of its module that the inventory
-    gives by the role's variables, `<layer>_<option>`; `secrets`: those of which nobody is to see the value; `undone`: whether the
-    dead man's switch puts back the files that it writes.
+    `files`: those that a step of it may write, with any targets. `needs`: what makes some of its settings take effect, restart
+    or reboot; `waits`: {setting: why}, '' for any other; `restarts`: whether its module can do that restart; `alters`: whether
+    it can change the server's own configuration file; `options`: options of its module that the inventory sets by the role's
+    variables, `<layer>_<option>`; `secrets`: options whose value is never shown; `undone`: whether the dead man's switch
+    restores the files that it writes.
     """
 
     name: str
@@ -43,8 +43,8 @@ class Layer:
 class Engine(Layer):
     """The layer of a database engine.
 
-    `checks`: {its name, or a flavour that the inventory may name: what looks for damage that is there already}.
-    `has_databases`: settings are those of single databases, which may lie wherever the inventory says. `locks`: a
+    `checks`: {its name, or a flavour that the inventory may name: the command that checks for damage}.
+    `has_databases`: settings belong to single databases, in any directory of the inventory. `locks`: a
     directory in which its processes find each other, which holds no data.
     """
 
@@ -93,7 +93,7 @@ ENGINES = (
     ),
 )
 
-#: In the order in which they are released. The guard is the first: as it ends it puts barriers back and flushes.
+#: In the order in which they are released. The guard is the first: when it ends, it enables barriers and flushes.
 LAYERS: Mapping[str, Layer] = {
     layer.name: layer
     for layer in (
@@ -125,11 +125,10 @@ LAYERS: Mapping[str, Layer] = {
 #: Name that the inventory may give an engine -> its name.
 NAMES = {name: engine.name for engine in ENGINES for name in engine.checks}
 
-#: Safe order. Make the kernel flush; the guard that may have barriers off ends, which turns them on and
-#: flushes; barriers on and a counted flush; then caches off; servers wait for their mounts; then the engines have
-#: something to rely on;
-#: the monitor of the UPS tells whom it has to; and only when all of that is read back, caches on, then
-#: barriers off, and engines less strict, and a guard may take barriers away.
+#: Safe order. The kernel flushes again. A guard that may have barriers off ends: it enables them and flushes. Barriers
+#: on, with a counted flush; caches off; servers require their mounts; engines strict; the monitor of the UPS
+#: notifies the guard. After all of that is read back: caches on, barriers off, engines less strict, and a guard may
+#: disable barriers.
 STEPS = (
     ("raise", "write_cache"),
     ("tighten", "power_guard"),
@@ -147,7 +146,7 @@ STEPS = (
 
 
 def release() -> list[dict[str, Any]]:
-    """Return the steps that take all layers back, as a plan has its steps."""
+    """Return the steps that release all layers, in the form of a plan."""
     return [
         {"phase": "release", "layer": name, "class": "safety", "arguments": {"state": "released"}}
         for name in LAYERS
@@ -168,11 +167,11 @@ def is_engine(name: str) -> bool:
 
 
 def kind(instance: Mapping[str, Any]) -> str:
-    """Return an instance's engine, or the flavour of it of which other rules hold."""
+    """Return an instance's engine, or its flavour if that has other rules."""
     flavour = instance.get("flavour")
     return str(flavour if NAMES.get(str(flavour)) == instance["engine"] else instance["engine"])
 
 
 def check(instance: Mapping[str, Any]) -> str:
-    """Return what looks for damage that an instance has already."""
+    """Return the command that checks an instance for damage."""
     return engine(instance["engine"]).checks[kind(instance)]

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Safety profiles: what a host promises, checked before anything relies on it."""
+"""Safety profiles: the guarantees of a host, checked before use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .host import printable
 
 
 class BadInput(ValueError):
-    """Something the user wrote cannot be used. Each of `errors`: observed, expected, what to do."""
+    """Input that cannot be used. Each of `errors`: observed value, expected value, fix."""
 
     def __init__(self, *errors: str) -> None:
         self.errors = tuple(dict.fromkeys(errors))
@@ -22,7 +22,7 @@ class BadInput(ValueError):
 
 
 def gathered(calls: Iterable[Callable[[], Any]]) -> list[Any]:
-    """Return what calls return. Raises BadInput with the errors of all of them: people correct them at once."""
+    """Return what calls return. Raises BadInput with the errors of all of them."""
     found: list[Any] = []
     errors: list[str] = []
     for call in calls:
@@ -41,7 +41,7 @@ def near(value: Any, known: Iterable[str]) -> str:
     return f" Did you mean {printable.name(found[0])}?" if found else ""
 
 
-#: Leaves a setting as it is. One of safety is judged by what is there, and not changed.
+#: Leaves a setting unchanged. A setting of safety is assessed by its observed value.
 KEEP = "keep"
 _SCHEDULERS = (KEEP, "none", "mq-deadline", "kyber", "bfq")
 #: Setting -> its values, weakest first; the settings of performance have no order of safety.
@@ -55,22 +55,23 @@ VALUES = {
     "scheduler_solid_state": _SCHEDULERS,
     "scheduler_virtual": _SCHEDULERS,
 }
-#: Settings of performance that are numbers, or a word.
+#: Settings of performance that are numbers, or one of a few names.
 _NUMBERS = ("readahead", "commit_delay")
 _SETTINGS = (*VALUES, *_NUMBERS)
 #: Settings that a profile may leave out.
 _OPTIONAL = ("engines", "scheduler_rotational", "scheduler_solid_state", "scheduler_virtual", *_NUMBERS)
-#: KiB of readahead that the kernel takes: pages of 4 KiB.
+#: KiB of readahead that the kernel accepts: pages of 4 KiB.
 _READAHEADS = range(0, 1024 * 1024, 4)
-#: Any delay that groups commits and keeps nobody waiting; and milliseconds, -1 for none.
+#: Any delay that groups commits without a noticeable wait; and milliseconds, -1 for none.
 SHORT = "short"
 _COMMIT_DELAYS = range(-1, 60_001)
-#: What a profile's promise rests on, and whether it promises durable commits at all.
+#: What the guarantee of a profile rests on; `nothing`: no guarantee.
 RESTS_ON = ("device", "flush", "non_volatile_cache", "ups", "nothing")
-#: What they rest on by what it asks of a disk, the least first.
+#: What guarantees rest on, in the order of what that requires of a disk, the least first.
 _PROMISES = ("nothing", "ups", "flush", "non_volatile_cache", "device")
 _SAFETY = ("write_cache", "barrier", "data_mode", "engines")
-#: What a promise needs of a setting that its profile keeps; of the cache only one that rests on the device.
+#: The value that a guarantee requires of a setting that its profile leaves unchanged. Only one that rests on the device
+#: requires a value of the cache.
 _NEEDED = {"barrier": "on", "data_mode": "ordered", "engines": "full"}
 
 
@@ -79,7 +80,7 @@ class Profile(NamedTuple):
 
     `write_cache`, `barrier`, `data_mode` (the weakest allowed; ext4), `atime`, how engines commit, the
     I/O scheduler of each kind of disk, `readahead` (KiB) and FairCom DB's `commit_delay` (ms) are the settings;
-    `rests_on` names the evidence that makes the promise true.
+    `rests_on` names the evidence of the guarantee.
     """
 
     name: str
@@ -98,16 +99,16 @@ class Profile(NamedTuple):
 
     @property
     def promises_durability(self) -> bool:
-        """Tell whether acknowledged commits are promised to survive."""
+        """Tell whether the profile guarantees that acknowledged commits survive."""
         return self.rests_on != "nothing"
 
     def keeps(self, setting: str) -> bool:
-        """Tell whether a setting is left as it is found."""
+        """Tell whether a setting is left unchanged."""
         return bool(getattr(self, setting) == KEEP)
 
     def wanted(self, setting: str) -> str:
-        """Return the value that a setting of safety is judged by: of one that is kept, what the promise needs, and KEEP
-        where anything will do."""
+        """Return the value that a setting of safety is compared with: for one that is left unchanged, the value that the
+        guarantee requires, and KEEP if any value is accepted."""
         if not self.keeps(setting) or not self.promises_durability:
             return str(getattr(self, setting))
         if setting == "write_cache":
@@ -219,7 +220,7 @@ def _override(where: str, setting: Any, value: Any) -> None:
 
 
 def strictest(profiles: Iterable[Profile], setting: str) -> Profile:
-    """Return the profile that is strictest in a setting of safety; of equal ones that whose promise asks for more."""
+    """Return the profile that is strictest in a setting of safety; of equal ones that whose guarantee requires more."""
     return max(
         profiles,
         key=lambda each: (rank(setting, each.wanted(setting)), _PROMISES.index(each.rests_on)),
@@ -232,7 +233,7 @@ def loosened_by(profile: Profile, base: Profile) -> list[str]:
 
 
 def rank(setting: str, value: str) -> int:
-    """Return how strict a value is, 0 for the weakest. Raises ValueError for other words."""
+    """Return how strict a value is, 0 for the weakest. Raises ValueError for an unknown value."""
     return VALUES[setting].index(value)
 
 

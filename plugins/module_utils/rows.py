@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The rows of the report: each setting of a host beside what its profile wants."""
+"""The rows of the report: each setting of a host, with the value that its profile expects."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any, NamedTuple
 
 from .host.printable import line, message, name
 
-#: What to do where a value could not be read, and no more is known.
+#: The fix for a value that could not be read, without a known cause.
 FIX_READ_ERROR = "correct the error that the reason names, then run again"
-#: How the reason begins for which a host that hangs is unreachable.
+#: The beginning of the reason why a host that hangs is unreachable.
 NO_ANSWER = "no answer within"
-#: What to do about it.
+#: The fix for a host that hangs.
 HANGS = "find the processes there that wait for a disk or a network file system (ps, dmesg), or raise durable_time_limit"
-#: What to do about a file system of which nothing here can be known: one in memory, or of another machine.
-MOVE = "move the data to ext4 or XFS on a block device of its own: no rule covers this"
+#: The fix for a file system without a rule: one in memory, or of another host.
+MOVE = "move the data to ext4 or XFS on a separate block device: no rule covers this"
 
 
-#: Values that are names of something on the host, whoever chose them.
+#: Values that are names on the host, which any of its users may have chosen.
 _NAMES = (
     "mount",
     "target",
@@ -55,11 +55,11 @@ FAIL_ON = VERDICTS[:6]
 
 
 class Reason(NamedTuple):
-    """One thing that is not right with a host, as each output takes it: none of them reads it back out of a text.
+    """One finding of a host. Every output uses these fields, and none parses a text.
 
-    `id`: the stable name of its kind, as `risk.barrier_off`; `verdict`: what it makes of the host, `note` for nothing; `reason`:
-    what is wrong, with the observed values; `fix`: what to do, '' where `reason` states it; `targets`: what it concerns;
-    `observed`: (name, value) pairs that `reason` and `fix` contain.
+    `id`: the stable name of its kind, as `risk.barrier_off`; `verdict`: the verdict that it gives the host, or `note`; `reason`:
+    the problem with the observed values; `fix`: the remedy, '' if `reason` states it; `targets`: the objects that it is about;
+    `observed`: the (name, value) pairs in `reason` and `fix`.
     """
 
     id: str
@@ -81,9 +81,9 @@ class Reason(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """One entry of the catalogue of findings: all that the product says of one kind. docs/findings.md has a section for each.
+    """One entry of the catalogue of findings. docs/findings.md has a section for each.
 
-    `id`, `verdict`: as in Reason; `says`, `fix`: what is wrong and what to do, with the names of values in braces.
+    `id`, `verdict`: as in Reason; `says`, `fix`: the problem and the remedy, with the names of values in braces.
     """
 
     id: str
@@ -92,21 +92,21 @@ class Kind(NamedTuple):
     fix: str = ""
 
     def found(self, *targets: str, fix: str | None = None, **values: str | None) -> Reason:
-        """Return it as it was found; `values`: those that `says` and `fix` name; `fix`: instead of the kind's own."""
-        # A fact without a reason has None, whoever is root there wrote it.
+        """Return the finding with `values` in `says` and `fix`; `fix`: replaces that of the kind."""
+        # A fact without a reason has None, and the host's root can send any type.
         texts = {key: name(str(value)) if key in _NAMES else str(value) for key, value in values.items()}
         do = self.fix.format(**texts) if fix is None else fix
         observed = tuple(sorted((key, str(value)) for key, value in values.items()))
-        # What comes last may be empty.
+        # The last value may be empty.
         return Reason(self.id, self.verdict, self.says.format(**texts).rstrip(), do, targets, observed)
 
 
 class Setting(NamedTuple):
     """One setting of one target.
 
-    `layer` and `target` name who holds it; `verdict` is ok, drift_running, drift_persisted,
+    `layer` and `target` name the object that has it; `verdict` is ok, drift_running, drift_persisted,
     pending or unknown; `phase` is raise, tighten, loosen or None (no change, or none that
-    this collection can make); `klass` is safety or performance; `profile` is the one that it is held to, '' for any;
+    this collection can make); `klass` is safety or performance; `profile` is the profile that it is compared with, '' for any;
     `finding` is the id of its finding, '' for setting.LAYER.SETTING.
     """
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All findings that the product has, by id: those of each package together. docs/findings.md has a section for each."""
+"""All findings of the product by id, from all packages. docs/findings.md has a section for each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _settings() -> Iterator[tuple[str, str]]:
     yield from ((layer, setting) for layer in LAYERS for setting in named[layer])
 
 
-#: Those with a sentence of their own.
+#: Findings with a sentence in the catalogue.
 KINDS: dict[str, Kind] = {
     kind.id: kind
     for kind in (
@@ -35,9 +35,9 @@ KINDS: dict[str, Kind] = {
         *(kind for engine in ENGINES.values() for kind in engine.judge.kinds),
     )
 }
-#: Those of a setting that is not as wanted: their sentence is that of its row.
+#: Findings of settings: their sentence is that of the row.
 SETTINGS: tuple[str, ...] = tuple(f"setting.{layer}.{setting}" for layer, setting in _settings())
-#: Those that change no verdict, beside notes: settings about speed alone, and barriers that a guard has put back.
+#: Findings that change no verdict, with notes: settings about speed, and barriers that a guard has enabled.
 NO_VERDICT: frozenset[str] = frozenset(
     f"setting.{name}"
     for name in (

@@ -41,7 +41,7 @@ WITHHELD_REQUIREMENT = Kind(
 
 INPUT = Kind("host.input", "blocked", "{cause}")
 FACTS = Kind("host.facts", "unknown", "{cause}")
-#: `detail`: the words of Ansible, ssh or a module, in brackets; '' without any. The page leaves them out: they name the host.
+#: `detail`: the message of Ansible, ssh or a module, in brackets; '' without one. The page omits it: it names the host.
 NO_FACTS = Kind("host.no_facts", "unknown", "no facts: {cause} {detail}", "{cure}")
 NOT_MERGED = Kind("host.no_report", "unknown", "{cause}")
 UNREACHABLE = Kind("host.unreachable", "unreachable", "unreachable: {cause} {detail}", "{cure}")

@@ -26,10 +26,10 @@ from ...storage.boot_findings import (
 
 #: Values that are the output of a program or the text of a file.
 _VERBATIM = ("error", "text")
-#: How a host names a place that is no file, which is no name of anybody's choice.
+#: The fixed text by which a host names a source that is no file.
 _KERNEL = "the kernel's command line"
 _PLACES = (_KERNEL, f"{_KERNEL} of this boot (/proc/cmdline)")
-#: What a boot may not do because of a fault.
+#: What a fault prevents at boot.
 _MOUNTS = {
     "read_only": "mount {} for writing",
     **dict.fromkeys(("name", "copies"), "mount this file system at {}"),
@@ -42,7 +42,7 @@ def fault_of(fault: BootFaultFacts) -> str:
 
 
 def texts(fault: BootFaultFacts) -> tuple[str, str]:
-    """Return what is wrong, and what to do."""
+    """Return the problem and the fix."""
     kind, values = KINDS[fault["cause"]], fault["parameters"]
     found = {key: _text(key, fault[key]) for key in ("source", "target", "fstype")}
     found["options"] = _joined("options", fault["options"])
@@ -65,7 +65,7 @@ def _joined(key: str, values: list[str]) -> str:
 
 
 def _derived(values: dict[str, Any]) -> dict[str, str]:
-    """Return what a sentence has that is made of several values, or of the names in a command."""
+    """Return values of a sentence that are made of several facts, or of the names in a command."""
     found = {}
     if "near" in values:
         near = _joined("near", values["near"])
@@ -85,7 +85,7 @@ def _derived(values: dict[str, Any]) -> dict[str, str]:
 
 
 def _apart(others: list[str], holds: str) -> str:
-    """Return what has no other device share the UUID of one; `holds`: what is on the others."""
+    """Return the command that gives the other devices another UUID; `holds`: their contents."""
     names = " and ".join(map(name, others))
     if holds not in NEW_UUID:
         return f"detach {names}"
@@ -95,7 +95,7 @@ def _apart(others: list[str], holds: str) -> str:
 
 
 def row(fault: BootFaultFacts) -> Setting:
-    """Return the row of one fault: drift at the next boot, or unknown where nobody can tell."""
+    """Return the row of one fault: drift at the next boot, or unknown."""
     state, target, setting = fault["state"], fault["target"], fault_of(fault)
     mounts = _MOUNTS.get(setting, "mount {}").format(target)
     effects = {

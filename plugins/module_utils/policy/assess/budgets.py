@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Seconds that a battery must last, held against those that it has: the sum in words. Pure."""
+"""Seconds that a battery must last, compared with the seconds available: the sum as text. Pure."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ NAMES = ("durability", "clean_stop")
 
 
 def in_words(budget: BudgetFacts) -> str:
-    """Return a budget's sum, term by term, and what it is held against.
+    """Return a budget's sum as text, term by term, with the available seconds.
 
-    `budget` is {needed, available, state, terms: [{name, seconds, source}]}; seconds are numbers, or the
-    words `infinity` and `unknown`.
+    `budget` is {needed, available, state, terms: [{name, seconds, source}]}; seconds are numbers, or
+    `infinity` or `unknown`.
     """
     terms = " + ".join(f"{_seconds(term['seconds'])} ({term['name']})" for term in budget["terms"])
     return f"{terms or 'nothing known'} = {_seconds(budget['needed'])} s needed, of {_seconds(budget['available'])} s"
@@ -32,7 +32,7 @@ def by_name(power: PowerFacts) -> dict[str, BudgetFacts]:
 def needed(budget: BudgetFacts, changed: Mapping[str, float]) -> Seconds:
     """Return the seconds that a budget needs once a run has changed some of its terms, {name: seconds}.
 
-    A term of 0 s is one that does not count here, whatever it is set to.
+    A term of 0 s does not count on this host with any setting.
     """
     terms = {term["name"]: term["seconds"] for term in budget["terms"]}
     less = [terms[name] for name in changed if terms.get(name)]

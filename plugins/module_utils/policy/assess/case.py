@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A host as it is assessed: what is declared of it, what was observed, and the mounts that count. Pure."""
+"""A host for its assessment: declarations, facts and managed mounts. Pure."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .facts_check import NO_ENGINES
 
 
 class Case(NamedTuple):
-    """One host as it is assessed.
+    """One host for its assessment.
 
-    `power` is `durable_power`, None if it was not collected; `today` an ISO 8601 date. `engines` is `durable_engines` except
-    those that are only listed: `standings` has them all. `placed`: where each of `engines` stores its files, in their order.
+    `power` is `durable_power`, None if it was not collected; `today` an ISO 8601 date. `engines` is `durable_engines` without
+    the instances that are only listed: `standings` has all. `placed`: where each of `engines` stores its files, in their order.
     `mounts`: the managed ones; `lost`: paths of the inventory that are on no mount.
     """
 
@@ -44,7 +44,7 @@ class Case(NamedTuple):
 
     @property
     def temporary(self) -> tuple[tuple[str, str], ...]:
-        """Return (mount point, why it is not judged) of those that hold only temporary files."""
+        """Return (mount point, why it is not assessed) of mounts with temporary files only."""
         found = managed.temporary(self.placed, self.mounts)
         return tuple(
             (target, f"it holds nothing but temporary files of {', '.join(who)}: not judged")
@@ -59,7 +59,7 @@ def of(
     power: PowerFacts | None,
     today: str,
 ) -> Case:
-    """Return a host as it is assessed. Raises BadInput."""
+    """Return a host for its assessment. Raises BadInput."""
     inputs = declared.inputs
     storage = {
         **storage,

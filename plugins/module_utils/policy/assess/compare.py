@@ -38,7 +38,7 @@ from .requirements import Requirement
 
 
 def find(case: Case, profile: Profile, pinned: Profile) -> Findings:
-    """Return what comparing a host with a profile finds; some of its mounts may have others. Raises BadInput.
+    """Return the findings of a host under a profile; its mounts may have other profiles. Raises BadInput.
 
     `pinned`: the profile without overrides.
     """
@@ -124,18 +124,18 @@ def find(case: Case, profile: Profile, pinned: Profile) -> Findings:
 
 
 def _lasting(mounts: Iterable[Mount], torn: Iterable[Mount]) -> list[MountFacts]:
-    """Return the facts of the mounts that must keep commits; `torn`: those that an engine needs beside such mounts."""
+    """Return the facts of the mounts that must preserve commits; `torn`: mounts that an engine needs with them."""
     return [mount.facts for mount in (*(each for each in mounts if not each.may_lose), *torn)]
 
 
 class _Rows(NamedTuple):
-    """The rows of everything but engines and guard: those of mounts, each with its mount, and all others."""
+    """All rows except those of engines and guard: those of mounts, each with its mount, and others."""
 
     of_mounts: tuple[tuple[Mount, Setting], ...]
     others: tuple[Setting, ...]
 
     def beside(self, guarded: Guarded) -> Iterator[Setting]:
-        """Yield them as they are where there may be a guard, after the rows of that."""
+        """Yield the rows with the effects of a guard, after the rows of the guard."""
         yield from (row._replace(profile=guarded.profile) for row in guarded.rows)
         for mount, row in self.of_mounts:
             yield others.apply(guarded.of_mount(row, mount)._replace(profile=mount.profile.name))
@@ -143,7 +143,7 @@ class _Rows(NamedTuple):
 
 
 def _rows(case: Case, mounts: list[Mount], disks: list[Disk]) -> _Rows:
-    """Return the rows of everything but engines and guard."""
+    """Return all rows except those of engines and guard."""
     boot = settings.Boot.of(case.storage)
     of_mounts = (
         (mount, row) for mount in mounts for row in settings.of_mount(mount.facts, mount.profile, boot)
@@ -167,11 +167,11 @@ def _other_rows(case: Case, mounts: list[Mount], disks: list[Disk]) -> Iterator[
 
 
 def _with_name(row: Setting) -> Setting:
-    """Return a row in whose texts the name of its target is in quotes, unless it can only be a name."""
+    """Return a row whose texts quote the name of its target, unless quotes are unnecessary."""
     shown = quoted(row.target)
     if shown == row.target:
         return row
-    # In a command it is one word already.
+    # In a command the name is quoted already.
     argument = shlex.quote(row.target)
     why, remedy = (
         argument.join(part.replace(row.target, shown) for part in text.split(argument))
@@ -186,7 +186,7 @@ def _of_loss(mount: Mount) -> Reason:
 
 
 def _common(case: Case, mounts: list[Mount], disks: list[Disk], own: _Rows) -> list[Requirement]:
-    """Return what must be true before anything of the host loosens, whatever its profile."""
+    """Return the requirements for any loosening of the host, under every profile."""
     needed = requirements.of_expired(case.declared.expired)
     facts = [mount.facts for mount in mounts]
     for profile in dict.fromkeys(disk.profile for disk in disks):

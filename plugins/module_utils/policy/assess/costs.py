@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a profile costs: by the host's own benchmark where one was kept and still holds, else by what was published. Pure.
+"""The costs of a profile: from the stored benchmark of the host if that still fits, else from published rates. Pure.
 
 The benchmark is a file on the controller, and of any form.
 """
@@ -16,7 +16,7 @@ from ...host import json_text
 from ...host.printable import line
 from ...profiles import Profile
 
-#: Days after which a benchmark says little of a host: firmware, kernel and fill are others by then.
+#: Days after which a benchmark is not used: firmware, kernel and free space have changed.
 OLD = 90
 #: From FairCom's "Linux Performance and Safety Advisory": ext4 data=ordered, COMMIT_DELAY 1, one disk that rotates;
 #: commits a second with 1 and with 80 clients, by (write cache, barrier).
@@ -31,9 +31,9 @@ NO_BENCHMARK = (ValueError, TypeError, KeyError, AttributeError, OverflowError)
 
 
 class Rates(NamedTuple):
-    """The least and the most of a profile's commits a second on one mount, and of their shares of those of then.
+    """The range of a profile's commits per second on one mount, and of their ratio to the settings at that time.
 
-    `server`: the version of the server whose transactions these are, None for plain commits.
+    `server`: the version of the measured server, None for plain commits.
     """
 
     profile: str
@@ -44,7 +44,7 @@ class Rates(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """A benchmark that was kept: its day, the names of the disks below each mount, the rates, and whether it is doubted."""
+    """A stored benchmark: its day, the disks below each mount, the rates, and whether these are implausible."""
 
     day: date
     disks: dict[str, list[Any]]
@@ -55,10 +55,9 @@ class Measured(NamedTuple):
 def of(
     profiles: Iterable[Profile], benchmark: str | None, storage: Mapping[str, Any], today: str
 ) -> tuple[dict[str, str], str]:
-    """Return in words what each profile costs, by name, and what else is to be said of these prices.
+    """Return {profile: its costs as text}, and a remark on their source.
 
-    `benchmark`: the text of the one that was kept of this host, '' for none, None where it cannot be read. `today`: an
-    ISO 8601 date.
+    `benchmark`: the text of the stored benchmark, '' for none, None if unreadable. `today`: an ISO 8601 date.
     """
     profiles = list(profiles)
     published = {profile.name: _published(profile) for profile in profiles}
@@ -78,12 +77,12 @@ def of(
 
 
 def unfit(benchmark: str, storage: Mapping[str, Any], today: str) -> str | None:
-    """Return why a benchmark says nothing of a host as it is now, None where it does. Raises one of NO_BENCHMARK."""
+    """Return why a benchmark does not fit the host, None if it fits. Raises one of NO_BENCHMARK."""
     return _unfit(parse(benchmark), storage, date.fromisoformat(today))
 
 
 def parse(text: str) -> Measured:
-    """Return a benchmark as the playbook keeps it. Raises one of NO_BENCHMARK."""
+    """Return a benchmark from the file of the playbook. Raises one of NO_BENCHMARK."""
     parsed = json_text.loads(text)
     return Measured(
         date.fromisoformat(parsed["time"][:10]),
@@ -109,7 +108,7 @@ def _rates(price: Mapping[str, Any]) -> Iterator[Rates]:
 
 
 def _unfit(found: Measured, storage: Mapping[str, Any], today: date) -> str | None:
-    """Return why a benchmark says nothing of a host as it is now, None where it does."""
+    """Return why a benchmark does not fit the host, None if it fits."""
     age = (today - found.day).days
     if age > OLD:
         return f"it is of {found.day}, {age} days ago, and {OLD} are the most"
@@ -125,7 +124,7 @@ def _unfit(found: Measured, storage: Mapping[str, Any], today: date) -> str | No
 
 
 def _disks(storage: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the names that stay of the disks below each mount point."""
+    """Return the ids of the disks below each mount point."""
     ids = {disk["name"]: str(disk["id"]) for disk in storage["disks"]}
     return {
         target: sorted(ids.get(name, "") for name in mount["disks"])
@@ -136,7 +135,7 @@ def _disks(storage: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _own(found: Measured, wanted: set[str]) -> dict[str, str]:
-    """Return the words of each profile that a benchmark has priced."""
+    """Return the costs of each profile in a benchmark."""
     texts: dict[str, list[str]] = {}
     for rates in found.rates:
         if rates.profile in wanted:
@@ -156,7 +155,7 @@ def _unit(server: str | None) -> str:
 
 
 def _published(profile: Profile) -> str:
-    """Return the words of a profile by FairCom's table. Behind a UPS the guard takes barriers away."""
+    """Return the costs of a profile from FairCom's table. With a UPS, the guard disables barriers."""
     barrier = "off" if profile.rests_on == "ups" else profile.barrier
     rates = PUBLISHED.get((profile.write_cache, barrier))
     if rates is None:

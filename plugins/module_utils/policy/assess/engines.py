@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Each engine's settings beside what the profile wants: rows of the report, and what they mean.
+"""Each engine's settings compared with the profile: rows of the report, and findings.
 
 Pure: `durable_engines` in, rows out, as policy/assess/settings.py for disks and mounts.
 """
@@ -36,11 +36,11 @@ from ..expect.engine_scope import Standing
 from ..expect.guarantees import Server
 from .unchanged import left
 
-#: Nodes of these are restarted by their owner only: their settings are set, and wait.
+#: Nodes of these are restarted by their owner only: their settings are set, and stay pending.
 _CLUSTERS = ("galera", "group_replication")
 #: The permission to restart servers.
 _RESTART = "restart_engines"
-#: Manager -> how a server gets what waits for a restart. systemd may be asked by a run as well.
+#: Manager -> the restart that makes pending settings effective. A run may restart a unit of systemd.
 _RESTARTS = {
     "pacemaker": "run pcs resource restart RESOURCE (SUSE: crm resource restart RESOURCE)",
     **dict.fromkeys(
@@ -52,13 +52,13 @@ _RESTARTS = {
     "none": "stop and start the server as it was started",
     UNKNOWN: "stop and start the server as it was started, through Pacemaker if crm_mon -1r lists it",
 }
-#: Those that of a server that runs are always told, whatever they are.
+#: Observations that every running server has.
 _ALWAYS_REPORTED = ("files", "preloads")
 
 #: The change of a file's owner that a run makes before it writes a setting there (engines/instance.py).
 _OWNER = ("owner_of", "owner", "owner_wanted")
 
-#: What stands for a setting of the rules of which an instance tells nothing.
+#: Placeholder for a setting that an instance does not report.
 _NOT_REPORTED: SettingFacts = {
     "running": UNKNOWN,
     "persisted": UNKNOWN,
@@ -71,12 +71,12 @@ _NOT_REPORTED: SettingFacts = {
 
 
 class Engines(NamedTuple):
-    """What the policy finds of a host's engines.
+    """The findings about a host's engines.
 
-    `risks`: ways in which acknowledged commits can be lost now; `unknowns`: what is not understood;
-    `warnings`: what is right as far as settings go, and should be known; `lasting`: the servers that
-    will still lose commits, or may, when this run has set all that it may; `exposed`: the engines' own
-    checks for damage, of those that ran over or with something that loses commits, or tell of damage already.
+    `risks`: ways in which acknowledged commits can be lost now; `unknowns`: unknown values;
+    `warnings`: notes that change no verdict; `lasting`: servers that still can lose commits after
+    this run has set everything that it may; `exposed`: commands that check for damage, of servers that
+    could have lost commits or report damage.
     """
 
     rows: tuple[Setting, ...] = ()
@@ -95,11 +95,11 @@ def assess(
     allow: Collection[str],
     lies_on_loss: Callable[[Placement], bool],
 ) -> Engines:
-    """Return what is to be said of all engines of a host.
+    """Return the findings about all engines of a host.
 
-    `unattributed`: processes that belong to no instance; `honoured` tells whether a disk's FUA
-    may be relied on; `allow`: the permissions that this run has; `lies_on_loss`: whether disks or mounts below
-    an instance lose commits, so that it was not safe however it is set.
+    `unattributed`: processes that belong to no instance; `honoured` tells whether a disk honours
+    FUA; `allow`: the permissions of this run; `lies_on_loss`: whether disks or mounts below
+    an instance lose commits with any setting of the engine.
     """
     rows: list[Setting] = []
     risks: list[Reason] = []
@@ -143,7 +143,7 @@ def _unread(subject: Subject, rows: list[Setting]) -> Iterator[Reason]:
 
 
 def _unknowns(subject: Subject) -> Iterator[Reason]:
-    """Yield what of an instance could not be observed, beside its settings."""
+    """Yield the unknown values of an instance, except its settings."""
     instance, label = subject.instance, subject.label
     evidence, own = instance["evidence"], judge_of(instance)
     if evidence.get("observation"):
@@ -173,7 +173,7 @@ def _unknowns(subject: Subject) -> Iterator[Reason]:
 
 
 def nothing_known(now: str, why: str) -> EnginesFacts:
-    """Return what stands for durable_engines where it could not be collected: a host that may run any."""
+    """Return durable_engines for a host without collected engines: it may run any."""
     lost: Stray = {"pid": None, "name": "any database server", "why": why}
     return {
         "boot_id": "",
@@ -187,7 +187,7 @@ def nothing_known(now: str, why: str) -> EnginesFacts:
 
 
 def as_report(standing: Standing, storage: StorageFacts) -> dict[str, Any]:
-    """Return an instance as the report has it: whether it is judged; which files, on which disks, opened how."""
+    """Return an instance for the report: whether it is assessed; its files, their disks and open modes."""
     instance = standing.instance
     fields = ("engine", "name", "state", "version", "unit", "managed_by", "namespace", "config")
     by_device = {mount["device"]: mount for mount in storage["mounts"]}
@@ -251,12 +251,12 @@ def _of_settings(subject: Subject, allow: Collection[str]) -> Iterator[Setting]:
         return
     for name, rule in wanted.items():
         observed = instance["settings"].get(name) or {**_NOT_REPORTED, "reason": subject.reason(name)}
-        # Of one that tells nothing at all this is said once, elsewhere.
+        # An instance without any setting has one finding for all.
         if instance["settings"] and not _is_absent(instance, name) and not _is_moot(instance, rule):
             yield _row(instance, name, rule, observed, allow)
     for override in instance["overrides"]:
         broken, full = (of.get(override["setting"]) for of in (wanted, own.strict(instance)))
-        # Where loss is accepted, a role that keeps its commits may.
+        # A role may preserve its commits although loss is accepted.
         is_strict = full is not None and full.allows(override["value"])
         if broken and not broken.allows(override["value"]) and not is_strict:
             yield _override(instance, override, broken, allow)
@@ -270,7 +270,7 @@ def _row(
     persisted = observed["persisted"]
     runs, persists = stopped or rule.allows(running), rule.allows(persisted)
     runs_as, persisted_as = _values(rule, running if runs else UNKNOWN, persisted if persists else UNKNOWN)
-    # What the command line fixed waits for a restart, also of a setting that a server takes otherwise.
+    # A value of the command line needs a restart, although the server reloads the setting from its file.
     waits = name in instance["pending_restart"]
     verdict = judge(running, persisted, runs, persists, rule.live and not waits)
     held = None if persists else _held(observed.get("held"), observed.get("permission"), allow)
@@ -303,9 +303,9 @@ def _row(
 
 
 def _values(rule: Rule, running: str, persisted: str) -> tuple[str, str]:
-    """Return the value that a server should run with, and the one for its next start; given are those that will do, or UNKNOWN.
+    """Return the expected running value and the one for the next start; given are the accepted ones, or UNKNOWN.
 
-    Of several values that will do, the current one stays: it may be the stricter one.
+    If several values are accepted, the current one stays: it may be the stricter one.
     """
     runs_as = "" if running in (UNKNOWN, "stopped") else running
     persisted_as = ("" if persisted == UNKNOWN else persisted) or runs_as or rule.value
@@ -335,13 +335,13 @@ def _remedy(
     if verdict == "pending":
         return _RESTARTS.get(manager, f"restart the server{_or_give(_RESTART)}")
     if verdict == UNKNOWN:
-        # It may be right: nothing is to be set before somebody has read it.
+        # The unknown value may be correct: an administrator reads it before any change.
         return held or FIX_READ_ERROR
     return where_to_set(instance, name, origin) or held or FIX_READ_ERROR
 
 
 def _held(held: str | None, permission: str | None, allow: Collection[str]) -> str | None:
-    """Return how to take away what beats a run, None where nothing does, or where the run may take it away."""
+    """Return how to remove what overrides a run, None if nothing does, or if the run may remove it."""
     if not held or not permission:
         return held
     return None if permission in allow else f"{held}{_or_give(permission)}"
@@ -354,7 +354,7 @@ def _or_give(permission: str) -> str:
 def _override(
     instance: InstanceFacts, override: OverrideFacts, rule: Rule, allow: Collection[str]
 ) -> Setting:
-    """A setting of one role or database, which the server's own does not reach."""
+    """Return the row of a setting of one role or database, which overrides that of the server."""
     value = override["value"]
     observation = {"value": value, "source": override["source"], "reason": None}
     where = {"instance": instance["name"], "role": override["role"], "database": override["database"]}
@@ -379,9 +379,9 @@ def _override(
 
 
 def _is_absent(instance: InstanceFacts, name: str) -> bool:
-    """Tell whether an observer says that this version has no such setting, or shows it in `overrides` only.
+    """Tell whether this version has no such setting, or reports it in `overrides` only.
 
-    It says so by the word `absent` in the evidence of the setting's name, with the reason.
+    The evidence of the setting then has the value `absent`, with the reason.
     """
     return (
         name not in instance["settings"] and instance["evidence"].get(name, NOTHING).get("value") == "absent"
@@ -389,7 +389,7 @@ def _is_absent(instance: InstanceFacts, name: str) -> bool:
 
 
 def _is_moot(instance: InstanceFacts, rule: Rule) -> bool:
-    # What the next start brings counts as well.
+    # The value at the next start counts too.
     idle = (*rule.unless[1:], "stopped")
     return _decides(instance, rule, "running") in idle and _is_without_effect(instance, rule, "persisted")
 
@@ -414,13 +414,13 @@ def _risks(subject: Subject, rows: list[Setting]) -> Iterator[Reason]:
         wrong = (
             rule and rule.loses and row.running not in (UNKNOWN, "stopped") and not rule.allows(row.running)
         )
-        # A running state decides a risk, whatever the next start brings, and whether or not that is known.
+        # A running state decides a risk, regardless of the next start.
         if rule and _is_without_effect(instance, rule, "running"):
             continue
         if wrong and row.klass == "safety" and row.verdict != "ok":
             values = {"engine": label, "setting": row.setting, "value": row.running, "target": row.target}
             values["cure"] = row.remedy or FIX_READ_ERROR
-            # One finding for each setting of each server: who accepts one accepts no other.
+            # One finding per setting and server: a waiver of one accepts no other.
             about = f"{row.layer} {row.target} {row.setting}"
             yield findings.SETTING.found(about, **values)
     remedy = next((row.remedy for row in rows if row.setting in own.loses and row.remedy), "")
@@ -428,7 +428,7 @@ def _risks(subject: Subject, rows: list[Setting]) -> Iterator[Reason]:
 
 
 def _defects(subject: Subject) -> Iterator[Reason]:
-    """Yield the ways in which a running instance loses commits now that no setting corrects."""
+    """Yield current risks of a running instance that no setting corrects."""
     label = subject.label
     for library in subject.instance["preloads"]:
         yield findings.PRELOAD.found(label, engine=label, library=library)
@@ -436,9 +436,9 @@ def _defects(subject: Subject) -> Iterator[Reason]:
 
 
 def _is_lasting(subject: Subject, rows: list[Setting], allow: Collection[str]) -> bool:
-    """Tell whether an instance loses commits, or may, also after this run has set what it may.
+    """Tell whether an instance still can lose commits after this run has set everything that it may.
 
-    Then nothing below it becomes less strict: a cache that is off may be all that keeps its commits.
+    Then nothing below it becomes less strict: a disabled cache may be all that preserves its commits.
     """
     instance = subject.instance
     if instance["state"] == "stopped":
@@ -451,15 +451,15 @@ def _is_lasting(subject: Subject, rows: list[Setting], allow: Collection[str]) -
 
 
 def _loses(instance: InstanceFacts, row: Setting) -> bool:
-    """Tell whether a setting that is wrong may lose commits."""
+    """Tell whether a wrong setting can lose commits."""
     rule = _rule_of(instance, row)
     loses = (*judge_of(instance).loses, findings.PRELOADS)
     return row.klass == "safety" and (rule.loses if rule else row.setting in loses)
 
 
 def _stays(instance: InstanceFacts, row: Setting, restarts: bool) -> bool:
-    """Tell whether a setting is wrong, or may be, also when this run has set it."""
-    # Who is connected goes on with what his role or database had.
+    """Tell whether a setting is or can be wrong after this run has set it."""
+    # An open connection continues with the old value of its role or database.
     if row.phase is None or row.running == UNKNOWN or "override" in row.evidence:
         return True
     rule = _rule_of(instance, row)
@@ -471,7 +471,7 @@ def _rule_of(instance: InstanceFacts, row: Setting) -> Rule | None:
 
 
 def _unattributed(process: Stray) -> Reason:
-    """Return what is said of a process that may be an engine's, or of an engine that could not be looked for."""
+    """Return the finding for a process that may be an engine, or for engines that could not be searched for."""
     name, cause = str(process["name"]), str(process["why"])
     if not process["pid"]:
         return findings.ENGINES.found(name, engine=name, cause=cause)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether facts can be judged at all: their age, their boot and their shape. Pure."""
+"""Whether facts can be assessed: their age, their boot and their schema. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ...host.observation import UNKNOWN
 from . import facts_schema
 
 Collected = Union[StorageFacts, EnginesFacts, PowerFacts]
-#: What stands for durable_engines if engines were not collected.
+#: Replaces durable_engines if engines were not collected.
 NO_ENGINES: EnginesFacts = {
     "boot_id": "",
     "time": "",
@@ -27,16 +27,16 @@ NO_ENGINES: EnginesFacts = {
     "unattributed": [],
     "writers": [],
 }
-#: Facts older than this, by the controller's clock, are last run's (a fact cache keeps them).
+#: Facts older than this, by the controller's clock, come from a fact cache of an earlier run.
 _MAX_AGE = datetime.timedelta(hours=1)
-#: No host had facts before: a clock without a battery begins in 1970.
+#: No facts are older: a clock without a battery starts in 1970.
 _FIRST = datetime.datetime(2026, 1, 1)
 _SET_CLOCK = "set it by `timedatectl set-ntp true` or `chronyc makestep`"
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z", re.ASCII)
 
 
 def check(storage: StorageFacts, engines: EnginesFacts | None, power: PowerFacts | None, now: str) -> None:
-    """Refuse facts that cannot be judged; None where nobody asked for them. Raises ValueError."""
+    """Refuse facts that cannot be assessed; None: not collected. Raises ValueError."""
     collected: list[Collected] = [facts for facts in (storage, engines, power) if facts]
     for facts in collected:
         _check_age(facts, now)
@@ -60,7 +60,7 @@ def _check_age(facts: Collected, now: str) -> None:
 
 
 def _check_boot(collected: Sequence[Collected]) -> None:
-    """Refuse facts of several boots: what held in the one need not in the other."""
+    """Refuse facts of several boots: values of one boot need not hold in another."""
     boots = [facts.get("boot_id") for facts in collected]
     are_known = all(isinstance(boot, str) and boot not in ("", UNKNOWN) for boot in boots)
     if not are_known or len(set(boots)) != 1:
@@ -85,6 +85,6 @@ def _time(text: Any) -> datetime.datetime:
     found = _TIME.fullmatch(text) if isinstance(text, str) else None
     if not found:
         raise ValueError(f"the facts are of no time: observed {text!r}; collect them again in this run")
-    # strptime asks the locale for the names of days, once in each process that Ansible makes for a host.
+    # strptime loads the names of days from the locale, once in each process that Ansible starts for a host.
     year, month, day, hour, minute, second = map(int, found.groups())
     return datetime.datetime(year, month, day, hour, minute, second)

@@ -1,11 +1,10 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether facts have the shape that the policy reads, and agree with themselves. Pure.
+"""The schema of the facts that the policy reads, and contradictions between them. Pure.
 
-A fact that is missing, that is not one of its words, or that another fact contradicts, is no observation:
-the policy has no rule for it, and would take it for the first thing that it is not compared with.
-What is not read by the policy, and facts that are new, are left alone.
+The policy has no rule for a fact that is missing, is not one of its values, or contradicts another fact. Such facts are refused.
+Facts that the policy does not read, and new facts, are ignored.
 """
 
 from __future__ import annotations
@@ -55,17 +54,16 @@ _OBSERVED = Leaf(
     lambda value: EVIDENCE.fits(value) and isinstance(value["value"], str),
     f"{EVIDENCE.wanted}, the value text",
 )
-#: Of observations that the policy reads, what they may be.
+#: Observations that the policy reads -> their accepted values.
 _VALUES = {"files": one_of("complete", "partial", UNKNOWN), "write_through": YES_NO_UNKNOWN}
 _POWER = check_of(of_ups.PowerFacts)
 _LEASE = check_of(of_ups.LeaseFacts)
 
 
 def faults(storage: Any, engines: Any, power: Any = None) -> list[str]:
-    """Return what is wrong with the facts, each in one line; nothing where the policy can read them.
+    """Return the faults of the facts, each in one line; [] if the policy can read them.
 
-    `storage` is `durable_storage`, `engines` is `durable_engines`, `power` is `durable_power`, None where nobody
-    asked for it.
+    `storage` is `durable_storage`, `engines` is `durable_engines`, `power` is `durable_power`, None if not collected.
     """
     misfits = _STORAGE.misfits("durable_storage", storage), _ENGINES.misfits("durable_engines", engines)
     found = _first(*misfits, _POWER.misfits("durable_power", power) if power is not None else ())
@@ -73,12 +71,12 @@ def faults(storage: Any, engines: Any, power: Any = None) -> list[str]:
 
 
 def _first(*faults: Iterable[str]) -> list[str]:
-    """Return as many faults as anybody reads: a host may tell millions of things that are wrong."""
+    """Return a limited number of faults: a host can report millions of wrong values."""
     return list(itertools.islice(itertools.chain(*faults), bounds.FAULTS))
 
 
 def _too_many(storage: StorageFacts, engines: EnginesFacts) -> Iterator[str]:
-    """Yield what there is more of than a host can have: each is held against the others."""
+    """Yield lists that are longer than any host's: each entry is compared with all others."""
     for where, rows, most in (
         ("durable_storage.disks", storage["disks"], bounds.DEVICES),
         ("durable_storage.mounts", storage["mounts"], bounds.DEVICES),
@@ -90,7 +88,7 @@ def _too_many(storage: StorageFacts, engines: EnginesFacts) -> Iterator[str]:
 
 
 def _of_what_fits(storage: StorageFacts, engines: EnginesFacts, power: PowerFacts | None) -> Iterator[str]:
-    """Yield what is wrong with facts whose fields have their shape."""
+    """Yield the faults of facts whose fields fit the schema."""
     yield from _contradictions(storage)
     for number, instance in enumerate(engines["engines"]):
         yield from _of_instance(f"durable_engines.engines[{number}]", instance)
@@ -99,7 +97,7 @@ def _of_what_fits(storage: StorageFacts, engines: EnginesFacts, power: PowerFact
 
 
 def _of_instance(where: str, instance: InstanceFacts) -> Iterator[str]:
-    """Yield what is wrong with an instance whose fields have their shape: what they hold, and hold together."""
+    """Yield the faults of an instance whose fields fit the schema: values, and contradictions."""
     yield from _INSTANCE_OF[instance["engine"]].misfits(where, instance)
     for name, observed in instance["settings"].items():
         yield from _SETTING.misfits(f"{where}.settings.{name}", observed)
@@ -126,7 +124,7 @@ def _of_instance(where: str, instance: InstanceFacts) -> Iterator[str]:
 
 
 def _of_power(power: PowerFacts) -> Iterator[str]:
-    """Yield what is wrong with power facts whose fields have their shape."""
+    """Yield the faults of power facts whose fields fit the schema."""
     if power["guard"]["lease"] is not None:
         yield from _LEASE.misfits("durable_power.guard.lease", power["guard"]["lease"])
     states = {condition["name"]: condition["state"] for condition in power["conditions"]}
@@ -139,12 +137,12 @@ def _of_power(power: PowerFacts) -> Iterator[str]:
 
 
 def _is_met(budget: BudgetFacts) -> bool:
-    """Tell whether a budget's own numbers say what its condition says."""
+    """Tell whether the numbers of a budget are met."""
     terms, needed, available = budget["terms"], budget["needed"], budget["available"]
     parts = [term["seconds"] for term in terms if not isinstance(term["seconds"], str)]
     if not terms or len(parts) < len(terms) or isinstance(needed, str) or isinstance(available, str):
         return False
-    # Fractions are written with fewer digits than they are added with.
+    # The facts round the fractions.
     is_sum = abs(sum(parts) - needed) < 1
     return budget["state"] == "met" and is_sum and needed <= available
 
@@ -174,7 +172,7 @@ def _contradictions(storage: StorageFacts) -> Iterator[str]:
 
 
 def _of_volume(disk: DiskFacts) -> Iterator[str]:
-    """Yield what is wrong with what a disk's RAID controller says, and where the facts make more of it."""
+    """Yield the faults of the facts of a disk's RAID controller, and values that it does not support."""
     raid = disk["raid"]
     if (raid is not None) != (disk["kind"] == RAID_VOLUME):
         yield f"its kind is {disk['kind']}, and its facts {'lack' if raid is None else 'have'} those of a RAID volume"
@@ -186,7 +184,7 @@ def _of_volume(disk: DiskFacts) -> Iterator[str]:
 
 
 def _of_lowered(disk: DiskFacts) -> Iterator[str]:
-    """Yield what is wrong with a kernel cache mode that another component is reported to lower."""
+    """Yield the faults of a kernel cache mode that another component lowers."""
     mode = disk["write_cache"].get("kernel_persisted")
     if mode is None:
         return
@@ -197,12 +195,12 @@ def _of_lowered(disk: DiskFacts) -> Iterator[str]:
 
 
 def _contradicted(mount: MountFacts) -> Iterator[str]:
-    """Yield where the facts of a mount do not fit together: each of them is about the others."""
+    """Yield contradictions between the facts of a mount."""
     hidden = mount["hidden_in"] is not None
     if mount["target"] not in mount["targets"] and not hidden:
-        yield "it is not one of its own targets"
+        yield "its targets do not contain it"
     if hidden and mount["persisted"]["barrier"] != UNKNOWN:
-        yield f"it is seen by {mount['hidden_in']} alone, and its next boot is known"
+        yield f"only {mount['hidden_in']} has it, and its next boot is known"
     if mount["fstype"] not in (*mount_settings.HAVE_BARRIERS, *nfs.TYPES) and mount["barrier"] == "on":
         yield f"barriers are on, and no rule here says so of {mount['fstype']}"
     if mount_settings.waits(mount) and mount["barrier"] == "off":
@@ -212,20 +210,20 @@ def _contradicted(mount: MountFacts) -> Iterator[str]:
 
 
 def _torn(mount: MountFacts) -> Iterator[str]:
-    """Yield where the stack below a mount does not lead to its disks."""
+    """Yield contradictions between the stack below a mount and its disks."""
     leaves = {layer["name"] for layer in mount["stack"] if layer["type"] == "disk"}
     known = {layer["name"] for layer in mount["stack"]}
     if not (mount["disks"] and mount["disks_seen"]):
-        return  # No leaf at all: that mount is unknown, and the others are made safer all the same.
+        return  # Without a leaf that mount is unknown, and the others are still made safer.
     if leaves != set(mount["disks"]) or leaves != set(mount["disks_seen"]):
         yield (
             f"its stack ends at {', '.join(sorted(leaves)) or 'nothing'}, its disks are"
-            f" {', '.join(mount['disks']) or 'none'}, seen {', '.join(mount['disks_seen']) or 'none'}"
+            f" {', '.join(mount['disks']) or 'none'}, observed {', '.join(mount['disks_seen']) or 'none'}"
         )
     yield from (f"its disks are known, and {why}" for why in mount["devices_missing"])
     for layer in mount["stack"]:
         if layer["type"] != "disk" and (not layer["below"] or set(layer["below"]) - known):
-            yield f"what lies below {layer['name']} is not in its stack"
+            yield f"a layer below {layer['name']} is not in its stack"
         if layer["type"] == UNKNOWN or layer["reason"]:
             yield f"{layer['name']} is not understood, and its disks are known"
         if (layer["type"] in ("disk", "partition")) != (layer["cache_mode"] == ""):

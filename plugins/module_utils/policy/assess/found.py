@@ -15,13 +15,13 @@ from .requirements import Requirement
 
 
 class Findings(NamedTuple):
-    """What holding facts against a profile found, before it is summed up.
+    """The findings of a comparison of facts with a profile, before the summary.
 
-    `promises`: whether any mount or engine is to keep its commits; `mounts`: the managed ones.
-    `exposed`: the checks for damage that may be there already; `withheld`: names of profiles of which not every
-    requirement is met, so that nothing that is held to them may become less strict. `lasting`: the servers that will
-    lose commits, or may, whatever this run sets. `lease`: what the guard is to be allowed, None for nothing.
-    `left_out`: layers that `durable_layers` leaves out, and that would make something safer. `waivers`: `durable_accept`.
+    `promises`: whether any mount or engine must preserve its commits; `mounts`: the managed ones.
+    `exposed`: checks for damage that is possible already; `withheld`: names of profiles with an unmet
+    requirement: no setting under them may become less strict. `lasting`: servers that can lose commits
+    with all changes of this run. `lease`: what the guard will be allowed, None for nothing.
+    `left_out`: layers that `durable_layers` leaves out and that would make something safer. `waivers`: `durable_accept`.
     """
 
     promises: bool
@@ -39,10 +39,10 @@ class Findings(NamedTuple):
     waivers: Waivers = Waivers()
 
     def withholds(self, row: Setting) -> bool:
-        """Tell whether a row's loosening waits for a requirement."""
+        """Tell whether a row's loosening is withheld for a requirement."""
         return row.phase == "loosen" and row.profile in self.withheld
 
     @property
     def planned(self) -> list[Setting]:
-        """Return the rows without those whose loosening waits."""
+        """Return the rows without those whose loosening is withheld."""
         return [row for row in self.rows if not self.withholds(row)]

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The guard's lease, and the barriers that it may take away, beside what a profile wants. Pure.
+"""The guard's lease, and the barriers that it may disable, compared with a profile. Pure.
 
-Under a profile that rests on a UPS barriers are on at boot, and off at run time by the guard alone.
-What it wants now and at boot differs by design.
+Under a profile that rests on a UPS, barriers are on at boot, and only the guard disables them at run time.
+The expected running and persisted values differ by design.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from ...ups import findings
 from .requirements import why_not_only_databases
 
 LAYER = "power_guard"
-#: Where it tells more.
+#: The journal has the details.
 _SEE = findings.GUARD_FAILED.fix
 _UNKNOWN = "run again, and if it stays unknown, read journalctl -u durable-dbhost-guard"
-#: The verdict on barriers that the guard has put back, or has not taken away yet: not drift.
+#: The verdict on barriers that the guard has enabled again, or has not disabled yet: not drift.
 TIGHTENED = "tightened"
 #: States in which a guard runs and does what its lease says.
 _RUNS = ("waiting", "loose", "tight")
@@ -34,7 +34,7 @@ _TERMS = ("expires", "quiet", "test_ups")
 
 
 class Lease(NamedTuple):
-    """What the guard is to be allowed: as the layer takes it.
+    """What the guard will be allowed, in the form of the layer's module.
 
     `mounts`: mount points; `expires`: the last day, ISO 8601; `quiet`: seconds; `needed`: {budget: seconds
     of runtime}; `test_ups`: whether a simulated UPS counts; `units`: the engines' services.
@@ -53,7 +53,7 @@ class Lease(NamedTuple):
 
 
 def why_not_switched(mount: MountFacts) -> str:
-    """Return why a mount keeps its barriers whatever the UPS says; '' where the guard may take them."""
+    """Return why the barriers of a mount always stay on; '' if the guard may disable them."""
     if mount["fstype"] not in mount_settings.SWITCHED:
         return f"on {mount['fstype']} they are not switched at run time"
     if mount["hidden_in"] is not None:
@@ -85,7 +85,7 @@ def held(power: PowerFacts | None, mounts: Iterable[MountFacts], today: str) -> 
 
 
 def risks(power: PowerFacts | None) -> list[Reason]:
-    """Return, in plain words, how acknowledged commits can be lost because of the guard."""
+    """Return how acknowledged commits can be lost because of the guard."""
     guard = _guard(power)
     if guard["state"] != "failed":
         return []
@@ -93,10 +93,10 @@ def risks(power: PowerFacts | None) -> list[Reason]:
 
 
 def barrier(row: Setting, mount: MountFacts, power: PowerFacts | None, is_held: bool, may: bool) -> Setting:
-    """Return the row on a mount's barriers, from `row`, which says what holds where there is no guard.
+    """Return the row of a mount's barriers; `row`: that without a guard.
 
-    `is_held`: the guard has them off by its lease; `may`: it is to have a lease for this mount. Barriers
-    that are off otherwise, now or at boot, drift as without a guard, and are put back.
+    `is_held`: the guard has them off by its lease; `may`: it will have a lease for this mount. Barriers
+    that are off for another reason, now or at boot, drift as without a guard, and are enabled.
     """
     reason = why_not_switched(mount)
     if reason:
@@ -117,9 +117,9 @@ def barrier(row: Setting, mount: MountFacts, power: PowerFacts | None, is_held: 
 
 
 def lease(wanted: Lease | None, power: PowerFacts | None, leased: str) -> Setting | None:
-    """Return the row on the guard's lease; None where none is wanted and none is there.
+    """Return the row of the guard's lease; None if none is expected and none is present.
 
-    `wanted`: None where none may be; `leased`: whether the lease's file is there, yes, no or unknown.
+    `wanted`: None if none is allowed; `leased`: whether the lease's file is there, yes, no or unknown.
     """
     guard = _guard(power)
     is_there = "yes" if guard["lease"] else leased
@@ -140,7 +140,7 @@ def lease(wanted: Lease | None, power: PowerFacts | None, leased: str) -> Settin
 
 
 def is_wider(wanted: Lease, power: PowerFacts | None) -> bool:
-    """Tell whether the guard's lease allows more than is wanted, in anything."""
+    """Tell whether the guard's lease allows more than the wanted one."""
     found = _guard(power)["lease"]
     return found is not None and (
         not set(found.get("mounts") or ()) <= set(wanted.mounts)
@@ -153,7 +153,7 @@ def is_wider(wanted: Lease, power: PowerFacts | None) -> bool:
 
 
 def _compare(wanted: Lease, guard: GuardFacts, is_there: str) -> tuple[str, str]:
-    """Return how the guard's lease differs from the wanted one, and why that is said."""
+    """Return how the guard's lease differs from the wanted one, and why."""
     found = guard["lease"]
     if not found:
         if is_there == "no":
@@ -180,8 +180,8 @@ def _compare(wanted: Lease, guard: GuardFacts, is_there: str) -> tuple[str, str]
 
 
 def _suffices(found: Any, wanted: dict[str, Any]) -> bool:
-    """Tell whether a lease asks for as many seconds as are wanted, or more: a secondary that comes and goes
-    changes the sum, and one that asks for more than it has to does no harm."""
+    """Tell whether a lease requires at least the wanted seconds. A secondary that connects or disconnects
+    changes the sum, and a lease that requires more is harmless."""
     if found == wanted:
         return True
     both = [(found.get(name), seconds) for name, seconds in wanted.items()] if isinstance(found, dict) else []

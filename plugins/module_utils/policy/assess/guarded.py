@@ -27,11 +27,10 @@ from .requirements import Requirement
 
 
 class Guarded(NamedTuple):
-    """What is found of a UPS and a guard, for the profile of this name.
+    """The findings about a UPS and a guard, for the profile of this name.
 
     `needed`: all requirements of the host, those on the UPS as well; `rows`: of lease and monitor; `lease`:
-    what the guard is to be allowed, None for nothing; `held`: mount points whose barriers it has off by a
-    lease that holds.
+    what the guard will be allowed, None for nothing; `held`: mount points whose barriers it has off by a valid lease.
     """
 
     profile: str
@@ -43,7 +42,7 @@ class Guarded(NamedTuple):
     warnings: tuple[Reason, ...] = ()
 
     def of_mount(self, row: Setting, mount: Mount) -> Setting:
-        """Return a row of a mount as it is where there may be a guard."""
+        """Return a row of a mount with the effect of the guard."""
         if mount.profile.rests_on != "ups" or row.setting != "barrier":
             return row
         target = mount.facts["target"]
@@ -51,9 +50,9 @@ class Guarded(NamedTuple):
         return guard.barrier(row, mount.facts, self.power, target in self.held, may)
 
     def within(self, withheld: Container[str], leased: str) -> Guarded:
-        """Return it for a host on which nothing may loosen now that is held to one of these profiles.
+        """Return it for a host on which nothing under these profiles may loosen now.
 
-        Another lease cannot be written then: one that allows more than is wanted is taken back. `leased`:
+        Then no other lease is written, and one that allows more than the wanted one is revoked. `leased`:
         whether the lease's file is there.
         """
         if self.profile not in withheld or self.lease is None or not guard.is_wider(self.lease, self.power):
@@ -76,14 +75,14 @@ def guarded_by(
     units: list[str],
     today: str,
 ) -> Guarded:
-    """Return what UPS and guard change. `needed`: what the host needs beside; `units`: the engines' services."""
+    """Return what UPS and guard change. `needed`: the other requirements of the host; `units`: the engines' services."""
     leased = storage["leased"]
     if profile.rests_on != "ups":
         row = guard.lease(None, power, leased)
         return Guarded(profile.name, power, needed, (*filter(None, [row]), *power_settings.released(power)))
     needed = [*needed, *ups.requirements(power, storage["virtualization"], disks, attestations)]
     free = tuple(mount["target"] for mount in mounts if not guard.why_not_switched(mount))
-    # The monitor need not tell a guard that will not be there.
+    # The monitor need not notify a guard that will not run.
     others = [need for need in needed if not power_settings.is_for_guard(need)]
     rows = power_settings.rows(power, ups_requested, for_guard=False)
     if free and requirements.hold(power_settings.planned(others, rows)):

@@ -14,9 +14,9 @@ from ...rows import Reason, Setting
 from ...storage import findings
 from . import costs
 
-#: A benchmark counts from this share on: a smaller difference is noise.
+#: The smallest relative difference that counts: smaller ones are noise.
 WORTH = 0.1
-#: As the benchmark names what it measured: the settings of then, and FairCom DB's way of committing.
+#: Names in the benchmark: the settings at that time, and FairCom DB's way of committing.
 AS_IT_IS, GROUPED = "as it is", "group_osync"
 #: Setting of a row -> how the benchmark names its variant.
 _VARIANTS = {"scheduler": "scheduler {}", "atime": "mount option {}"}
@@ -25,9 +25,9 @@ _VARIANTS = {"scheduler": "scheduler {}", "atime": "mount option {}"}
 def left(
     rows: Iterable[Setting], benchmark: str | None, storage: Mapping[str, Any], today: str
 ) -> tuple[list[Setting], list[Reason]]:
-    """Return rows, those without a change that would be slower by the benchmark of this host, and a note of each.
+    """Return the rows, and a note for each row whose change the benchmark of this host shows to be slower: it is dropped.
 
-    `benchmark`, `storage` and `today` as costs.of takes them. A benchmark that does not fit the host counts for nothing.
+    `benchmark`, `storage` and `today` as costs.of takes them. A benchmark that does not fit the host is ignored.
     """
     figures, day = _figures(benchmark, storage, today)
     rows = list(rows)
@@ -73,7 +73,7 @@ def _figures(
 
 
 def _slower(row: Setting, figures: Iterable[Mapping[str, Any]]) -> str:
-    """Return by how much the wanted value was slower than the one that is there, '' if it was not, or was not measured."""
+    """Return by how much the wanted value was slower than the current one, '' if it was not, or was not measured."""
     if row.setting == "COMMIT_DELAY":
         rates = {
             (each["mount"], each["clients"], str(each["delay"])): each["rate"]

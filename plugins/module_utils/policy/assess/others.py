@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rows whose value at the next boot another component sets: what is reported, and that no step of ours fixes it. Pure."""
+"""Rows whose value at the next boot another component sets: they are reported, and no step fixes them. Pure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .scheduling import IN_TUNED
 
 
 def apply(row: Setting) -> Setting:
-    """Return a row as it is if another component sets its value last.
+    """Return a row with the effect of another component that sets its value last.
 
-    `fix` in the evidence: our own rule cannot take precedence, and an administrator changes the file of that component.
+    `fix` in the evidence: our rule cannot take precedence, so an administrator changes the file of that component.
     """
     evidence = row.evidence.get("persisted") or {}
     fix = evidence.get("fix")
@@ -28,19 +28,19 @@ def apply(row: Setting) -> Setting:
     ):
         return row
     if row.verdict == "drift_running" and row.klass == "safety":
-        # What is in force is ours to change now; the next boot undoes it.
+        # A run changes the running value; the next boot reverts it.
         return row._replace(why=f"{row.why}; at the next boot: {evidence['reason']}")
     return row._replace(phase=None, why=str(evidence["reason"]), remedy=_remedy(row, evidence))
 
 
-#: Files of packages for which one of the same name in /etc counts.
+#: Files of packages that a file of the same name in /etc replaces.
 _PACKAGED = re.compile(r"(?:/usr)?/lib/((?:udev/rules|tmpfiles)\.d|systemd/system)/[^/ ]+")
 #: The directory of a profile that came with a package.
 _TUNED = re.compile(r"/usr/lib/tuned/(?:profiles/)?[^/ ]+")
 
 
 def _remedy(row: Setting, evidence: dict[str, Any]) -> str:
-    """Return what has another component set the wanted value, or none: its own fact does not know what is wanted."""
+    """Return the change that makes another component set the wanted value, or none."""
     if evidence["value"] == UNKNOWN:
         return str(evidence["fix"])
     wanted, source = row.wanted_persisted, str(evidence["source"])

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From drifting settings to the steps that mend them, in the order that is safe."""
+"""From drifting settings to the steps that fix them, in the safe order."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ STEPS = catalog.STEPS
 
 
 def build(rows: Iterable[Setting], may_loosen: bool) -> dict[str, dict[str, Any]]:
-    """Return `{phase: {layer: targets}}`, in the order of STEPS, that mends the rows.
+    """Return `{phase: {layer: targets}}`, in the order of STEPS, that fixes the rows.
 
-    Each target is what the layer's module takes. Every phase is there, empty where nothing is to
-    be done; loosening is left out unless allowed.
+    Each target has the form of the layer's module. Every phase is present, maybe empty; loosening is left out unless allowed.
     """
     steps: dict[str, dict[str, Any]] = {phase: {} for phase, _layer in STEPS}
     for phase, layer in STEPS:
@@ -43,10 +42,10 @@ def steps(
     allow: Collection[str],
     lease: dict[str, Any] | None,
 ) -> list[dict[str, Any]]:
-    """Return the steps of a plan in the order that is safe: of each its phase, layer and arguments.
+    """Return the steps of a plan in the safe order: of each its phase, layer and arguments.
 
-    `rows`: those that it mends; what is about speed alone is a step of its own, of class performance, so that it can fail
-    by itself. `allow`: the permissions that are given; `lease`: what the guard is to be allowed, as the assessment has it.
+    `rows`: those that it fixes. Settings about speed are a separate step, of class performance, so that it can fail
+    alone. `allow`: the permissions; `lease`: what the guard will be allowed, from the assessment.
     """
     chosen = [
         (
@@ -80,7 +79,7 @@ def _arguments(
     if catalog.LAYERS[layer].alters:
         found["alter_system"] = "alter_system" in allow
     if layer in ("power", "power_guard"):
-        # Without a target it is to be taken back.
+        # Without a target the layer is released.
         found["state"] = "present" if targets else "released"
     if layer == "power_guard" and targets and lease:
         found.update({name: lease[name] for name in ("expires", "quiet", "needed", "test_ups", "units")})
@@ -90,7 +89,7 @@ def _arguments(
 def changes(steps: dict[str, dict[str, Any]], rows: Iterable[Setting]) -> list[dict[str, Any]]:
     """Return what the steps change, one entry a setting, for people.
 
-    `persisted` is None where they change only what is in force.
+    `persisted` is None if they change only the running value.
     """
     found: dict[tuple[str, str, str], dict[str, Any]] = {}
     for row in rows:
@@ -99,7 +98,7 @@ def changes(steps: dict[str, dict[str, Any]], rows: Iterable[Setting]) -> list[d
         about = {"phase": str(row.phase), "layer": row.layer, "target": row.target}
         owner = row.evidence.get("persisted") if row.persisted != row.wanted_persisted else None
         if owner and owner.get("owner_of"):
-            # Its file is given to another user first, once.
+            # Its file gets another owner first, once.
             name, before = owner["owner_of"], owner["owner"]
             owner_change = {
                 "setting": name,
@@ -124,7 +123,7 @@ def files(
     engines: Iterable[InstanceFacts],
     power: PowerFacts | None,
 ) -> list[str]:
-    """Return the files that the steps may write; `engines`: instances, and `power`, as the facts tell of them."""
+    """Return the files that the steps may write; `engines` and `power`: the facts."""
     found = {path for layers in steps.values() for layer in layers for path in catalog.LAYERS[layer].files}
     writes = {(each["engine"], each["name"]): each["writes"] for each in engines}
     for row in rows:
@@ -136,7 +135,7 @@ def files(
         elif row.layer == unit_mounts.LAYER:
             found.add(unit_drop_ins.drop_in(row.target))
         elif catalog.is_engine(row.layer) and "override" not in row.evidence:
-            # What is no instance is a database of one: its own header is written.
+            # A target that is no instance is a database: its header is written.
             found.update(writes.get((row.layer, row.target), [row.target]))
         elif row.layer == power_settings.LAYER and power is not None:
             found.update(power_settings.files(power, row.setting))
@@ -144,8 +143,7 @@ def files(
 
 
 def named(layer: str, target: str) -> str:
-    """Return a target as people know it: of an engine's instance or database, with the engine; the whole
-    host by the layer."""
+    """Return the name of a target: an instance or database with its engine; the whole host by the layer."""
     if target == HOST:
         return layer
     shown = printable.name(target)
@@ -153,7 +151,7 @@ def named(layer: str, target: str) -> str:
 
 
 def _is_written(row: Setting) -> bool:
-    """Tell whether a step also writes what the next boot reads."""
+    """Tell whether a step also writes the file that the next boot reads."""
     if row.layer != "mount_options":
         return True
     return can_persist(row.setting, row.persisted, row.evidence["persisted"]["source"])
@@ -166,7 +164,7 @@ def _mounts(rows: list[Setting]) -> list[dict[str, Any]]:
         key = (row.target, is_by_kernel(row.setting, source))
         target = targets.setdefault(key, {"target": row.target, "persist": False})
         target[row.setting] = row.wanted_running
-        # Where no fstab line mounts it, or something else does, only the running mount is ours.
+        # Without a line of fstab, or with another component's, only the running mount is changed.
         target["persist"] |= _is_written(row)
     return list(targets.values())
 
@@ -174,7 +172,7 @@ def _mounts(rows: list[Setting]) -> list[dict[str, Any]]:
 def _disks(rows: list[Setting]) -> list[dict[str, Any]]:
     targets: dict[str, dict[str, Any]] = {}
     for row in rows:
-        # The kernel cache mode alone needs no state: the cache keeps the one that it has.
+        # The kernel cache mode alone needs no state: the cache stays unchanged.
         target = targets.setdefault(row.target, {"disk": row.target, "state": "keep"})
         if row.setting == "write_cache":
             target["state"] = row.wanted_running
@@ -195,18 +193,18 @@ def _services(rows: list[Setting]) -> list[dict[str, Any]]:
 
 
 def _lease(rows: list[Setting]) -> list[dict[str, Any]]:
-    """Return the mounts of the guard's lease; none where it is taken back."""
+    """Return the mounts of the guard's lease; none if it is revoked."""
     return [{"mount": target} for row in rows for target in row.evidence["mounts"]]
 
 
 def _monitor(rows: list[Setting]) -> list[dict[str, Any]]:
-    """Return the settings of the UPS's monitor; none where it is released."""
+    """Return the settings of the UPS's monitor; none if it is released."""
     requested = [(row.setting, row.evidence["asked"]) for row in rows]
     return [{setting: value} for setting, value in requested if value is not None]
 
 
 def _merged(key: str, values: Iterable[tuple[Setting, str]]) -> list[dict[str, Any]]:
-    """Return a target for each name, with all settings that are wanted of it."""
+    """Return a target for each name, with all its wanted settings."""
     targets: dict[str, dict[str, Any]] = {}
     for row, value in values:
         targets.setdefault(row.target, {key: row.target})[row.setting] = value

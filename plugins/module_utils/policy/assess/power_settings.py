@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The UPS monitor's settings beside what the guard needs and the host's owner asks for. Pure."""
+"""The UPS monitor's settings compared with the requests of the guard and of the inventory. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .requirements import Requirement
 from .settings import UNSET, judge, reason
 
 LAYER = "power"
-#: Setting of the layer -> the condition that it is to make true.
+#: Setting of the layer -> the condition that it fulfils.
 _FIXES = {
     "notify_command": "notify_reaches_guard",
     "notify_flags": "notify_reaches_guard",
@@ -29,19 +29,19 @@ _FIXES = {
     "powerdown_flag": "powerdown_flag",
     "monitor": "power_values",
 }
-#: Setting -> where the facts count it among the times.
+#: Setting -> its name among the times of the facts.
 _TIMES = {"final_delay": "finaldelay", "host_sync": "hostsync"}
 #: Monitor -> which of its settings the layer sets, None for all; and where the others are.
 _SETS = {"nut": None, "apcupsd": ("notify_command", "notify_flags")}
 _ELSEWHERE = (
     "remove {name} from durable_ups, because apcupsd has no such setting and shuts down by its own apccontrol"
 )
-#: What the layer calls it that each event runs the command, and what the facts do.
+#: Value for "each event runs the command": in the layer, and in the facts.
 _EXEC, _ALL_RUN = "EXEC", "exec"
 
 
 def rows(power: PowerFacts | None, requested: Requested, for_guard: bool) -> list[Setting]:
-    """Return a row for each setting that is asked for, and, `for_guard`, for those that the guard needs."""
+    """Return a row for each requested setting, and, `for_guard`, for those that the guard needs."""
     if power is None:
         return []
     found = [_requested(power, name, value) for name, value in requested.settings.items()]
@@ -49,7 +49,7 @@ def rows(power: PowerFacts | None, requested: Requested, for_guard: bool) -> lis
 
 
 def released(power: PowerFacts | None) -> list[Setting]:
-    """Return the row of a monitor that still tells a guard, on a host that is to have none."""
+    """Return the row of a monitor that still notifies a guard, on a host without one."""
     if power is None or _observed(power, "notify_command")["value"] != HOOK:
         return []
     why = {HOOK: "the monitor still tells a guard that this host is not to have"}
@@ -57,7 +57,7 @@ def released(power: PowerFacts | None) -> list[Setting]:
 
 
 def planned(needed: list[Requirement], settings: list[Setting]) -> list[Requirement]:
-    """Return the requirements, those as `planned` that a step of this run makes true before anything loosens."""
+    """Return the requirements; those that a step of this run fulfils before any loosening are `planned`."""
     fixed = {_FIXES.get(row.setting) for row in settings if row.phase == "tighten"}
     return [
         need._replace(state="planned") if need.state == "unmet" and need.name in fixed else need
@@ -75,14 +75,14 @@ def changed_times(settings: list[Setting]) -> dict[str, float]:
 
 
 def files(power: PowerFacts, setting: str) -> list[str]:
-    """Return the monitor's files, and what is kept of it, that setting one of its settings may write."""
+    """Return the monitor's files, and the stored originals, that a change of one setting may write."""
     source = str(_observed(power, "notify_command")["source"])
     if power["monitor"] == "apcupsd":
         return [f"{place}/{event}" for place in (source, KEPT) for event in EVENTS]
-    # It names a line, or says that there is none.
+    # The source names a line, or states that none exists.
     config = re.match(r"/[^\s:]+", source)
     found = [config[0], CHAINED] if config else []
-    # A host that monitors nothing yet is told to.
+    # On a host that monitors nothing yet, the mode of NUT changes too.
     return (
         [*found, f"{posixpath.dirname(found[0])}/{nut_mode.FILE}"]
         if found and setting == "monitor"
@@ -91,18 +91,18 @@ def files(power: PowerFacts, setting: str) -> list[str]:
 
 
 def is_for_guard(need: Requirement) -> bool:
-    """Tell whether a condition is one that the layer makes true for the guard, whoever asks."""
+    """Tell whether a condition is one that the layer always fulfils for the guard."""
     return need.name == _FIXES["notify_command"]
 
 
 def _notify(power: PowerFacts) -> Iterator[Setting]:
-    """Yield what makes the monitor tell the guard."""
+    """Yield the settings that make the monitor notify the guard."""
     reaches = {each["name"]: each for each in power["conditions"]}.get("notify_reaches_guard", NOTHING)
     command = _as_text(_observed(power, "notify_command")["value"])
     flags = _as_text(_observed(power, "notify_flags")["value"])
     state = reaches.get("state", UNKNOWN)
     if (command, flags) == (HOOK, _ALL_RUN) and state != "met":
-        # As it should be in the configuration, and what it names does not run.
+        # The configuration is correct, but the command in it does not run.
         command = UNKNOWN if state == UNKNOWN else "broken"
     why = {
         command: f"the monitor runs {command}, which does not tell the guard",
@@ -130,14 +130,14 @@ def _requested(power: PowerFacts, name: str, value: Any) -> Setting:
 
 
 def _line(monitor: UpsFacts) -> str:
-    """Return the words of a MONITOR line; nobody but the layer knows its password."""
+    """Return the fields of a MONITOR line without the password, which only the layer reads."""
     return " ".join(str(monitor[name]) for name in ("system", "power_value", "user", "type"))
 
 
 def _row(
     power: PowerFacts, name: str, wanted: str, current: str, why: dict[str, str], requested: Any
 ) -> Setting:
-    """Return a row; `asked` is the value as the layer takes it."""
+    """Return a row; `requested`: the value in the form of the layer's module."""
     verdict = judge(name, current, current, wanted, live=True)
     observed = {**_observed(power, name), "value": current}
     if current == UNKNOWN and not observed["reason"]:
@@ -174,7 +174,7 @@ def _observed(power: PowerFacts, name: str) -> Evidence:
     nothing: Evidence = {"value": "", "source": "the power facts", "reason": None}
     found = power["settings"].get(name, nothing)
     time = power["timing"].get(_TIMES.get(name, ""))
-    # The times count with their defaults, where the configuration names none.
+    # A time that is not configured counts with its default.
     if time is not None:
         return {**found, "value": time}
     return found

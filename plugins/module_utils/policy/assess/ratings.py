@@ -23,21 +23,21 @@ from .case import Case
 from .compare import find
 from .found import Findings
 
-#: Verdicts of what is found of a host without a profile.
+#: Verdicts that a host without a profile can have from its findings.
 NOW = ("at_risk", UNKNOWN)
-#: What is to be done about what a run mends.
+#: The fix of a finding that a run fixes.
 _RUN = "run harden_db"
 
 
 def rate(case: Case) -> dict[str, Any]:
-    """Return {profile: what it would take} for every known profile, pinned or not."""
+    """Return {profile: its rating} for every known profile."""
     inputs = case.declared.inputs
     case = case._replace(
         mounts=case.mounts or managed.everything(case.storage),
         declared=case.declared._replace(
             layers=chosen_layers.read(None),
             entries=guarantees.without_overrides(case.declared.entries),
-            # What people accept is accepted for the profile that is pinned.
+            # Waivers are for the pinned profile.
             waivers=Waivers(),
         ),
     )
@@ -49,11 +49,11 @@ def _rating(case: Case, profile: Profile, pinned: Profile) -> dict[str, Any]:
     try:
         found = find(case, profile, pinned)
     except BadInput as error:
-        # Beside it a mount has a profile of its own that contradicts this one.
+        # A mount has a separate profile that contradicts this one.
         none: dict[str, Any] = {"verdict": "blocked", "after": "blocked", "changes": [], "unmet": []}
         return {**none, "why": [str(error)]}
     steps = plan.build(found.planned, True)
-    # What a run sets stands under changes; the reasons say what it would not.
+    # `changes` has what a run would set; the reasons name the rest.
     remaining = tuple(row for row in found.rows if row.phase is None or found.withholds(row))
     return {
         "verdict": verdicts.of(found),
@@ -65,10 +65,10 @@ def _rating(case: Case, profile: Profile, pinned: Profile) -> dict[str, Any]:
 
 
 def now(case: Case, first: str = "pin a profile") -> tuple[list[Reason], Findings | None]:
-    """Return what is at risk or unknown now on a host without a pinned profile, worst first, and all that was found.
-    `first`: what to do before a run.
+    """Return the current risks and unknown values of a host without a pinned profile, worst first, and all findings.
+    `first`: the step before a run.
 
-    It is what any profile that promises durability finds. A host without a database has nothing to lose.
+    Any profile that guarantees durability has the same. A host without a database has none.
     """
     if case.is_empty:
         return [], None
@@ -89,7 +89,7 @@ def now(case: Case, first: str = "pin a profile") -> tuple[list[Reason], Finding
 
 
 def promising_of(inputs: Inputs) -> dict[str, Profile]:
-    """Return the profiles that promise durability, by name."""
+    """Return the profiles that guarantee durability, by name."""
     names = known(inputs.shipped, inputs.own)
     chosen = {name: choose(name, inputs.shipped, inputs.own, None)[0] for name in names}
     # The shipped ones first, in the order of their file.

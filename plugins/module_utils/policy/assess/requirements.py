@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What must be true besides the settings before a promise may be called kept."""
+"""Requirements of a guarantee that no setting fulfils."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from ...storage.raid_controllers import volume
 from .. import kinds
 from ..expect.guarantees import Mount, Server
 
-#: Transports whose standard asks for FUA. The kernel leaves SATA's off unless told (libata.fua).
+#: Transports whose standard asks for FUA. The kernel disables it for SATA by default (libata.fua).
 _FUA_IN_STANDARD = ("scsi", "sas", "nvme")
 #: The claim about a layer that no rule understands, and the requirement that rests on it.
 _PASSES = "layer_passes_flushes"
-#: Kind of a disk -> where people find out what it keeps, of one of which no platform is known.
+#: Kind of a disk of an unknown platform -> where to check whether its cache survives a power cut.
 _CHECKED = {
     disk_kinds.PHYSICAL: "check the disk's data sheet",
     disk_kinds.RAID_VOLUME: "check the cache settings of the RAID controller",
@@ -48,20 +48,19 @@ _CHECKED = {
 }
 #: The kinds for which an attestation of the host's flushes covers all disks.
 _OF_THE_HOST = (disk_kinds.VIRTUAL, disk_kinds.NETWORK)
-#: Way to ask a disk for its cache -> the program that does.
+#: Way to query a disk's cache -> its program.
 _TOOLS = {"sata": "hdparm", "scsi": "sdparm", "nvme": "nvme-cli"}
-#: With what the system says that a program is missing.
+#: The error text for a missing program.
 _MISSING = os.strerror(errno.ENOENT)
 
 
 class Requirement(NamedTuple):
     """One condition.
 
-    `state` is met, attested, planned (unmet, and a step of this run makes it true before anything loosens),
-    guarded (the power is away, and the guard has put the barriers back), unverified (this host cannot tell) or
-    unmet. `expires` is the last day of the word that it stands on,
-    '' where it stands on none. `attest` has the lines of an attestation that would meet it, for people to fill in and copy. `id`:
-    that of its finding, '' where it holds.
+    `state` is met, attested, planned (unmet, and a step of this run fulfils it before any loosening),
+    guarded (the UPS is on battery, and the guard has enabled the barriers), unverified (this host cannot verify it) or
+    unmet. `expires` is the last day of its attestation, '' without one. `attest`: the lines of an attestation that
+    would meet it, to fill in and copy. `id`: that of its finding, '' if it is met.
     """
 
     name: str
@@ -85,7 +84,7 @@ class Requirement(NamedTuple):
         state: str = "",
         **values: str,
     ) -> Requirement:
-        """Return one that does not hold, as an entry of the catalogue has it; `name`: where the id has another one."""
+        """Return an unmet one, from an entry of the catalogue; `name`: if it differs from that of the id."""
         found = kind.found(target, fix=fix, **values)
         state = state or ("unverified" if kind.verdict == "unverified" else "unmet")
         named = name or kind.id.split(".")[1]
@@ -97,7 +96,7 @@ class Requirement(NamedTuple):
 
 
 def hold(needed: Iterable[Requirement]) -> bool:
-    """Tell whether all of them are true, or will be before anything loosens."""
+    """Tell whether all of them are met, or will be before any loosening."""
     return all(need.state in ("met", "attested", "planned", "guarded") for need in needed)
 
 
@@ -110,7 +109,7 @@ def of_host(
     accept_data_loss: bool,
 ) -> list[Requirement]:
     """Return all requirements of a profile on these managed mounts and their disks."""
-    # What rests on a UPS is policy/assess/ups.py's to say: of disks only where they are this machine's own.
+    # The requirements of a UPS are in policy/assess/ups.py: only disks of a physical host are among them.
     of_disks = profile.rests_on in _OF_DISK and profile.rests_on != "ups"
     found = [of_disk(profile.rests_on, disk, attestations) for disk in disks if of_disks]
     found += [_override(disk, attestations) for disk in disks if loosened_by(profile, pinned)]
@@ -132,7 +131,7 @@ def of_host(
 
 
 def of_expired(expired: dict[str, Attestation]) -> list[Requirement]:
-    """Return an unmet requirement for each attestation that has expired, of {where it is written: it}."""
+    """Return an unmet requirement for each attestation that has expired, of {its place in the inventory: it}."""
     return [
         Requirement.failed(
             kinds.ATTESTATION_EXPIRED,
@@ -153,9 +152,9 @@ def of_neighbours(
     managed: list[MountFacts],
     disks: list[DiskFacts],
 ) -> list[Requirement]:
-    """Return what a cache that is to be turned on asks of other file systems on the same disk.
+    """Return the requirements of enabling a cache for other file systems on the same disk.
 
-    Without barriers they were safe over a cache that is off, and would not be over one that is on.
+    Without barriers, they are safe over a disabled cache, but not over an enabled one.
     """
     ours = {mount["device"] for mount in managed}
     off = {
@@ -167,7 +166,7 @@ def of_neighbours(
     for mount in every:
         below = [] if mount["device"] in ours else mount["disks_seen"]
         shared = [name for name in below if disk_kinds.cache_of(name) in off]
-        # Of what only a container sees the next boot is never known.
+        # The next boot of a mount that only a container has is always unknown.
         values = {mount["barrier"], mount["persisted"]["barrier"] if mount["hidden_in"] is None else ""}
         has_barriers = "barrier" in mount_settings.SETTINGS_OF.get(mount["fstype"], ())
         if shared and ("off" in values or (has_barriers and UNKNOWN in values)):
@@ -181,7 +180,7 @@ def of_neighbours(
 def of_barriers(rows: Iterable[Setting]) -> list[Requirement]:
     """Return an unmet requirement for each mount whose barriers are off, or will be, and that no run turns on.
 
-    `rows`: those of mounts with a promise to keep. A cache is not turned on below them.
+    `rows`: those of mounts with a guarantee. A cache below them is not enabled.
     """
     return [
         Requirement.failed(
@@ -223,8 +222,7 @@ def _torn(server: Server, mount: Mount, lasting: list[str]) -> Requirement:
 
 
 def with_attested_layers(mounts: list[MountFacts], attestations: list[Attestation]) -> list[MountFacts]:
-    """Return the mounts. Where somebody vouches for each layer below that is not understood, the disks that were
-    seen are its disks."""
+    """Return the mounts; if each unknown layer below one is attested, the observed disks are its disks."""
     return [
         {**mount, "disks": mount["disks_seen"]} if _all_pass(mount, attestations) else mount
         for mount in mounts
@@ -232,8 +230,7 @@ def with_attested_layers(mounts: list[MountFacts], attestations: list[Attestatio
 
 
 def can_attest(layer: LayerFacts) -> bool:
-    """Tell whether somebody can say of a layer that it passes flushes on: no rule does, it has a name that stays, and
-    what lies below it is seen."""
+    """Tell whether an attestation can be about a layer: it has no rule, a stable name, and known devices below it."""
     return bool(layer["type"] == UNKNOWN and layer["id"] and layer["below"])
 
 
@@ -246,16 +243,16 @@ def _all_pass(mount: MountFacts, attestations: list[Attestation]) -> bool:
 
 
 def attestation_for(profile: Profile, disk: DiskFacts, attestations: list[Attestation]) -> Attestation | None:
-    """Return the attestation that makes up for a cache that cannot be seen or switched from here.
+    """Return the attestation that replaces control of a cache that this host cannot read or switch.
 
-    One that survives a power cut is as good as none. Where the promise rests on flushes, whether
-    there is a cache does not matter as long as they are honoured.
+    A cache that survives a power cut equals no cache. If the guarantee rests on flushes, a cache is
+    safe as long as flushes are honoured.
     """
     return _attestation_for(attestations, make_up(profile, disk), disk)
 
 
 def make_up(profile: Profile, disk: DiskFacts) -> tuple[str, ...]:
-    """Return the claims of which one makes up for a cache that cannot be seen or switched from here."""
+    """Return the claims of which one replaces control of a cache that this host cannot read or switch."""
     claims = ["power_loss_protection"]
     if profile.rests_on in ("flush", "ups") and disk["write_cache"]["kernel"] == "write back":
         claims.append("host_honours_flush")
@@ -265,8 +262,8 @@ def make_up(profile: Profile, disk: DiskFacts) -> tuple[str, ...]:
 
 
 def fua_honoured(disk: DiskFacts, attestations: list[Attestation]) -> bool:
-    """Tell whether a disk that offers FUA may be taken at its word: a virtual one only claims to, and
-    disks of other standards take the bit and ignore it."""
+    """Tell whether a disk that offers FUA honours it: a virtual disk only offers it, and disks of other
+    standards accept the bit and ignore it."""
     claims = ("host_honours_fua", "power_loss_protection")
     by_standard = disk["kind"] == "physical" and disk["transport"] in _FUA_IN_STANDARD
     return (
@@ -277,18 +274,18 @@ def fua_honoured(disk: DiskFacts, attestations: list[Attestation]) -> bool:
 
 
 def outlives_power(disk: DiskFacts, attestations: list[Attestation]) -> bool:
-    """Tell whether what a disk has taken is there after a power cut: it does not cache, or is protected."""
+    """Tell whether acknowledged writes of a disk survive a power cut: it does not cache, or is protected."""
     return disk["write_cache"]["device"] in ("none", "disabled") or is_protected(disk, attestations)
 
 
 def is_protected(disk: DiskFacts, attestations: list[Attestation]) -> bool:
-    """Tell whether a disk's cache survives a power cut: it is attested, or its RAID controller shows it."""
+    """Tell whether a disk's cache survives a power cut: it is attested, or its RAID controller reports it."""
     attestation = _attestation_for(attestations, ("power_loss_protection",), disk)
     return attestation is not None or bool(_controller_keeps(disk))
 
 
 def of_disk(rests_on: str, disk: DiskFacts, attestations: list[Attestation]) -> Requirement:
-    """Return what a promise that rests on a disk asks of it; `rests_on` as in a profile."""
+    """Return the requirement of a guarantee for a disk; `rests_on` as in a profile."""
     name, claims, offered = _OF_DISK[rests_on]
     attestation = _attestation_for(attestations, claims, disk)
     observed = offered(disk) or _controller_keeps(disk)
@@ -296,8 +293,8 @@ def of_disk(rests_on: str, disk: DiskFacts, attestations: list[Attestation]) -> 
         return Requirement(name, disk["name"], "met", observed, "", "")
     if attestation:
         return Requirement(name, disk["name"], "attested", attestation.sentence, "", "", attestation.expires)
-    # A virtual disk may well keep its promise: only its host knows. Elsewhere it is not there. Nor does
-    # anybody take barriers away for what nobody knows.
+    # A virtual disk may honour flushes, which only its host knows. A non-volatile cache and a UPS
+    # must be verified.
     state = "unmet" if rests_on in ("non_volatile_cache", "ups") else "unverified"
     wrong, raid = fault_of_volume(disk), disk["raid"]
     if wrong and raid:
@@ -338,14 +335,14 @@ def how_named(disk: DiskFacts) -> str:
 
 
 def missing_tool(disk: DiskFacts) -> str:
-    """Return the package of the program that would ask a disk for its cache, '' where that is there."""
+    """Return the missing package of the program that queries a disk's cache, '' if it is installed."""
     tool = _TOOLS.get(disk["control"], "")
     why = str(disk["evidence"]["write_cache.device"]["reason"])
     return tool if disk["write_cache"]["device"] == UNKNOWN and why.endswith(_MISSING) else ""
 
 
 def _where(name: str, disk: DiskFacts) -> str:
-    """Return how to find out whether a disk keeps what it is told to keep; one without an id cannot be attested."""
+    """Return where to check whether a disk honours flushes; one without an id first needs one."""
     if _about(disk, _claim(name, disk)) is None:
         return how_named(disk)
     if nfs.is_export(disk):
@@ -356,7 +353,7 @@ def _where(name: str, disk: DiskFacts) -> str:
 def _claims_for(name: str, disk: DiskFacts, claims: tuple[str, ...]) -> str:
     """Return the claims that meet a requirement of a disk, with what they must be about.
 
-    One attestation for the host covers all disks of a hypervisor or a cloud, and their reasons stay one.
+    One attestation for the host covers all disks of a hypervisor or a cloud, so that they share one reason.
     """
     target = _about(disk, _claim(name, disk))
     if target == HOST:
@@ -367,14 +364,14 @@ def _claims_for(name: str, disk: DiskFacts, claims: tuple[str, ...]) -> str:
 
 
 def fault_of_volume(disk: DiskFacts) -> volume.Fault | None:
-    """Return what keeps the caches of a RAID volume from surviving a power cut, None where nothing does, where its
-    controller was not asked, and for other disks."""
+    """Return why the caches of a RAID volume do not survive a power cut, None if they do, if its controller was not
+    queried, and for other disks."""
     raid = disk["raid"]
     return volume.fault(raid) if raid and raid["volume"] else None
 
 
 def _controller_keeps(disk: DiskFacts) -> str | None:
-    """Return that the controller of a RAID volume keeps what it has taken, in its own words, or None."""
+    """Return the state of a RAID controller whose caches survive a power cut, or None."""
     raid = disk["raid"]
     if not raid or not raid["volume"] or volume.fault(raid):
         return None
@@ -388,7 +385,7 @@ def _state_of_volume(raid: RaidFacts) -> str:
     )
 
 
-#: Requirement -> the claim that is asked of people first.
+#: Requirement -> the claim that is requested first.
 _FIRST_CLAIM = {
     "device_obeys": platforms.FLUSH,
     "flush_honoured": platforms.FLUSH,
@@ -398,7 +395,7 @@ _FIRST_CLAIM = {
 
 
 def with_attestations(needed: Iterable[Requirement], storage: StorageFacts, today: str) -> list[Requirement]:
-    """Return requirements; those that wait for somebody's word with where to look on this platform, and what to write.
+    """Return requirements; those that need an attestation, with the place to check on this platform, and its YAML.
 
     `storage` is `durable_storage`, `today` an ISO 8601 date.
     """
@@ -426,27 +423,27 @@ def _with_attestation(need: Requirement, disk: DiskFacts | None, platform: str, 
         need = need._replace(remedy=remedy)
     grounds = f"{statement.reason} ({statement.source})" if statement else ""
     if target is None or not is_plain(target) or (disk and fault_of_volume(disk)):
-        return need  # Nobody is asked to vouch for what its controller says is broken.
+        return need  # No attestation is requested for a volume that its controller reports as unsafe.
     begin = datetime.date.fromisoformat(today)
     return need._replace(attest=tuple(written(claim, "", "", begin, target, grounds)))
 
 
 def _claim(name: str, disk: DiskFacts | None) -> str:
-    """Return the claim that is asked of people for a requirement."""
+    """Return the claim that is requested for a requirement."""
     if disk and name == "device_obeys" and not _may_be_off(disk):
         return "power_loss_protection"
     return _FIRST_CLAIM[name]
 
 
 def _may_be_off(disk: DiskFacts) -> bool:
-    """Tell whether a disk can come to what a promise without caches asks, or has."""
+    """Tell whether the cache of a disk is off, or can be disabled."""
     return disk["switchable"] == "yes" or disk["write_cache"]["device"] in ("none", "disabled")
 
 
 def _about(disk: DiskFacts | None, claim: str) -> str | None:
-    """Return what an attestation must be about: the host, or a disk by its id (None where it has none).
+    """Return the target of an attestation: the host, or a disk by its id (None without one).
 
-    Disks of one hypervisor or cloud are alike in what they promise.
+    Disks of one hypervisor or cloud honour flushes alike.
     """
     if disk is None:
         return HOST
@@ -458,11 +455,10 @@ def _about(disk: DiskFacts | None, claim: str) -> str | None:
 def _attestation_for(
     attestations: list[Attestation], claims: tuple[str, ...], disk: DiskFacts
 ) -> Attestation | None:
-    """Return what somebody attests of a disk, or of all disks of its host.
+    """Return the attestation of a disk, or of all disks of its host.
 
-    Of a disk of unknown kind, which may be one that does not last, and of an array or an NFS server who attests the host may
-    not have thought. What a RAID controller reports now overrides an attestation for the host, and one that is losing
-    writes now overrides all.
+    An attestation for the host does not cover a disk of unknown kind, which may be ephemeral, an array or an NFS server.
+    The report of a RAID controller overrides an attestation for the host, and overrides all if it is losing writes now.
     """
     if volume.is_exposed(disk["raid"]):
         return None
@@ -472,7 +468,7 @@ def _attestation_for(
 
 
 def _is_reported_volatile(disk: DiskFacts) -> bool:
-    """Tell whether the controller of a RAID volume reports that a power cut takes acknowledged writes."""
+    """Tell whether the controller of a RAID volume reports that a power cut loses acknowledged writes."""
     found = fault_of_volume(disk)
     return found is not None and found.volatile == volume.VOLATILE
 
@@ -556,7 +552,7 @@ def _write_hole(mount: MountFacts, hole: WriteHoleFacts) -> Requirement:
     )
 
 
-#: What a layer is doing -> the requirement that it breaks.
+#: State of a layer -> the requirement that it breaks.
 _BROKEN_BY = {
     mapper_targets.TRANSIENT: findings.SNAPSHOT_IN_MEMORY,
     mapper_targets.TAGS_APART: findings.TAGS_APART,
@@ -566,7 +562,7 @@ _BROKEN_BY = {
 
 
 def _of_layer(mount: MountFacts, layer: LayerFacts, attestations: list[Attestation]) -> list[Requirement]:
-    """Return what a layer breaks by what it is doing, whatever the disks below it keep, or who vouches for it."""
+    """Return the requirements that the state of a layer breaks, with any disks below it; or its attestation."""
     attestation = find_attestation(attestations, (_PASSES,), layer["id"]) if can_attest(layer) else None
     if attestation:
         observed = f"{layer['reason']}; {attestation.sentence}"
@@ -586,11 +582,11 @@ def _flush_awaited(
     disks: list[DiskFacts],
     attestations: list[Attestation],
 ) -> list[Requirement]:
-    """Return a need for each layer that acknowledges a flush too early or does none, over disks that are to cache."""
+    """Return an unmet requirement for each layer that acknowledges flushes too early or sends none, over disks that cache."""
     lossy = {
         disk["name"]
         for disk in disks
-        # One that is off now comes on under such a profile.
+        # Such a profile enables a disabled cache.
         if profile.write_cache != "disabled"
         and disk["write_cache"]["device"] != "none"
         and not is_protected(disk, attestations)
@@ -623,7 +619,7 @@ def _accepted(accepted: bool) -> Requirement:
 
 
 def only_database(mount: MountFacts) -> Requirement:
-    """Return what a file system without barriers must be: one that holds listed databases and no more."""
+    """Return the requirement of a file system without barriers: it holds only listed databases."""
     observed = f"mounted at {', '.join(mount['targets'])}"
     kind, values = _not_only_databases(mount)
     if kind is None:
@@ -632,13 +628,13 @@ def only_database(mount: MountFacts) -> Requirement:
 
 
 def why_not_only_databases(mount: MountFacts) -> str:
-    """Return why a file system may not be without barriers, '' if it holds listed databases and no more."""
+    """Return why a file system needs barriers, '' if it holds only listed databases."""
     kind, values = _not_only_databases(mount)
     return kind.found(**values).reason if kind else ""
 
 
 def _not_only_databases(mount: MountFacts) -> tuple[Kind | None, dict[str, str]]:
-    """Return why a file system may not be without barriers as an entry of the catalogue, None if it may, and its values."""
+    """Return why a file system needs barriers, as an entry of the catalogue with its values; None if it does not."""
     wrong = [target for target in mount["targets"] if mount_settings.is_system(target)]
     if wrong:
         return findings.HOLDS_SYSTEM, {"mount": wrong[0]}

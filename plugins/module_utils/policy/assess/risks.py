@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How acknowledged commits could vanish now, by the disks and mounts of a host. Pure."""
+"""Current risks of losing acknowledged commits, from the disks and mounts of a host. Pure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Risk(NamedTuple):
     setting: str
 
     def with_fix(self, rows: Iterable[Setting]) -> Reason:
-        """Return it with what to do: as the row states, if one does."""
+        """Return it with its fix: that of the row, if one has it."""
         fixes = (row.remedy for row in rows if (row.target, row.setting) == (self.target, self.setting))
         return self.reason._replace(fix=next(filter(None, fixes), self.reason.fix))
 
@@ -51,7 +51,7 @@ def leaves(storage: StorageFacts, mounts: list[MountFacts]) -> tuple[list[DiskFa
             reasons.append(kind.found(mount["target"], mount=mount["target"], cause=cause, **values))
         elif not mount["disks"] or not mount["disks_seen"]:
             reasons.append(_no_disks(mount["target"], "the disks below it"))
-        # Also where a layer between is not understood: what is safer stays safer.
+        # Also if a layer between is unknown: the disk is still made safer.
         for name in mount["disks_seen"]:
             if name in by_name:
                 names[name] = None
@@ -69,12 +69,12 @@ def _risk(kind: Kind, target: str, row: str, **values: str) -> Risk:
 
 
 def _not_understood(mount: MountFacts) -> tuple[Kind, dict[str, str]]:
-    """Return the finding for a mount whose layers are not understood, by the first cause that can be corrected."""
+    """Return the finding for a mount whose layers are not understood, from the first cause that can be corrected."""
     if mount["fstype"] not in mount_settings.HAVE_BARRIERS and not mount["disks_seen"]:
         return (
             findings.STACK_UNRULED,
             {},
-        )  # A file system in memory, or of another machine: nothing was unreadable.
+        )  # A file system in memory, or of another host: nothing was unreadable.
     strange = [layer for layer in mount["stack"] if layer["reason"]]
     for layer in strange:
         found = _correctable(layer)
@@ -87,7 +87,7 @@ def _not_understood(mount: MountFacts) -> tuple[Kind, dict[str, str]]:
 
 
 def _correctable(layer: LayerFacts) -> Kind | None:
-    """Return the finding for a layer that a command of its own makes known, None for one without a rule."""
+    """Return the finding for a layer that a command makes known, None for one without a rule."""
     if layer["type"] == "multipath":
         return findings.STACK_PATHS  # It is understood, and all of its paths are gone.
     if layer["type"] != UNKNOWN:
@@ -102,7 +102,7 @@ def of(
 ) -> list[Risk]:
     """Return the ways in which acknowledged commits can be lost right now.
 
-    `held`: mount points whose barriers the guard has off, and puts back in time.
+    `held`: mount points whose barriers the guard has off and enables in time.
     """
     found = [
         _barrier_off(mount, "disks that are unknown")
@@ -120,14 +120,14 @@ def of(
 
 
 def _of_pending_flush(disk: DiskFacts, attestations: list[Attestation]) -> Iterator[Risk]:
-    # Written while its cache was on: to switch that off makes nothing stable.
+    # Disabling the cache does not store what it already holds.
     is_pending = disk["flush"] == "owed" and disk["write_cache"]["device"] != "none"
     if is_pending and not requirements.is_protected(disk, attestations):
         yield _risk(findings.FLUSH_PENDING, disk["id"] or disk["name"], "flush", disk=disk["name"])
 
 
 def _of_cache(disk: DiskFacts) -> Iterator[Risk]:
-    """Yield how a disk whose cache a power cut empties loses commits by itself."""
+    """Yield the risks of a disk whose cache is lost at a power cut."""
     cache, name, target = disk["write_cache"], disk["name"], disk["id"] or disk["name"]
     wrong = requirements.fault_of_volume(disk)
     if wrong and volume.is_exposed(disk["raid"]):
@@ -184,7 +184,7 @@ def of_memory(servers: Iterable[Server]) -> Iterator[Reason]:
 
 
 def lies_on_loss(case: Case, where: Placement, held: frozenset[str]) -> bool:
-    """Tell whether what an instance wrote may have been lost by the disks and mounts below it, not by others."""
+    """Tell whether the disks and mounts below an instance can have lost its commits."""
     if where.unknown or not where.mounts or guard.risks(case.power):
         return True
     mounts = list(where.mounts)

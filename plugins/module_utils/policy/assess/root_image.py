@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fixes for a root that is an image or a snapshot: commands of other hosts fail there, are lost, or break its boot. Pure."""
+"""Fixes for a root that is an image or a snapshot: usual commands fail there, are lost, or break its boot. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .requirements import Requirement
 
 
 class _Tools(NamedTuple):
-    """What changes the boot of one kind of root: its initramfs, the kernel's arguments, its default entry, its boot loader's
+    """The commands that change one kind of root: its initramfs, the kernel's arguments, its default entry, its boot loader's
     menu, its packages."""
 
     initramfs: str
@@ -95,7 +95,7 @@ def of_reason(reason: Reason, kind: str) -> Reason:
 
 
 def unknowns(storage: StorageFacts) -> Iterator[Reason]:
-    """Yield that the next boot starts another root: what persists was read from this one."""
+    """Yield that the next boot starts another root: the persisted values were read from this one."""
     if storage["next_root"] == OTHER:
         yield findings.NEXT_ROOT.found()
     if storage["next_root"] == UNKNOWN:

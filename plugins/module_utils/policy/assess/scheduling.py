@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""I/O scheduler and readahead beside what the profile wants: rows of performance, not of safety."""
+"""I/O scheduler and readahead compared with the profile: rows of performance, not of safety."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IN_TUNED = {"scheduler": "elevator", "readahead": "readahead"}
 
 def rows(mounts: Iterable[Mount], disks: Iterable[Disk], tuned: TunedFacts) -> list[Setting]:
     """Return a row for the scheduler of each disk, and one for the readahead of each device with a
-    file system on it: the readahead that counts is that of the topmost device."""
+    file system on it: the readahead of the topmost device takes effect."""
     found: dict[tuple[str, str], Setting] = {}
     for row in (*_schedulers(disks, tuned), *_readaheads(mounts, tuned)):
         found[row.target, row.setting] = row
@@ -31,9 +31,9 @@ def rows(mounts: Iterable[Mount], disks: Iterable[Disk], tuned: TunedFacts) -> l
 
 
 def wanted_scheduler(disk: DiskFacts, profile: Profile) -> str:
-    """Return the scheduler that a profile wants for a disk; `keep` where it has no say.
+    """Return the scheduler that a profile wants for a disk; `keep` for none.
 
-    What a controller, an array or a hypervisor makes of a queue is theirs to know.
+    Controllers, arrays and hypervisors schedule their own queues.
     """
     if disk["kind"] == "virtual":
         return profile.scheduler_virtual
@@ -46,7 +46,7 @@ def wanted_scheduler(disk: DiskFacts, profile: Profile) -> str:
 def _schedulers(disks: Iterable[Disk], tuned: TunedFacts) -> Iterator[Setting]:
     for disk, profile in disks:
         wanted = wanted_scheduler(disk, profile)
-        # A device that orders no queue of its own has no scheduler to set.
+        # A device without its own queue has no scheduler.
         if wanted != KEEP and (disk["scheduler"]["available"] or disk["scheduler"]["running"] == UNKNOWN):
             observed = (disk["scheduler"]["running"], disk["scheduler"]["persisted"])
             evidence = {
@@ -84,11 +84,11 @@ def _row(
     tuned: TunedFacts,
     place_of_id: str = "",
 ) -> Setting:
-    """`place_of_id`: how the device is given an id, '' for what can have none."""
+    """Return a row; `place_of_id`: how the device gets an id, '' if it can have none."""
     verdict = judge(setting, observed[0], observed[1], wanted, live=True)
     option = IN_TUNED[setting]
     theirs = tuned["sets"].get(option)
-    # TuneD may be about other disks alone.
+    # TuneD may set other disks only.
     contested = evidence["persisted"].get("by") == TUNED and observed[1] != wanted
     if verdict == "ok" and tuned["profile"] == UNKNOWN:
         verdict = UNKNOWN
@@ -96,16 +96,16 @@ def _row(
         "unset": f"no rule sets the {setting} of {name}, so its own default applies",
     }
     phase: str | None = "tighten"
-    remedy, besides = "run harden_db", ""
+    remedy, addition = "run harden_db", ""
     if verdict == "ok":
         phase, remedy = None, ""
     elif tuned["profile"] == UNKNOWN:
         phase, remedy = None, "correct the error that the reason names, or run tuned-adm off"
-        besides = f"; TuneD's profile could not be read: {tuned['error']}"
+        addition = f"; TuneD's profile could not be read: {tuned['error']}"
     elif verdict == UNKNOWN:
         phase, remedy = None, FIX_READ_ERROR
     elif contested:
-        phase, besides = None, f"; TuneD's profile {tuned['profile']} sets {option}={theirs}"
+        phase, addition = None, f"; TuneD's profile {tuned['profile']} sets {option}={theirs}"
         remedy = f"set {option}={wanted} in a copy of TuneD's profile {tuned['profile']} in /etc/tuned, or run tuned-adm off"
     elif device_id is None:
         phase = None
@@ -122,6 +122,6 @@ def _row(
         verdict=verdict,
         phase=phase,
         evidence=evidence,
-        why=f"{reason(verdict, setting, observed, why, evidence)}{besides}",
+        why=f"{reason(verdict, setting, observed, why, evidence)}{addition}",
         remedy=remedy,
     )

@@ -1,11 +1,11 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Each setting of a host beside what its profile wants: the rows of the report.
+"""Each setting of a host compared with its profile: the rows of the report.
 
-Pure: facts in, rows out. A row that is not `ok` says in which phase its change belongs:
-`tighten` makes nothing less safe and always runs, `loosen` waits for the requirements, and
-`raise` makes the kernel flush again before anything else relies on a flush.
+Pure: facts in, rows out. A row that is not `ok` has the phase of its change:
+`tighten` makes nothing less safe and always runs, `loosen` needs the requirements, and
+`raise` makes the kernel flush again before other steps rely on a flush.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from ..expect.guarantees import Disk
 from . import boot_rows, requirements
 from .unchanged import left
 
-#: Persisted word for "nothing says what the next boot will do".
+#: Persisted value of a setting that nothing sets at the next boot.
 UNSET = "unset"
 
 
 class Boot(NamedTuple):
-    """What is known of kernel and boot: the kernel's release, and the facts of what keeps mounts from the next boot."""
+    """The kernel's release, and the facts of boot faults."""
 
     release: str
     faults: tuple[BootFaultFacts, ...] = ()
@@ -72,7 +72,7 @@ def of_mount(mount: MountFacts, profile: Profile, boot: Boot) -> list[Setting]:
     """Return the rows of one managed file system."""
     rows = [_barrier(mount, profile, boot)]
     if nfs.is_nfs(mount["fstype"]):
-        # Access times are its server's.
+        # The NFS server sets access times.
         return [*rows, _recovery(mount, boot)]
     if mount["fstype"] not in mount_settings.NO_DATA_MODE:
         rows.append(_data_mode(mount, profile, boot))
@@ -84,7 +84,7 @@ def of_mount(mount: MountFacts, profile: Profile, boot: Boot) -> list[Setting]:
 def of_disk(disk: DiskFacts, profile: Profile, attested: str | None = None) -> list[Setting]:
     """Return the rows of one disk below a managed file system.
 
-    `vouched`: who attests that its cache does no harm.
+    `attested`: the attestation that its cache is safe.
     """
     pending_flush = [_flush(disk, profile)] if disk["flush"] == "owed" else []
     if disk["raid"] and disk["raid"]["volume"]:
@@ -100,7 +100,7 @@ def of_disk(disk: DiskFacts, profile: Profile, attested: str | None = None) -> l
 def of_boot(
     faults: list[BootFaultFacts], mounts: list[MountFacts], every: list[MountFacts], release: str
 ) -> list[Setting]:
-    """Return a row for each line or unit that keeps the boot or a managed mount from coming up.
+    """Return a row for each line or unit that prevents the boot or a managed mount.
 
     `faults` are the facts of what is wrong with the lines of fstab (storage/boot_faults.py); `mounts` are the managed
     ones, of all that there are; `release` is the kernel's.
@@ -110,16 +110,16 @@ def of_boot(
         boot_rows.row(fault)
         for fault in faults
         if fault["boot"] != "optional" or fault["target"] in managed
-        # A run takes out by itself what XFS refuses of the settings.
+        # A run removes the settings that XFS refuses.
         if fault["target"] not in managed or not _is_fixed(managed[fault["target"]], fault["options"])
     ]
-    # Of a managed one the row of its data= says so.
+    # A managed one has a row for its data=.
     others = (mount for mount in every if mount["target"] not in managed)
     return [*found, *(row for mount in others for row in _refused_at_boot(mount, release))]
 
 
 def _refused_at_boot(mount: MountFacts, release: str) -> Iterator[Setting]:
-    """Yield that the kernel refuses what a mount that the boot needs is given."""
+    """Yield that the kernel refuses the options of a mount that the boot needs."""
     kernel, options = _conflict(mount, mount["persisted"]["data_mode"], release)
     if options and "required" in mount["boots"].values():
         yield boot_rows.row(
@@ -144,7 +144,7 @@ def _is_fixed(mount: MountFacts, options: list[str]) -> bool:
 
 def is_by_kernel(setting: str, source: str) -> bool:
     """Tell whether only the kernel's command line sets a mount's setting at boot: it is not ours to
-    edit. The journal's mode is kept in the superblock."""
+    edit. The journal's mode is stored in the superblock."""
     return setting != "data_mode" and source.startswith("rootflags of ")
 
 
@@ -181,7 +181,7 @@ def of_multipath(mounts: list[MountFacts]) -> list[Setting]:
 
 
 def _no_path_retry(found: multipath.Queueing) -> Setting:
-    # For how long it waits is its owner's to say: a cluster may have to go on.
+    # The administrator chooses how long writes wait: a cluster may have to continue.
     persisted = multipath.QUEUES if found.persisted == multipath.LIMITED else found.persisted
     verdict = judge("no_path_retry", found.running, persisted, multipath.QUEUES, live=True)
     unread = f"what becomes of writes to {found.label} when no path is left could not be read"
@@ -239,15 +239,15 @@ def _cache_mode_at_boot(
 ) -> str:
     """Return the cache mode of a layer after the next boot, as far as the disks below tell.
 
-    One that the initramfs makes takes it from how the disks power on; others are made when our rules have
-    pinned the disks, and pass no flush on only where no rule can, or where what they lie on does not.
+    A layer of the initramfs gets it from the power-on state of the disks. Others are made after our rules have
+    pinned the disks: they drop flushes only if no rule can pin a disk, or if a layer below drops them.
     """
     if layer.fixed:
         return layer.cache_mode
     if layer.name in early:
         if layer.cache_mode != "write back":
             return layer.cache_mode  # as this boot
-        # Only of SCSI disks is it asked: they can save that their cache is off.
+        # Only SCSI disks are queried: they can store a disabled cache.
         states = {disk["write_cache"].get("power_on", "enabled") for disk in below}
         return "write back" if "enabled" in states else UNKNOWN if UNKNOWN in states else "write through"
     if any(early[name].cache_mode != "write back" for name in layer.over if name in early):
@@ -369,7 +369,7 @@ def _add_journal(mount: MountFacts) -> str:
 
 
 def _conflict(mount: MountFacts, mode: str, release: str) -> tuple[str, list[str]]:
-    """Return what the kernel does not do at the next boot, in words, and the options that ask for it."""
+    """Return what the kernel refuses at the next boot, as text, and the options that request it."""
     options = mount["options_boot"] or []
     if mode == "refused":
         return "makes / writable only without", [option for option in options if option.startswith("data=")][
@@ -380,7 +380,7 @@ def _conflict(mount: MountFacts, mode: str, release: str) -> tuple[str, list[str
         return f"refuses data={mode} together with", refused
     if "/" not in mount["targets"] or mode == UNKNOWN:
         return "", []
-    # What the line says comes last. Of one about another place of the root nothing is known to come first.
+    # The options of the line come last. Those of a line for another mount point of the root have no known predecessors.
     line = mount["options_fstab"] or []
     count = len(options) - len(line)
     first, line = (options[:count], line) if options[count:] == line else ([], options)
@@ -388,7 +388,7 @@ def _conflict(mount: MountFacts, mode: str, release: str) -> tuple[str, list[str
 
 
 def _conflicting(row: Setting, mount: MountFacts, kernel: str, options: list[str]) -> Setting:
-    """What the kernel refuses: the next boot leaves / read-only, others unmounted. `kernel`: what it does."""
+    """Return a row for refused options: the next boot leaves / read-only, others unmounted. `kernel`: its action."""
     names = ", ".join(options)
     source = _place(mount)
     why = f"the kernel {kernel} {names}, which {source} names for {mount['target']}"
@@ -420,7 +420,7 @@ def _mount_row(
 ) -> Setting:
     running = mount_settings.running(mount, setting)
     persisted = mount_settings.persisted(mount, setting)
-    # What is not mounted has no running value to change.
+    # A mount that waits for access has no running value.
     verdict = judge(setting, wanted if mount_settings.waits(mount) else running, persisted, wanted, live)
     known = (
         mount["fstype"] in mount_settings.SETTINGS_OF
@@ -462,10 +462,9 @@ def _mount_row(
 
 
 def _refused_still(mount: MountFacts, setting: str, wanted: str, boot: Boot) -> list[str]:
-    """Return the options that the kernel would refuse in what a run would write for a setting.
+    """Return the options that the kernel would refuse after a run has written a setting.
 
-    Of those that are there now the faults say so: the kernel itself was queried. The table decides on others, and on those
-    for which the faults say that it is unknown.
+    For current options the faults decide, because the kernel was queried. For others, and for unknown ones, the table decides.
     """
     fstype = mount["fstype"]
     remaining = mount_settings.drop(
@@ -539,7 +538,7 @@ def _nfs_remedy(mount: MountFacts, persisted: str) -> str:
 
 
 def _zfs_remedy(mount: MountFacts) -> str:
-    """Return what has ZFS flush, for each cause that is there: the property, the module's parameters, the next boot's mount."""
+    """Return the fix that makes ZFS flush, for each cause: the property, the module's parameters, the next boot's mount."""
     observed = [mount["evidence"][field] for field in ("barrier", "persisted.barrier")]
     off = [str(each["source"]) for each in observed if each["value"] == "off"]
     found = []
@@ -562,7 +561,7 @@ def _zfs_remedy(mount: MountFacts) -> str:
 
 
 def _new_line(mount: MountFacts, boot: Boot) -> str:
-    """Return what has a line of fstab mount this file system and no copy of it, '' without a copy."""
+    """Return the fix that makes a line of fstab mount this file system and no copy of it, '' without a copy."""
     found = boot.of_mount(mount, "copies") if mount["persisted"]["atime"] == UNSET else []
     return boot_rows.texts(found[0])[1] if found else ""
 
@@ -570,7 +569,7 @@ def _new_line(mount: MountFacts, boot: Boot) -> str:
 def _boot_remedy(
     mount: MountFacts, setting: str, wanted: str, verdict: str, persisted: str, new_line: str
 ) -> str:
-    """Return what has a mount come with its options at the next boot."""
+    """Return the fix that gives a mount its options at the next boot."""
     if persisted == UNSET and _mask(mount):
         return f"run {command('systemctl', 'unmask', posixpath.basename(_mask(mount)))}"
     if persisted == UNSET and new_line:
@@ -592,14 +591,14 @@ def _boot_remedy(
 
 
 def _rootflags_remedy(mount: MountFacts, setting: str, wanted: str, source: str) -> str:
-    """Return what has the initramfs mount the root with a setting: a line of fstab would not undo what it did."""
+    """Return the fix that makes the initramfs mount the root with a setting: fstab cannot revert it."""
     present = [
         option
         for option in mount["options_boot"] or ()
         if (mount_settings.meaning(option) or ("",))[0] == setting
     ]
     option = mount_settings.spell(setting, wanted, mount["fstype"])
-    # What the running kernel was given is in no file.
+    # The command line of the running kernel is in no file.
     place = source.replace("rootflags of this boot", "rootflags= of the boot loader's entry of this boot")
     if setting == "barrier" and present and wanted == "on":
         return f"remove {', '.join(present)} from {place}"
@@ -612,7 +611,7 @@ def _is_of_ostree(mount: MountFacts) -> bool:
 
 
 def _flush(disk: DiskFacts, profile: Profile) -> Setting:
-    """A run was killed before it flushed: the settings look right, the cache is still full."""
+    """Return the row of a pending flush: a run was killed before it, and the cache is still full."""
     evidence = {"value": "owed", "source": f"{flush.OWED}/{disk['name']}", "reason": None}
     phase = "raise" if _switchable(disk) else None
     return Setting(
@@ -636,14 +635,14 @@ def _write_cache(disk: DiskFacts, profile: Profile) -> Setting:
     cache = disk["write_cache"]
     wanted = "none" if cache["device"] == "none" else profile.wanted("write_cache")
     running, persisted = cache["device"], cache["persisted"]
-    # Below a layer that drops flushes it comes on at the next boot, when that is made again.
+    # Below a layer that drops flushes, the cache is enabled at the next boot, which recreates the layer.
     live = not (disk["flush_blocked_by"] and (running, wanted) == ("disabled", "enabled"))
     verdict = judge("write_cache", running, persisted, wanted, live)
     if verdict == "drift_persisted" and _powers_on_as_it_is(disk, wanted):
         verdict = "ok"
     phase = None
     if verdict.startswith("drift") and _switchable(disk):
-        # Nothing persisted is as weak as enabled: that is how most disks power on.
+        # Unset is as weak as enabled: most disks power on so.
         observed = (running, "enabled" if persisted == UNSET else persisted)
         phase = _direction("write_cache", observed, wanted)
     name = disk["name"]
@@ -655,7 +654,7 @@ def _write_cache(disk: DiskFacts, profile: Profile) -> Setting:
     row = _disk_row(disk, profile, "write_cache", wanted, (running, persisted), verdict, phase, why)
     row = left(row, profile)
     if verdict == "pending" and cache.get("power_on") in ("disabled", UNKNOWN):
-        # It powers on as off, the initramfs makes layers over that, and the rule lets it be: at each boot.
+        # It powers on as off, and the initramfs makes layers over that, at each boot.
         layers = ", ".join(disk["flush_blocked_by"])
         remedy = f"with the databases down, {_reloaded(layers)}, then run harden_db"
         return row._replace(verdict="drift_running", remedy=remedy)
@@ -663,23 +662,23 @@ def _write_cache(disk: DiskFacts, profile: Profile) -> Setting:
 
 
 def _powers_on_as_it_is(disk: DiskFacts, wanted: str) -> bool:
-    """Tell whether a cache that is to be on needs no rule: none can be kept for the disk, and the kernel asks it
-    again at each boot, so that the kernel cache mode is never weaker than the cache."""
+    """Tell whether an enabled cache needs no rule: the disk can have none, and the kernel queries the disk at
+    each boot, so the kernel cache mode is never weaker than the cache."""
     running = disk["write_cache"]["device"]
     not_persisted = disk["write_cache"]["persisted"] == UNSET and not _switchable(disk)
     return not_persisted and running == wanted == "enabled" and not kernel_cache_mode.needs_rule(disk)
 
 
 def _reloaded(names: str) -> str:
-    """Return how device-mapper devices take the cache mode of what lies below again.
+    """Return the command that makes device-mapper devices read the cache mode below them again.
 
-    LVM does not load a table again that stays the same, and `dmsetup table` hides the key of LUKS.
+    LVM does not reload an unchanged table, and `dmsetup table` hides the key of LUKS.
     """
     return f"load the tables of {names} again (LUKS: cryptsetup refresh, others: dmsetup reload and dmsetup resume)"
 
 
 def _attested(disk: DiskFacts, profile: Profile, attested: str) -> Setting:
-    """The cache of a disk that this host cannot switch, by somebody's word."""
+    """Return the row of a cache that this host cannot switch, from its attestation."""
     cache = disk["write_cache"]
     observed = (cache["device"], cache["persisted"])
     row = _disk_row(disk, profile, "write_cache", "attested", observed, "ok", None, {})
@@ -687,7 +686,7 @@ def _attested(disk: DiskFacts, profile: Profile, attested: str) -> Setting:
 
 
 def _of_volume(disk: DiskFacts, wrong: volume.Fault | None) -> Setting:
-    """The caches of a RAID volume, as its controller tells: no run switches them."""
+    """Return the row of the caches of a RAID volume, as its controller reports them: no run switches them."""
     evidence = disk["evidence"]["write_cache.volatile"]
     running = wrong.volatile if wrong else volume.NON_VOLATILE
     verdict = judge("write_cache", running, running, volume.NON_VOLATILE, live=True)
@@ -709,30 +708,30 @@ def _of_volume(disk: DiskFacts, wrong: volume.Fault | None) -> Setting:
 
 
 def _kernel_cache_mode(disk: DiskFacts, profile: Profile, cache_phase: str | None) -> Setting:
-    """The kernel flushes only a disk whose cache mode is write back: it must not be weaker than the cache."""
+    """Return the row of the kernel cache mode: the kernel flushes only a disk whose mode is write back."""
     cache = disk["write_cache"]
     running = cache["kernel"]
     lie = running == "write through" and cache["device"] == "enabled"
-    # Also where the cache is about to be switched off: what it holds must be flushed first.
+    # Also before a cache is disabled: its contents must be flushed first.
     wanted = "write back" if lie else wanted_cache_mode(disk, profile)
     # The same rule that sets the cache pins the kernel cache mode.
     persisted = running if cache["persisted"] == "none" else _pinned(disk)
-    # A mode that another component lowers, or may lower, whatever our rule does.
+    # A mode that another component lowers, or may lower, despite our rule.
     lowered = _lowered(cache)
     persisted = lowered or persisted
     verdict = judge("kernel_cache_mode", running, persisted, wanted, live=True)
     if verdict == "drift_running" and running == "write back":
         verdict = "ok"  # stronger than needed: flushes that do nothing
-    # A cache that is on and kept so comes back as it is.
+    # A cache that is left enabled is the same after a reset.
     needs_rule = kernel_cache_mode.needs_rule(disk) and not (
         profile.keeps("write_cache") and cache["device"] == "enabled"
     )
     if verdict == "drift_persisted" and cache["persisted"] == UNSET and not needs_rule and not lowered:
-        verdict = "ok"  # the kernel asks the device again at each boot
-    # One rule keeps both: without a change of the cache there is none.
+        verdict = "ok"  # the kernel queries the device at each boot
+    # One rule persists both: without a change of the cache there is none.
     phase = cache_phase if verdict == "drift_persisted" else None
     if verdict == "drift_running" and _switchable(disk) and cache["device"] != UNKNOWN:
-        # Without a pin of its own the kernel cache mode follows the cache when that is switched.
+        # Without a pin, the kernel cache mode follows the cache.
         phase = "raise" if lie else "tighten" if kernel_cache_mode.is_pinned(disk) else None
     name = disk["name"]
     why = {
@@ -790,7 +789,7 @@ def _disk_row(
 
 
 def wanted_cache_mode(disk: DiskFacts, profile: Profile) -> str:
-    """Return the kernel cache mode that a disk should have, so that the kernel flushes enough."""
+    """Return the expected kernel cache mode of a disk."""
     device = disk["write_cache"]["device"]
     if device == "none":
         return str(disk["write_cache"]["kernel"])
@@ -809,7 +808,7 @@ def _switchable(disk: DiskFacts) -> bool:
 
 
 def _nameless(disk: DiskFacts, verdict: str) -> str:
-    """Return that no setting can be kept for a disk, and why, '' for one with an id."""
+    """Return why no setting of a disk can be persisted, '' for one with an id."""
     if disk["id"] is not None or verdict == "ok":
         return ""
     return f"; {disk['name']} has no id, so no setting can be kept for it: {disk['evidence']['id']['reason']}"
@@ -839,17 +838,17 @@ def _disk_remedy(disk: DiskFacts, profile: Profile, setting: str, verdict: str, 
         cure = f"install {tool}" if tool else "correct the error that the reason names"
         return f"{cure}, or attest power_loss_protection for {disk['id']}"
     if disk["switchable"] == "yes":
-        # A run switches it. What is left here follows the cache, or could not be read.
+        # A run switches it. Other settings follow the cache, or could not be read.
         return FIX_READ_ERROR if verdict == UNKNOWN else "run harden_db"
     return _elsewhere(disk, profile, setting)
 
 
 def _elsewhere(disk: DiskFacts, profile: Profile, setting: str) -> str:
-    """Return what to do about a cache that no run switches: what this host cannot see only an attestation makes known."""
+    """Return the fix for a cache that no run switches: an attestation, or a setting elsewhere."""
     attest = f"attest {' or '.join(requirements.make_up(profile, disk))} for {disk['id']}"
     device, wanted = disk["write_cache"]["device"], profile.wanted("write_cache")
     if setting != "write_cache":
-        # The kernel may leave a cache unflushed that is off.
+        # A disabled cache needs no flush.
         wanted = "disabled" if device == "enabled" else KEEP
     place = disk_kinds.PLACES[disk["place"]]
     if wanted in (KEEP, device) or (device, wanted) == (UNKNOWN, "enabled"):
@@ -873,7 +872,7 @@ def judge(setting: str, running: str, persisted: str, wanted: str, live: bool) -
 def _direction(setting: str, observed: Iterable[str], wanted: str) -> str:
     if setting == "atime":
         return "tighten"
-    # What will do is not given up: a running data=journal does not make "ordered at boot" weaker.
+    # Accepted values are skipped: a running data=journal does not make "ordered at boot" weaker.
     differing = [value for value in observed if not mount_settings.satisfies(setting, value, wanted)]
     known = [rank(setting, value) for value in differing if value in VALUES[setting]]
     return "loosen" if any(now > rank(setting, wanted) for now in known) else "tighten"
@@ -882,7 +881,7 @@ def _direction(setting: str, observed: Iterable[str], wanted: str) -> str:
 def reason(
     verdict: str, setting: str, row: tuple[str, str], meanings: dict[str, str], evidence: dict[str, Any]
 ) -> str:
-    """Say in plain words what a drifting value means, or why one is unknown."""
+    """Return the meaning of a drifting value, or why a value is unknown."""
     running, persisted = row
     if verdict == "ok":
         return "as wanted"

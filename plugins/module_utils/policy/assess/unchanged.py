@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Settings that a profile keeps as they are found: judged by what is there, and never changed. Pure."""
+"""Settings that a profile leaves unchanged: they are assessed and never changed. Pure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ... import catalog
 from ...profiles import KEEP, Profile
 from ...rows import Setting
 
-#: Setting of a row -> the key of a profile that decides it; of engines all but what is about speed alone.
+#: Setting of a row -> the key of a profile that decides it; of engines all settings except those about speed.
 _KEYS = {"barrier": "barrier", "data_mode": "data_mode", "write_cache": "write_cache"}
 
 
 def left(row: Setting, profile: Profile) -> Setting:
-    """Return a row; where its profile keeps the setting, without a change, and `ok` where anything will do."""
+    """Return a row; if its profile leaves the setting unchanged, without a change, and `ok` if any value is accepted."""
     key = _key(row)
     if key is None or not profile.keeps(key) or row.verdict in ("ok", "unknown"):
         return row

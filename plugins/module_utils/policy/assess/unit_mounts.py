@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether servers wait for their file systems: the rows of layer unit_mounts. Pure.
 
-A mount that the boot needs is there before any service (local-fs.target), and one with an automount is waited for at the
-first access. Of one that the boot goes on without, the server's own unit has to say that it needs it.
+A mount that the boot needs is mounted before any service (local-fs.target), and the first access waits for an automount.
+For an optional mount, the unit of the server must declare that it requires it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from ...rows import Reason, Setting
 from ...storage.mount_units import unit_name
 
 LAYER = "unit_mounts"
-#: Who starts a server by its unit.
+#: Managers that start a server by its unit.
 _BY_UNIT = ("systemd", "patroni", "galera", "group_replication")
 
 
 def rows(instances: list[InstanceFacts], storage: StorageFacts) -> list[Setting]:
-    """Return a row for each service whose server keeps files on mounts that the boot goes on without."""
+    """Return a row for each service whose server has files on optional mounts."""
     needed: dict[str, dict[str, str]] = {}
     held: dict[str, str | list[str]] = {}
     for instance in instances:
@@ -40,7 +40,7 @@ def rows(instances: list[InstanceFacts], storage: StorageFacts) -> list[Setting]
 
 
 def not_checked(instances: list[InstanceFacts], storage: StorageFacts) -> Iterator[Reason]:
-    """Yield the servers on such mounts that something else than their unit starts."""
+    """Yield the servers on optional mounts that are not started by their unit."""
     for instance in instances:
         optional = _optional(instance, storage)
         if optional and not _is_by_unit(instance):
@@ -55,7 +55,7 @@ def _is_by_unit(instance: InstanceFacts) -> bool:
 
 
 def _optional(instance: InstanceFacts, storage: StorageFacts) -> dict[str, str]:
-    """Return {mount point: an example of what lies there} of an instance's mounts without which the boot goes on."""
+    """Return {mount point: an example of its files there} of an instance's optional mounts."""
     where = place(instance, storage)
     found = {}
     for mount in where.mounts:

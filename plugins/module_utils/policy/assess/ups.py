@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the promise of a profile rests on that rests on a UPS: the machine's conditions, people's words. Pure."""
+"""The requirements of a profile that rests on a UPS: conditions of the host, and attestations. Pure."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ...ups.conditions import NAMES
 from . import budgets
 from .requirements import Requirement, of_disk
 
-#: What power_facts tells of, each by this name.
+#: The names of the conditions of power_facts.
 CONDITIONS = NAMES
-#: What a UPS says while the power is away: the guard knows what to do then, and does it by itself.
+#: States of a UPS on battery: the guard handles them automatically.
 _AWAY = ("OL", "OB", "LB", "CHRG", "DISCHRG")
 
 
 def nothing_known(now: str, why: str) -> PowerFacts:
-    """Return what stands for durable_power where it could not be collected."""
+    """Return durable_power for a host whose UPS could not be collected."""
     unread: BudgetFacts = {"needed": UNKNOWN, "available": UNKNOWN, "state": UNKNOWN, "terms": []}
     return {
         "boot_id": "",
@@ -54,14 +54,14 @@ def nothing_known(now: str, why: str) -> PowerFacts:
 def requirements(
     power: PowerFacts | None, virtualization: str, disks: list[DiskFacts], attestations: list[Attestation]
 ) -> list[Requirement]:
-    """Return all that must be true before the guard may take barriers away.
+    """Return all requirements for the guard to disable barriers.
 
-    `power`: durable_power, None where nobody asked for it; `virtualization`: what systemd-detect-virt
-    says; `disks`: the leaves below the managed mounts.
+    `power`: durable_power, None if not collected; `virtualization`: the output of systemd-detect-virt;
+    `disks`: the leaves below the managed mounts.
     """
     found = list(_of_facts(power, attestations))
     found += [_of_claim(claim, attestations) for claim in ("ups_rehearsed", "plug_pulled")]
-    # Where it cannot be told what this machine is, it must be well as either.
+    # A host of unknown kind must meet the requirements of both kinds.
     if virtualization != "none":
         found.append(_of_claim("virtual_host_power", attestations))
     if virtualization in ("none", UNKNOWN):
@@ -70,17 +70,17 @@ def requirements(
 
 
 def is_test(needed: list[Requirement]) -> bool:
-    """Tell whether a UPS counts that is only simulated."""
+    """Tell whether a simulated UPS is accepted."""
     return any((need.name, need.state) == ("driver_real", "attested") for need in needed)
 
 
 def last_day(needed: list[Requirement]) -> str:
-    """Return the last day on which every word still holds that the requirements stand on; '' without any."""
+    """Return the last day on which all attestations of the requirements are valid; '' without any."""
     return min((need.expires for need in needed if need.expires), default="")
 
 
 def section(power: PowerFacts | None) -> dict[str, Any] | None:
-    """Return what the report says of power; None where nobody asked."""
+    """Return the section of the report about power; None if not collected."""
     if power is None:
         return None
     texts = {
@@ -93,7 +93,7 @@ def section(power: PowerFacts | None) -> dict[str, Any] | None:
 def _of_facts(power: PowerFacts | None, attestations: list[Attestation]) -> Iterator[Requirement]:
     if power is None or not power["conditions"]:
         observed = power["evidence"].get("observation", NOTHING) if power else NOTHING
-        why = observed.get("reason") or "nobody asked for the UPS"
+        why = observed.get("reason") or "the facts of the UPS were not collected"
         kind = findings.POWER_NOT_ASKED if power is None else findings.POWER_UNKNOWN
         yield Requirement.failed(kind, HOST, "no power facts", name="power_known", cause=why)
         return
@@ -105,7 +105,7 @@ def _of_facts(power: PowerFacts | None, attestations: list[Attestation]) -> Iter
         if name not in reported:
             kind, cure = findings.CONDITION_UNKNOWN, "collect the facts with this release"
             cause = "the power facts do not contain it"
-            yield Requirement.failed(kind, HOST, "not told", name=name, cause=cause, cure=cure)
+            yield Requirement.failed(kind, HOST, "not reported", name=name, cause=cause, cure=cure)
 
 
 def _condition(condition: ConditionFacts, attestations: list[Attestation]) -> Requirement:
@@ -128,10 +128,9 @@ def _condition(condition: ConditionFacts, attestations: list[Attestation]) -> Re
 
 
 def _guarded(need: Requirement, power: PowerFacts) -> Requirement:
-    """Return the need of a power that is away, as `guarded` where the guard has put the barriers back for it.
+    """Return the requirement of utility power; `guarded` if the guard has enabled the barriers for it.
 
-    That is what it is for: its lease stays, and the host has not drifted. Any other trouble of the UPS is one
-    that somebody has to mend.
+    Its lease stays, and the host has not drifted. Any other fault of the UPS needs a fix.
     """
     status = {each for ups in power["upses"] for each in ups["status"]}
     guard = power["guard"]

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the findings about a host come to: its verdict, and the sentences that say why. Pure."""
+"""The verdict of a host, and its reasons, from the findings. Pure."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from . import guard, plan
 from .found import Findings
 from .requirements import Requirement
 
-#: What is changed of a disk that a layer over it is made by.
+#: Settings of a disk that decide the cache mode of a layer over it.
 _CACHE_SETTINGS = ("write_cache", "kernel_cache_mode")
 
 
 def of(found: Findings) -> str:
-    """Return the verdict of a host: the worst of what is not right and not accepted."""
+    """Return the verdict of a host: the worst of its findings that are not accepted."""
     wrong = unaccepted(found)
     if wrong:
         return wrong[0].verdict
@@ -36,9 +36,9 @@ def of(found: Findings) -> str:
 
 
 def unaccepted(found: Findings) -> list[Reason]:
-    """Return all that is not right and not accepted, worst first: the first has the host's verdict.
+    """Return all findings that are not accepted, worst first: the first has the host's verdict.
 
-    What is only slow is a note.
+    Settings about speed are notes.
     """
     waived = {each.found for each in accepted_by(found)}
     needed = [need for need in found.needed if not waived.intersection(_of_need(need))]
@@ -47,7 +47,7 @@ def unaccepted(found: Findings) -> list[Reason]:
 
 
 def accepted_by(found: Findings) -> list[Accepted]:
-    """Return all that is not right and that people accept."""
+    """Return all findings that a waiver accepts."""
     if not found.waivers.entries:
         return []
     both = ((found.waivers.of(each), each) for each in every(found))
@@ -55,12 +55,12 @@ def accepted_by(found: Findings) -> list[Accepted]:
 
 
 def every(found: Findings) -> list[Reason]:
-    """Return all that is not right, each with one target or none."""
+    """Return all findings, each with one target or none."""
     return _wrong(found, [each for need in found.needed for each in _of_need(need)])
 
 
 def _wrong(found: Findings, missing: list[Reason]) -> list[Reason]:
-    """Return all that is not right; `missing`: the requirements."""
+    """Return all findings; `missing`: those of requirements."""
     rows = [row for row in found.rows if row.verdict != "ok" and row.klass == "safety"]
     return [
         *found.risks,
@@ -73,7 +73,7 @@ def _wrong(found: Findings, missing: list[Reason]) -> list[Reason]:
 
 
 def _verdict_of(row: Setting) -> str:
-    """Return what a safety setting that is not right makes of its host: what drifts hides nothing unknown."""
+    """Return the verdict that a wrong safety setting gives its host: an unknown value hides behind no drift."""
     if UNKNOWN in (row.verdict, row.running, row.persisted):
         return UNKNOWN
     return "pending" if row.verdict == "pending" else "drifted"
@@ -91,7 +91,7 @@ def slow(rows: Iterable[Setting]) -> list[Reason]:
 
 
 def reason(row: Setting, verdict: str) -> Reason:
-    """Return what is not right with a setting, and what to do; `verdict`: what it makes of the host, `note` for nothing."""
+    """Return the finding of a setting; `verdict`: that which it gives the host, or `note`."""
     target = plan.named(row.layer, row.target)
     why = f"{target}: {row.setting}{_state(row)}"
     values = (("persisted", row.persisted), ("running", row.running), ("wanted", row.wanted_running))
@@ -99,7 +99,7 @@ def reason(row: Setting, verdict: str) -> Reason:
 
 
 def _state(row: Setting) -> str:
-    """Return the observed value, the expected one if it differs, and what that means."""
+    """Return the observed value, the expected one if it differs, and the meaning."""
     if row.verdict == "drift_persisted":
         observed, expected, when = row.persisted, row.wanted_persisted, " at the next boot"
     else:
@@ -120,17 +120,17 @@ def _withheld(row: Setting, found: Findings) -> Reason:
     return kinds.WITHHELD_REQUIREMENT.found(row.target, **values)
 
 
-#: State of a requirement -> what it makes of a host.
+#: State of a requirement -> the verdict that it gives the host.
 _MISSING = {"unmet": "blocked", "unverified": "unverified"}
 
 
 def _of_need(need: Requirement) -> list[Reason]:
-    """Return what is not right with a requirement: one reason, or none."""
+    """Return the finding of a requirement: one reason, or none."""
     return _missing([need])
 
 
 def _missing(needed: Iterable[Requirement]) -> list[Reason]:
-    """Return one reason for all requirements of a state that say the same, however many names and targets they have."""
+    """Return one reason for all requirements of a state with the same text, for all their names and targets."""
     targets: dict[tuple[str, str, str, str, str], list[str]] = {}
     for need in needed:
         if need.why and need.state in _MISSING:
@@ -146,7 +146,7 @@ def _missing(needed: Iterable[Requirement]) -> list[Reason]:
 
 
 def will_wait(row: Setting, found: Findings) -> bool:
-    """Tell whether a setting waits for a reboot or restart, or will once a run has persisted it."""
+    """Tell whether a setting needs a reboot or restart, or will after a run has persisted it."""
     if row.verdict == "pending":
         return True
     if is_engine(row.layer):
@@ -159,9 +159,9 @@ def will_wait(row: Setting, found: Findings) -> bool:
 
 
 def pending(row: Setting) -> dict[str, Any]:
-    """Return what a setting waits for, as the report has it."""
+    """Return a pending setting for the report."""
     layer = LAYERS[row.layer]
-    # A layer over disks is made again where the run has changed what it is made over.
+    # A layer over disks must be recreated after a change of these disks.
     over = [(disk, setting) for disk in row.evidence.get("below", ()) for setting in _CACHE_SETTINGS]
     return {
         "layer": row.layer,
@@ -169,6 +169,6 @@ def pending(row: Setting) -> dict[str, Any]:
         "setting": row.setting,
         "needs": layer.needs,
         "why": str(layer.waits.get(row.setting, layer.waits.get(""))),
-        # What must be changed before it: a run reboots only for what it has changed itself.
+        # The changes that come first: a run reboots only for its own changes.
         "after": [f"{target} {setting}" for target, setting in over or [(row.target, row.setting)]],
     }

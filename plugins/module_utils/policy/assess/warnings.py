@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is said of a host beside its settings: warnings, and what nothing is known about. Pure."""
+"""Warnings about a host, and unknown values that are no settings. Pure."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from . import requirements
 from .case import Case
 from .facts_check import NO_ENGINES
 
-#: Names of processes in one warning.
+#: The number of processes that one warning names.
 _WRITERS = 5
 #: Options of a file system that takes no writes: ext4 has the second one after an error, since kernel 6.15.
 _STOPPED = ("ro", "emergency_ro")
 
 
 def not_judged(case: Case) -> Iterator[Reason]:
-    """Yield the mounts and servers that are only listed, how they would count, and what is wrong with who ignores them."""
+    """Yield the mounts and servers that are only listed, and entries of durable_ignore without effect."""
     for target, why in case.temporary:
         yield findings.TEMPORARY.found(target, mount=target, what=why)
     ignoring = case.declared.ignoring if case.engines is not NO_ENGINES else engine_scope.Ignoring()
@@ -43,7 +43,7 @@ def not_judged(case: Case) -> Iterator[Reason]:
 
 
 def writers(case: Case) -> Iterator[Reason]:
-    """Yield who writes to a managed mount that should hold databases alone, and is no engine that is understood."""
+    """Yield processes that are no known engine and write to a managed mount that should hold databases only."""
     for mount in case.mounts:
         here = [row for row in case.engines["writers"] if row["device"] == mount["device"]]
         if here and not mount_settings.holds_system(mount):
@@ -55,7 +55,7 @@ def writers(case: Case) -> Iterator[Reason]:
 
 
 def substitute_names(disks: list[DiskFacts]) -> Iterator[Reason]:
-    """Yield the disks below managed mounts whose id is not their own, and in which way it can come to mean another."""
+    """Yield the disks below managed mounts whose id can name another disk later, and how."""
     for disk in disks:
         risk = disk["evidence"]["id"]["reason"]
         if disk["id"] and risk:
@@ -66,20 +66,20 @@ def substitute_names(disks: list[DiskFacts]) -> Iterator[Reason]:
 
 
 def contained(case: Case) -> Iterator[Reason]:
-    """Yield that this is no host of its own."""
+    """Yield that this is a container."""
     kind = case.storage["virtualization"]
     if kind in CONTAINERS:
         yield kinds.CONTAINER.found(kind=kind)
 
 
 def behind(case: Case) -> Iterator[Reason]:
-    """Yield that a peer would not have all commits if it took over now."""
+    """Yield that a peer lacks commits: a failover now would lose them."""
     for state in dict.fromkeys(state for mount in case.mounts for state in drbd.behind(mount)):
         yield findings.REPLICA_BEHIND.found(seen=state)
 
 
 def read_only(case: Case) -> Iterator[Reason]:
-    """Yield the managed mounts that take no writes now, and will after the next boot: the kernel does so after an error."""
+    """Yield the managed mounts that are read-only until the next boot: the kernel does so after an error."""
     for mount in case.mounts:
         is_meant = "ro" in (mount["options_boot"] or ["ro"])
         if not is_meant and any(option in mount["options_running"] for option in _STOPPED):
@@ -87,7 +87,7 @@ def read_only(case: Case) -> Iterator[Reason]:
 
 
 def limited(case: Case) -> Iterator[Reason]:
-    """Yield that writes do not wait for ever for a path."""
+    """Yield that writes wait for a path for a limited time only."""
     every = dict.fromkeys(found for mount in case.mounts for found in multipath.queueing(mount))
     for found in every:
         if found.persisted == multipath.LIMITED:
@@ -95,13 +95,13 @@ def limited(case: Case) -> Iterator[Reason]:
 
 
 def not_collected(case: Case) -> Iterator[Reason]:
-    """Yield that nobody looked for engines."""
+    """Yield that engines were not collected."""
     if case.engines is NO_ENGINES:
         yield of_engines.NOT_ASKED.found()
 
 
 def not_found(case: Case) -> Iterator[Reason]:
-    """Yield the engines and servers that the inventory names, and that were looked for and not found."""
+    """Yield the engines and servers of the inventory that were not found."""
     if case.engines is NO_ENGINES:
         return
     here = {instance["engine"] for instance in case.engines["engines"]}
@@ -116,7 +116,7 @@ def not_found(case: Case) -> Iterator[Reason]:
 
 
 def unmatched(case: Case) -> Iterator[Reason]:
-    """Yield the attestations that are about no disk or layer of this host: nothing rests on them."""
+    """Yield the attestations whose target is no disk or layer of this host: they have no effect."""
     layers = (layer for mount in case.storage["mounts"] for layer in mount["stack"])
     names = {
         *(disk["id"] for disk in case.storage["disks"]),
@@ -135,7 +135,7 @@ def unmatched(case: Case) -> Iterator[Reason]:
 
 
 def unplaced(case: Case) -> Iterator[Reason]:
-    """Yield what an engine keeps where nothing is promised for it."""
+    """Yield files of an engine on mounts that are not managed."""
     managed_devices = {mount["device"] for mount in case.mounts}
     for instance, where in case.placed:
         label = f"{instance['engine']} {instance['name']}"

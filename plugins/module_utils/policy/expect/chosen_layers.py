@@ -22,7 +22,7 @@ GROUPS = {
 
 
 def read(value: Any) -> frozenset[str]:
-    """Return the layers that are chosen: all where nothing is said. Raises BadInput."""
+    """Return the chosen layers, by default all. Raises BadInput."""
     if value is None:
         return frozenset(_ALL)
     known = sorted({*_ALL, *GROUPS})
@@ -34,7 +34,7 @@ def read(value: Any) -> frozenset[str]:
 def leave_out(rows: Iterable[Setting], chosen: frozenset[str]) -> tuple[list[Setting], tuple[str, ...]]:
     """Return the rows, those of other layers without a change, and the other layers that would make something safer.
 
-    As long as there is one of these nothing may become less strict: it would not have what it rests on.
+    While there is one of these, no setting may become less strict, because its basis is missing.
     """
     found = []
     safer: dict[str, None] = {}

@@ -25,7 +25,7 @@ from .inputs import Inputs
 class Declared(NamedTuple):
     """What the inventory declares of one host.
 
-    `words`: the attestations in force; `expired`: the others by where they are written. `asked`: `durable_ups`; `ignoring`:
+    `attestations`: those in force; `expired`: the others by their place. `ups_requested`: `durable_ups`; `ignoring`:
     `durable_ignore`; `entries`: `durable_mount_profiles` by path; `layers`: those that a run may touch; `waivers`:
     `durable_accept`.
     """
@@ -41,7 +41,7 @@ class Declared(NamedTuple):
 
 
 def read(inputs: Inputs, today: str) -> Declared:
-    """Return what variables declare; `today` is an ISO 8601 date. Raises BadInput, for all that is wrong at once."""
+    """Return what variables declare; `today` is an ISO 8601 date. Raises BadInput with all errors."""
     mounts = [] if inputs.mounts is None else inputs.mounts
     (in_force, expired), ups_requested, ignoring, entries, layers, accepted, *_paths = gathered(
         (

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which engines of a host are judged, and why the others are only listed: `durable_ignore`, and what is stopped. Pure."""
+"""Which engines of a host are assessed, and why others are only listed: `durable_ignore`, and stopped ones. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...facts.engines import EnginesFacts, InstanceFacts
 from ...host.observation import UNKNOWN
 from ...profiles import BadInput, gathered, near
 
-#: Days that an engine may be ignored before somebody has to look again.
+#: Days after which ignoring an engine must be renewed.
 LONGEST = 366
 _FIELDS = ("engine", "by", "reason", "expires")
 _CONTENTS = {
@@ -26,7 +26,7 @@ _CONTENTS = {
 
 
 class Ignored(NamedTuple):
-    """One entry of `durable_ignore`: an engine, one instance of it or all (''), until `expires`; `where` it is written."""
+    """One entry of `durable_ignore`: an engine, one instance or all (''), until `expires`; `where`: its place."""
 
     engine: str
     instance: str
@@ -37,31 +37,31 @@ class Ignored(NamedTuple):
 
     @property
     def about(self) -> str:
-        """Return what it is about, as people know it."""
+        """Return the engine with the instance."""
         return f"{self.engine} {self.instance}".rstrip()
 
     def fits(self, instance: InstanceFacts) -> bool:
-        """Tell whether it is about the engine of an instance of `durable_engines`, and about its name or any."""
+        """Tell whether it matches the engine of an instance of `durable_engines`, and its name if it has one."""
         names = (instance["engine"], catalog.kind(instance))
         return self.engine in names and (not self.instance or _is_alike(instance["name"], self.instance))
 
     def as_dict(self) -> dict[str, str]:
-        """Return it as the report has it."""
+        """Return it for the report."""
         return {name: value for name, value in self._asdict().items() if name != "where"}
 
 
 def _is_alike(name: str, written: str) -> bool:
-    """Tell whether a name is one that is written, also with what engines/collect.py adds to tell instances apart."""
+    """Tell whether a name is the written one, maybe with the suffix of engines/collect.py for duplicates."""
     return name == written or name.startswith(f"{written} (")
 
 
-#: What a name begins with that no container, chroot or process has alone.
+#: Prefixes of names that are not unique: of processes and chroots.
 _BORROWED = re.compile(r"(?:\S+:\S+ )?process \d+(?: |$)|chroot ")
 _IN_A_CONTAINER = re.compile(r"[a-z-]+:\S+ ")
 
 
 def inherits(instance: InstanceFacts) -> str:
-    """Return why another instance can come to have the name of this one, '' if none can."""
+    """Return why another instance can get the name of this one, '' if none can."""
     name, namespace = instance["name"], instance["namespace"]
     if namespace == UNKNOWN:
         return "whether it runs in a container is unknown"
@@ -75,8 +75,7 @@ def inherits(instance: InstanceFacts) -> str:
 def matches(entry: Ignored, instances: Iterable[InstanceFacts]) -> list[InstanceFacts]:
     """Return the instances that an entry ignores: all of its engine, or the one that it names, or none.
 
-    A name that several have now, or that another can come to have, names none: the entry would move to a server that
-    its author did not mean.
+    A name that several instances have, or that another can get, matches none: the entry could apply to another server later.
     """
     found = [each for each in instances if entry.fits(each)]
     if not entry.instance:
@@ -86,7 +85,7 @@ def matches(entry: Ignored, instances: Iterable[InstanceFacts]) -> list[Instance
 
 
 class Standing(NamedTuple):
-    """How an instance stands: `judged` is yes, or why it is only listed: stopped, or ignored; `reason` in plain words."""
+    """The scope of an instance: `judged` is yes, or why it is only listed: stopped, or ignored; `reason`: the message."""
 
     instance: InstanceFacts
     judged: str
@@ -99,7 +98,7 @@ class Standing(NamedTuple):
 
 
 class Ignoring(NamedTuple):
-    """`durable_ignore` as it is written: the entries in force, and those that have expired and count as none."""
+    """The entries of `durable_ignore`: those in force, and expired ones, which have no effect."""
 
     entries: tuple[Ignored, ...] = ()
     expired: tuple[Ignored, ...] = ()
@@ -125,10 +124,10 @@ def read(value: Any, databases: Any, today: str) -> Ignoring:
 def standings(
     engines: EnginesFacts | None, databases: Any, ignored: Iterable[Ignored] = ()
 ) -> list[Standing]:
-    """Return how each instance of `durable_engines` stands.
+    """Return the scope of each instance of `durable_engines`.
 
-    One is not judged that is ignored, or that is stopped, that the next boot leaves so, and that systemd and nobody else
-    would start. One of those whose engine `durable_databases` names is judged.
+    An ignored instance is not assessed, nor a stopped one of systemd that the next boot does not start. But one whose engine
+    `durable_databases` names is assessed.
     """
     named = {catalog.NAMES.get(name, name) for name in engines_in(databases)}
     instances = engines["engines"] if engines else []
@@ -140,12 +139,12 @@ def standings(
 
 
 def judged(found: Iterable[Standing]) -> list[InstanceFacts]:
-    """Return the instances that are judged."""
+    """Return the instances that are assessed."""
     return [each.instance for each in found if each.judged == "yes"]
 
 
 def notes(found: Iterable[Standing], ignoring: Ignoring) -> Iterator[str]:
-    """Yield who is not judged and why, and the entries of `durable_ignore` that ignore nothing."""
+    """Yield the instances that are not assessed with the reason, and the entries of `durable_ignore` without effect."""
     here = list(found)
     yield from (each.note for each in here if each.judged != "yes")
     for each in ignoring.expired:
@@ -156,7 +155,7 @@ def notes(found: Iterable[Standing], ignoring: Ignoring) -> Iterator[str]:
 
 
 def _unmatched(entry: Ignored, instances: list[InstanceFacts]) -> str:
-    """Return why an entry ignores nothing, and the names that it can have."""
+    """Return why an entry ignores nothing, and the names that are possible."""
     alike = [each for each in instances if entry.fits(each)]
     if len(alike) > 1:
         names = ", ".join(repr(each["name"]) for each in alike if not inherits(each))
@@ -171,13 +170,13 @@ def _unmatched(entry: Ignored, instances: list[InstanceFacts]) -> str:
 
 
 def engines_in(databases: Any) -> list[str]:
-    """Return the engines that `durable_databases` names; what is malformed is refused elsewhere."""
+    """Return the engines that `durable_databases` names; malformed ones are refused elsewhere."""
     entries = databases if isinstance(databases, (list, tuple)) else ()
     return [str(entry["engine"]) for entry in entries if isinstance(entry, dict) and "engine" in entry]
 
 
 def _standing(instance: InstanceFacts, named: set[str], ignored: Iterable[Ignored]) -> Standing:
-    """Return how an instance stands; `ignored`: the entries that match it."""
+    """Return the scope of an instance; `ignored`: the entries that match it."""
     entry = max(ignored, key=lambda each: each.expires, default=None)
     if entry:
         why = f"ignored by {entry.by} until {entry.expires}: {entry.reason}"

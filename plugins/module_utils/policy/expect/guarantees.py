@@ -1,9 +1,9 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""To which profile each mount, disk and engine is held: the host's, or one of `durable_mount_profiles`. Pure.
+"""The profile of each mount, disk and engine: that of the host, or one of `durable_mount_profiles`. Pure.
 
-A disk is held to the strictest profile of what lies on it, an engine to the strictest of where it keeps its files.
+A disk has the strictest profile of its mounts, an engine the strictest of the mounts with its files.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _KEYS = ("profile", "overrides")
 
 
 class Entry(NamedTuple):
-    """What `durable_mount_profiles` says of one mount: a profile with its overrides and as it is named, None for the host's;
+    """The entry of one mount in `durable_mount_profiles`: a profile with its overrides and without, None for the host's;
     and the overrides."""
 
     named: tuple[Profile, Profile] | None
@@ -63,7 +63,7 @@ class Mount(NamedTuple):
 
     @property
     def may_lose(self) -> str:
-        """Return that commits there may be lost, '' where the profile promises durability."""
+        """Return that commits there may be lost, '' if the profile guarantees durability."""
         if self.profile.promises_durability:
             return ""
         return f"profile {self.profile.name}: what lies there can be lost at a power cut, as asked"
@@ -99,7 +99,7 @@ class Scope(NamedTuple):
 
 
 def read(value: Any, shipped: Any, own: Any) -> dict[str, Entry]:
-    """Return {path: what is said of it} of `durable_mount_profiles`. Raises BadInput."""
+    """Return {path: its entry} of `durable_mount_profiles`. Raises BadInput."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -131,7 +131,7 @@ def _read(path: Any, entry: Any, shipped: Any, own: Any) -> Entry:
 
 
 def without_overrides(entries: Mapping[str, Entry]) -> dict[str, Entry]:
-    """Return the entries that name a profile: what the others say is about the one that is pinned."""
+    """Return the entries that name a profile: the others override the pinned one."""
     return {path: entry for path, entry in entries.items() if entry.named}
 
 
@@ -173,7 +173,7 @@ def of_disks(disks: Iterable[DiskFacts], mounts: list[Mount]) -> list[Disk]:
 
 
 def shared(disks: Iterable[Disk], mounts: list[Mount]) -> Iterator[Reason]:
-    """Yield of each disk below mounts with several profiles to whose it is held."""
+    """Yield the profile of each disk below mounts with several profiles."""
     for disk in disks:
         name = disk.facts["name"]
         here = [mount for mount in mounts if cache_of(name) in map(cache_of, mount.facts["disks_seen"])]
@@ -186,7 +186,7 @@ def shared(disks: Iterable[Disk], mounts: list[Mount]) -> Iterator[Reason]:
 
 
 def scopes(mounts: list[Mount], disks: Iterable[Disk], profile: Profile, pinned: Profile) -> list[Scope]:
-    """Return each profile of a host with its mounts and disks; the host's alone where nothing is managed."""
+    """Return each profile of a host with its mounts and disks; the host's alone if no mount is managed."""
     groups: dict[tuple[Profile, Profile], list[MountFacts]] = {}
     for mount in mounts:
         groups.setdefault((mount.profile, mount.pinned), []).append(mount.facts)
@@ -197,7 +197,7 @@ def scopes(mounts: list[Mount], disks: Iterable[Disk], profile: Profile, pinned:
 
 
 def below(mounts: Iterable[MountFacts], disks: Iterable[DiskFacts]) -> list[DiskFacts]:
-    """Return the disks that lie below any of these mounts."""
+    """Return the disks below any of these mounts."""
     names = {name for mount in mounts for name in mount["disks_seen"]}
     return [disk for disk in disks if disk["name"] in names]
 
@@ -207,7 +207,7 @@ def of_engines(
 ) -> list[Server]:
     """Return the instances, each with its profile; `profile`: the host's, for mounts that are not managed.
 
-    An instance whose places are not all known has the strictest of the host.
+    An instance with an unknown place has the strictest of the host.
     """
     held = {mount.facts["device"]: mount.profile for mount in mounts}
     servers = []
@@ -220,7 +220,7 @@ def of_engines(
 
 
 def _expect_no_guard(disk: DiskFacts, mounts: list[Mount], profile: Profile) -> None:
-    """Raise BadInput where a guard would take barriers away over a cache that is to be off: a reset turns it on again."""
+    """Raise BadInput if a guard would disable barriers over a cache that must be off: a device reset enables it."""
     for mount in mounts:
         if mount.profile.rests_on == "ups":
             raise BadInput(

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an inventory says of a host, and whether its words are known. Pure."""
+"""The inventory's variables of a host, and whether their values are valid. Pure."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from ...profiles import BadInput, near
 from ...rows import FAIL_ON, VERDICTS
 from . import variable_names as names
 
-#: Seconds after which a host goes back by itself; the least that leaves time to boot, and the most.
+#: Seconds after which a host rolls back automatically; the minimum leaves time to boot.
 UNDO_AFTER, _LEAST_UNDO, _MOST_UNDO = 900, 60, 86400
-#: Seconds after which a run gives up a host that does not answer; the least, and the most. Shorter than UNDO_AFTER: the other
-#: hosts of a batch wait for it, and their dead man's switches run.
+#: Seconds after which a run gives up a host that does not answer, with minimum and maximum. It is shorter than UNDO_AFTER,
+#: because the dead man's switches of the other hosts of a batch run meanwhile.
 TIME_LIMIT, _LEAST_LIMIT, _MOST_LIMIT = 600, 10, 86400
 #: Permissions that durable_allow may give.
 PERMISSIONS = ("restart_engines", "reboot", "alter_system")
 
 
 class Inputs(NamedTuple):
-    """What the inventory says of one host, as written; read by `assess`.
+    """The inventory's variables of one host, as written; read by `assess`.
 
     `ups` is `durable_ups` without the password of its monitor; `names` are those of all variables of the
-    host, to find one that is misspelt. `benchmark` is the text of the one that was kept of it, '' for none and None for
-    one that cannot be read.
+    host, to find a misspelt one. `benchmark` is the text of its stored benchmark, '' for none and None for
+    an unreadable one.
     """
 
     profile: Any = None
@@ -51,13 +51,13 @@ class Inputs(NamedTuple):
     benchmark: str | None = ""
 
     def check(self) -> None:
-        """Refuse words that are unknown. Raises BadInput."""
+        """Refuse unknown values. Raises BadInput."""
         wrong = list(self._errors())
         if wrong:
             raise BadInput(*wrong)
 
     def _errors(self) -> Iterator[str]:
-        """Yield what is wrong with each variable that is read alone."""
+        """Yield the errors of each variable that is read alone."""
         yield from names.unknown(self.names)
         for name, value, accepted in (
             ("durable_allow", self.allow, PERMISSIONS),
@@ -72,7 +72,7 @@ class Inputs(NamedTuple):
                     + (f".{nearest}" if nearest else "")
                 )
         if not isinstance(self.accept_data_loss, bool):
-            # Ansible makes text of -e name=value.
+            # Ansible passes -e name=value as text.
             text = isinstance(self.accept_data_loss, str)
             yield (
                 f"durable_accept_data_loss: observed {'the text ' if text else ''}{self.accept_data_loss!r}; expected true or"
@@ -91,7 +91,7 @@ class Inputs(NamedTuple):
             )
 
     def fails(self, verdict: str) -> bool:
-        """Tell whether a verdict fails its host; always, when it cannot be told what should."""
+        """Tell whether a verdict fails its host; always, if the input is invalid."""
         try:
             self.check()
         except BadInput:

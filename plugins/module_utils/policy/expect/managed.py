@@ -41,12 +41,12 @@ def mounts_of(
     named: Iterable[str] = (),
     lost: list[Reason] | None = None,
 ) -> list[MountFacts]:
-    """Return the facts of the managed mounts, each with `listed`: whether it is named itself. What is mounted in one that
-    is named is managed too, but below mounts that hold the system.
+    """Return the facts of the managed mounts, each with `listed`: whether the inventory names it. Mounts below a named one
+    are managed too, except below mounts that hold the system.
 
-    `mounts` and `databases` as the inventory says; where it names neither, what the engines that are judged have
-    open, and are configured to, decides. `named`: the paths of `durable_mount_profiles`, which are managed besides. `lost` gets
-    each path that is on no mount: a disk may have failed. Raises BadInput, without `lost` for such a path as well.
+    `mounts` and `databases` as in the inventory; without both, the open files and the configuration of the assessed
+    engines decide. `named`: the paths of `durable_mount_profiles`, which are managed too. `lost` gets each path that is on
+    no mount: a disk may have failed. Raises BadInput, without `lost` also for such a path.
     """
     by_target = {target: mount for mount in storage["mounts"] for target in mount["targets"]}
     chosen: dict[str, ManagedMount] = {}
@@ -71,7 +71,7 @@ def mounts_of(
             continue
         mount = by_target[target]
         chosen[mount["target"]] = {**mount, "listed": True}
-        # A database's log may be mounted in its directory, whether a server is found there or not.
+        # A database's log may be mounted in its directory, also if no server is found there.
         inner = () if mount_settings.holds_system(mount) else _below(target, storage)
         for each in inner:
             chosen.setdefault(each["target"], {**each, "listed": False})
@@ -119,7 +119,7 @@ def temporary(
     placed: Iterable[tuple[InstanceFacts, Placement]], managed: Iterable[MountFacts]
 ) -> dict[str, list[str]]:
     """Return {mount point: the engines whose temporary files it holds}, of mounts that hold nothing else of a database and
-    that are not managed for another reason. `placed`: the engines that are judged."""
+    that are not managed for another reason. `placed`: the assessed engines."""
     here = list(placed)
     others = {mount["device"] for mount in managed}
     others |= {mount["device"] for _instance, where in here for mount in where.mounts}
@@ -132,7 +132,7 @@ def temporary(
 
 
 def everything(storage: StorageFacts) -> list[MountFacts]:
-    """Return the mounts that an audit looks at when nothing is listed: all that can be written."""
+    """Return the mounts of an audit without a list: all that are writable."""
     return [
         ManagedMount(**mount, listed=False)
         for mount in storage["mounts"]

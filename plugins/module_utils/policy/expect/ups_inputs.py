@@ -1,10 +1,10 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`durable_ups` of the inventory: how long, how much to spare, and what the monitor is to be set to.
+"""`durable_ups` of the inventory: times, margin, and the settings of the monitor.
 
-The password of the monitor's line never comes here, only whether there is one. No message shows a value that might be one: people
-put things in the wrong place.
+The password of the monitor's line is not passed here, only whether it is set. No message shows a value that may be a misplaced
+password.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...profiles import BadInput, gathered, near
 from ...ups import shutdown_commands
 from ...ups.conditions import UNMET
 
-#: Seconds, where nobody asks for others.
+#: Seconds by default.
 _QUIET = 300
 #: Number -> its bounds, in seconds.
 _SECONDS = {
@@ -34,11 +34,11 @@ _MONITOR = {
     "user": "text",
     "type": "primary or secondary",
 }
-#: The password never comes here: its own variable is read when the line is written.
+#: The password is not passed here: its own variable is read when the line is written.
 _FIELDS = f"exactly password and {', '.join(_MONITOR)}"
 KEYS = (*_SECONDS, *_TEXTS, "monitor")
 _TYPES = ("primary", "secondary")
-#: What is shown of a value that may be a password.
+#: Messages for a value that may be a password.
 _KINDS = ((str, "text"), (bool, "a boolean"), ((int, float), "a number"), ((list, tuple), "a list"))
 _LINE = re.compile(r"/[\x20-\x7e]*")
 _SYSTEM = re.compile(r"[\x21-\x7e]+@[\x21-\x7e]+")
@@ -46,11 +46,11 @@ _USER = re.compile(r"[\x21-\x7e]+")
 
 
 class Requested(NamedTuple):
-    """What a host's owner asks for.
+    """The requested settings of `durable_ups`.
 
-    `quiet`: seconds for which all must have been well before barriers go off. `settings`: {setting of the
-    monitor: value}, only those that were named; the value of `monitor` is its line's words by name, without
-    the password. The margin is the power facts' to add to each budget.
+    `quiet`: seconds of a healthy UPS before barriers are disabled. `settings`: {setting of the
+    monitor: value}, only named ones; the value of `monitor` has the fields of its line without
+    the password. The power facts add the margin to each budget.
     """
 
     quiet: int
@@ -58,7 +58,7 @@ class Requested(NamedTuple):
 
 
 def read(value: Any) -> Requested:
-    """Return what `durable_ups` asks for. Raises BadInput."""
+    """Return the requests of `durable_ups`. Raises BadInput."""
     given = {} if value is None else value
     if not isinstance(given, dict):
         raise BadInput(f"durable_ups: observed {_kind(given)}; expected a mapping of {', '.join(KEYS)}")
@@ -100,7 +100,7 @@ def _check_command(command: str) -> None:
 
 
 def _check_monitor(line: Any) -> None:
-    """Refuse a line of the monitor, with all that is wrong in it. Raises BadInput."""
+    """Refuse a line of the monitor, with all its errors. Raises BadInput."""
     if not isinstance(line, dict):
         raise BadInput(f"durable_ups: monitor: observed {_kind(line)}; expected {_FIELDS}")
     wrong = []

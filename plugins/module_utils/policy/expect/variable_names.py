@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from ...catalog import LAYERS
 
 _PREFIX = "durable_"
-#: What each layer's role reads. Without its targets a role takes all that the profile has for its layer.
+#: The variables of each layer's role. Without targets, a role uses all of the profile for its layer.
 _OF_ROLES = tuple(f"{layer}_{name}" for layer in LAYERS for name in ("targets", "state"))
-#: What people set: docs/variables.md and the pages that it names explain them.
+#: Variables of the inventory: docs/variables.md and the pages that it names explain them.
 INPUTS = frozenset(
     f"durable_{name}"
     for name in (
@@ -49,7 +49,7 @@ INPUTS = frozenset(
         *("witness", "witness_address", "witness_directory", "witness_listen", "witness_port"),
     )
 )
-#: What the playbooks set for themselves, and the facts.
+#: Variables that the playbooks set, and the facts.
 OWN = frozenset(
     f"durable_{name}"
     for name in (
@@ -95,14 +95,14 @@ def unknown(names: Iterable[str]) -> Iterator[str]:
 
 
 def _near(name: str) -> str:
-    # Without what they share: everything is like everything by that.
+    # Without the common prefix, which makes all names similar.
     known = [each[len(_PREFIX) :] for each in sorted(INPUTS)]
     near = difflib.get_close_matches(name[len(_PREFIX) :], known, n=1)
     return f"{_PREFIX}{near[0]}" if near else "a name of docs/variables.md"
 
 
 def _letters(name: str) -> str:
-    """Return a name without what is most often misspelt: underscores, capitals, and the s of a plural."""
+    """Return a name without the most frequent misspellings: underscores, capitals, and the plural s."""
     return "".join(part.rstrip("s") for part in name.lower().split("_"))
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Findings that people accept for a time: `durable_accept`. They change a host's verdict, and never what a run does. Pure."""
+"""Waivers, findings that `durable_accept` accepts for a time: they change a host's verdict, and no action of a run. Pure."""
 
 from __future__ import annotations
 
@@ -28,13 +28,12 @@ _CONTENTS = {
     "by": "the name of the person or team that decided it",
     "reason": "why the finding is acceptable, and what is done about it",
 }
-#: Findings of these can never be accepted: nothing is known about the host, or nothing fails by them; and those that are about
-#: what people vouch for or accept elsewhere.
+#: Findings of these can never be accepted: the host is unknown, they fail nothing, or another variable decides on them.
 _NEVER = ("host.", "note.", "requirement.attestation_in_force", "requirement.data_loss_accepted")
 
 
 class Waiver(NamedTuple):
-    """One entry of `durable_accept`: a finding (its id), one target of it or `host`, until `expires`; `where` it is written."""
+    """One entry of `durable_accept`: a finding (its id), one target of it or `host`, until `expires`; `where`: its place."""
 
     finding: str
     target: str
@@ -51,14 +50,14 @@ class Accepted(NamedTuple):
     found: Reason
 
     def as_dict(self) -> dict[str, str]:
-        """Return it as the report has it."""
+        """Return it for the report."""
         fields = self.waiver._asdict()
         del fields["where"]
         return {**fields, "verdict": self.found.verdict, "why": message(self.found.text())}
 
 
 class Waivers(NamedTuple):
-    """`durable_accept` as it is written: the entries in force, and those that have expired and count as none.
+    """The entries of `durable_accept`: those in force, and expired ones, which have no effect.
 
     `may_lose`: whether `durable_accept_data_loss` is true.
     """
@@ -76,7 +75,7 @@ class Waivers(NamedTuple):
 
 
 def matches(waiver: Waiver, found: Reason) -> bool:
-    """Tell whether an entry is about a finding, which has one target or none."""
+    """Tell whether an entry matches a finding, which has one target or none."""
     return waiver.finding == found.id and (waiver.target,) == (found.targets or (HOST,))
 
 
@@ -127,9 +126,9 @@ def _expect_finding(where: str, found: Waiver) -> None:
 def notes(
     waivers: Waivers, accepted: Iterable[Accepted], every: Iterable[Reason], is_whole: bool
 ) -> Iterator[Reason]:
-    """Yield what is accepted, by whom and until when, and the entries that accept nothing.
+    """Yield the accepted findings with author and expiry, and the entries without effect.
 
-    `every`: the findings that are not accepted, each with one target; `is_whole`: whether all findings of the host are known.
+    `every`: the other findings, each with one target; `is_whole`: whether all findings of the host are known.
     """
     used = list(accepted)
     for each in used:
@@ -141,7 +140,7 @@ def notes(
         if any(each.waiver is waiver for each in used):
             continue
         if any(matches(waiver, each.found) for each in used):
-            continue  # The same finding has an entry that lasts longer.
+            continue  # Another entry for this finding expires later.
         if any(matches(waiver, each) for each in left):
             yield _note(kinds.WAIVER_REFUSED, waiver)
         elif is_whole:

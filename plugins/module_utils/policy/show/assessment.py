@@ -1,9 +1,9 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Facts and a profile in; verdict, rows, requirements and plan out.
+"""The policy of the collection: from facts and a profile to verdict, rows, requirements and plan.
 
-The policy of the collection. Pure: no clock, no files, no Ansible; runs on a host as well.
+Pure: no clock, no files, no Ansible; runs on a host too.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from ..expect.guarantees import Mount
 from ..expect.inputs import Inputs
 from . import recommendation, stack
 
-#: Inputs that are used or left out together where inputs are refused.
+#: Inputs that are used or left out together if inputs are refused.
 _LEFT_OUT = (("attestations",), ("mounts", "databases", "mount_profiles"), ("ignore",), ("ups",))
 #: Version of the report's JSON.
 SCHEMA = 2
@@ -65,8 +65,8 @@ def assess(
     """Return the assessment of one host: the report's fields, and `plan`.
 
     `storage` is `durable_storage`; `engines` is `durable_engines`, `power` is `durable_power`, each None
-    where nobody asked for it; `now` is the controller's UTC time in ISO 8601. Never raises for what a user
-    wrote or a host said: those come back as verdict `blocked` (bad input, nothing may change) or `unknown`.
+    if not collected; `now` is the controller's UTC time in ISO 8601. Never raises for input of a user or a host:
+    the verdict is then `blocked` (bad input, nothing may change) or `unknown`.
     """
     try:
         facts_check.check(storage, engines, power, now)
@@ -89,11 +89,11 @@ def _known_anyway(
     power: PowerFacts | None,
     today: str,
 ) -> list[Reason]:
-    """Return how commits can be lost now on a host whose inputs are refused, and which of its paths are on no mount.
+    """Return the current risks of a host whose inputs are refused, and its paths that are on no mount.
 
-    What is refused is left out: a profile changes no risk, and without mounts those of the engines count.
+    Refused inputs are left out: a profile changes no risk, and without mounts those of the engines count.
     """
-    # What is accepted is reported too: this report has no place that names who accepted it.
+    # Waivers are ignored: this report does not name their author.
     given = inputs._replace(profile=None, own={}, overrides=None, layers=None, accept=None)
     left_out: dict[str, Any] = dict.fromkeys(itertools.chain(*_LEFT_OUT))
     given = given._replace(**left_out)
@@ -112,7 +112,7 @@ def _known_anyway(
 
 
 def unobserved(inputs: Inputs, why: Reason) -> dict[str, Any]:
-    """Return the assessment of a host of which nothing can be said but why."""
+    """Return the assessment of a host that is unknown for one reason."""
     return _empty(inputs, why.verdict, [why])
 
 
@@ -188,19 +188,19 @@ def _case(
     power: PowerFacts | None,
     today: str,
 ) -> Case:
-    """Return the host as it is assessed. Raises BadInput."""
+    """Return the host for its assessment. Raises BadInput."""
     return cases.of(declared.read(inputs, today), storage, found_engines, power, today)
 
 
 def _chosen(inputs: Inputs) -> tuple[Profile, Profile] | None:
-    """Return the pinned profile, with its overrides and without, None where none is pinned. Raises BadInput."""
+    """Return the pinned profile, with its overrides and without, or None. Raises BadInput."""
     if inputs.profile is None:
         return None
     return choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
 
 
 def _recommendation(case: Case, ratings: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the profile that fits best, None where nothing was rated or none fits."""
+    """Return the profile that fits best, None without ratings or a fitting one."""
     if not ratings:
         return None
     inputs = case.declared.inputs
@@ -213,7 +213,7 @@ def _recommendation(case: Case, ratings: dict[str, Any]) -> dict[str, Any] | Non
 def _withdrawn(
     nothing: dict[str, Any], storage: StorageFacts, power: PowerFacts | None, layers: frozenset[str]
 ) -> dict[str, Any]:
-    """Return an assessment without rows, and where there is a guard, the one that takes its lease back."""
+    """Return an assessment without rows, except that of a guard's lease, which is revoked."""
     row = guard.lease(None, power, storage["leased"])
     rows = chosen_layers.leave_out([row] if row else [], layers)[0]
     steps = plan.build(rows, False)
@@ -233,7 +233,7 @@ def _withdrawn(
 def _mounts(
     mounts: Iterable[MountFacts], held: Iterable[Mount], temporary: Iterable[tuple[str, str]]
 ) -> list[dict[str, Any]]:
-    """Return the mounts as the report has them: those without a profile, those with one, and those that need not last."""
+    """Return the mounts for the report: those without a profile, those with one, and those with temporary files."""
     rows = [
         *((mount, None, "yes", "") for mount in mounts),
         *(
@@ -271,7 +271,7 @@ def _summary(case: Case, found: Findings) -> dict[str, Any]:
 
 
 def _of_waivers(case: Case, found: Findings | None) -> Iterator[Reason]:
-    """Yield what is accepted of a host, and what of `durable_accept` accepts nothing; `found`: None where nothing is managed."""
+    """Yield the accepted findings of a host, and entries of `durable_accept` without effect; `found`: None without mounts."""
     accepted = verdicts.accepted_by(found) if found else []
     every = [each for each in verdicts.every(found) if found.waivers.of(each) is None] if found else []
     is_whole = found is not None and case.declared.inputs.profile is not None
@@ -284,7 +284,7 @@ def _accepted(found: Findings | None, verdicts_of: Collection[str] = VERDICTS) -
 
 
 def _why(reasons: Iterable[Reason]) -> dict[str, list[Any]]:
-    """Return reasons as a report has them: each as one text, and by its parts."""
+    """Return reasons for the report: each as one text, and by its parts."""
     every = list(reasons)
     return {
         "why": ["; ".join(message(part) for part in (each.reason, each.fix) if part) for each in every],
@@ -293,13 +293,13 @@ def _why(reasons: Iterable[Reason]) -> dict[str, list[Any]]:
 
 
 def noted(notes: Iterable[Reason]) -> dict[str, list[Any]]:
-    """Return notes as a report has them: each as one text, and by its parts."""
+    """Return notes for the report: each as one text, and by its parts."""
     found = _why(notes)
     return {"warnings": found["why"], "notes": found["reasons"]}
 
 
 def _empty(inputs: Inputs, verdict: str, reasons: Iterable[Reason]) -> dict[str, Any]:
-    """Return an assessment without rows: what every report has."""
+    """Return an assessment without rows, with the fields of every report."""
     return {
         "schema": SCHEMA,
         "profile": str(inputs.profile) if inputs.profile is not None else None,

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What has changed on a host since its last report. Pure: the last one is a file, and of any form."""
+"""Changes of a host since its last report. Pure: the last one is a file of any form."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _OBSERVED = ("running", "persisted", "verdict")
 
 
 def with_history(report: dict[str, Any], earlier: str) -> dict[str, Any]:
-    """Return a report that says in `since` what is otherwise than in the text of an earlier one, None where there is none.
+    """Return a report with the changes since an earlier one in `since`, None without an earlier one.
 
-    One of the same run says what that one said: a play goes on in batches, and reports those before again.
+    A report of the same run copies `since`: each batch of a play reports the earlier batches again.
     """
     last = _read(earlier, report["host"])
     if last is None:
@@ -39,10 +39,10 @@ def _rows(report: dict[str, Any]) -> dict[tuple[str, ...], dict[str, str]]:
 
 
 def _read(text: str, host: str) -> dict[str, Any] | None:
-    """Return a report that was written before, None for what is no report of this host."""
+    """Return an earlier report, None for a text that is no report of this host."""
     try:
         found = json_text.loads(text)
-        # What is compared has the same form in all of them.
+        # The compared parts have the same form in all versions.
         fits = (
             found["schema"] in range(1, SCHEMA + 1) and found["host"] == host and found["verdict"] in VERDICTS
         )

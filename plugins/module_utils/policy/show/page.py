@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The page that a run ends with: which hosts are not right, why, and what to do, on one screen. Pure."""
+"""The page at the end of a run: hosts with findings, reasons and fixes, on one screen. Pure."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from .report import takes_place, worst_first
 
 #: Verdicts that do not come from a host's state.
 _NO_STATE = ("blocked", "unreachable", "unknown")
-#: Lines that fit a screen, and the letters of one.
+#: Lines that fit a screen, and their length.
 HEIGHT = 40
 WIDTH = 100
 #: Lines that notes and engines may have, each.
 _FEW = 4
-#: Lines that each group of hosts has, if it needs them, and that one may have.
+#: Minimum and maximum lines of a group of hosts.
 _LEAST, _MOST = 4, 20
 #: Reasons with one remedy that are written out.
 _REASONS = 3
-#: Verdicts that rest on what people vouch for or accept; and how many of these a group names.
+#: Verdicts that rest on attestations or waivers; and how many of these a group names.
 _ON_A_WORD = ("attested", "accepted_loss")
 _BASES = 3
-#: Lines of what to do.
+#: Lines of a fix.
 _FIX = 3
-#: Lines of a reason that states itself what to do.
+#: Lines of a reason that contains its fix.
 _WHOLE = 4
 #: Hosts that are named in a line; the others are counted.
 _NAMED = 4
@@ -47,7 +47,7 @@ _DO = re.compile(r"\s*fix\s*:", re.I)
 
 
 class Group(NamedTuple):
-    """Hosts of one verdict, with the same first reason, as their profile has it."""
+    """Hosts with the same verdict, profile and first reason."""
 
     verdict: str
     reports: tuple[dict[str, Any], ...]
@@ -64,10 +64,10 @@ def render(
     notes: Sequence[str] = (),
     details: str = "",
 ) -> Lines:
-    """Return the page: totals, hosts by what they have in common, worst first, engines, and what the run ends with.
+    """Return the page: totals, groups of hosts, worst first, engines, and the result of the run.
 
-    `reports` as the files have them; `missing`: hosts of the play without one; `notes`: what is to be known of the
-    whole run; `details`: where more is written, '' for nowhere. It has no more than HEIGHT lines.
+    `reports` as in the files; `missing`: hosts of the play without one; `notes`: notes about the whole run;
+    `details`: the place of the files, '' for none. It has at most HEIGHT lines.
     """
     ordered = worst_first(reports)
     head = [_totals(ordered)]
@@ -83,7 +83,7 @@ def render(
 
 
 def groups(ordered: Iterable[dict[str, Any]]) -> list[Group]:
-    """Return hosts that need the same attention together, in the order in which they need it."""
+    """Return hosts that need the same attention in groups, the most urgent first."""
     found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for report in ordered:
         first = next(iter(reasons(report)), ("", ""))
@@ -93,7 +93,7 @@ def groups(ordered: Iterable[dict[str, Any]]) -> list[Group]:
 
 
 def reasons(report: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return (why, what to do) of a host, worst first, without the names that no other host has for the same."""
+    """Return (reason, fix) of a host, worst first, without names that are specific to this host."""
     found = [(report["error"], "")] if report["error"] else []
     found += [(_without_detail(each), each["fix"]) for each in report["reasons"]]
     return list(dict.fromkeys((_unnamed(each[0], report), _unnamed(each[1], report)) for each in found))
@@ -108,7 +108,7 @@ def names(hosts: Sequence[str], most: int = _NAMED) -> str:
 
 
 def _unnamed(text: str, report: dict[str, Any]) -> str:
-    """Return a reason with the kernel's names of disks for the ids that they have on this host alone."""
+    """Return a text with the kernel's names of disks instead of their unique ids."""
     for disk in report["stack"]["disks"]:
         if disk["id"]:
             text = text.replace(disk["id"], disk["name"])
@@ -116,7 +116,7 @@ def _unnamed(text: str, report: dict[str, Any]) -> str:
 
 
 def _without_detail(each: dict[str, Any]) -> str:
-    """Return a reason without the words at its end that name one host: ssh's, or those of a module."""
+    """Return a reason without the message of ssh or a module at its end, which names one host."""
     return str(each["reason"]).removesuffix(message(each["observed"].get("detail", ""))).rstrip()
 
 
@@ -150,13 +150,13 @@ def _hosts(number: int) -> str:
 
 
 def _body(found: list[Group], room: int, details: str) -> list[str]:
-    """Return the groups in so many lines: the worst say most, and each has its three."""
+    """Return the groups in so many lines: the worst get most, and each gets its minimum."""
     needs = [min(_LEAST, len(_group(group, HEIGHT))) for group in found]
     rows: list[str] = []
     for index, group in enumerate(found):
         left = room - len(rows)
         rest = found[index:]
-        # The last line tells of those that there is no room for.
+        # The last line counts the groups that do not fit.
         if left < needs[index] + (len(rest) > 1):
             number = sum(len(each.reports) for each in rest)
             verdicts = ", ".join(dict.fromkeys(each.verdict for each in rest))
@@ -170,7 +170,7 @@ def _see(details: str) -> str:
 
 
 def _group(group: Group, room: int) -> list[str]:
-    """Return one group in so many lines at most: its hosts, the reasons, and for each what to do."""
+    """Return one group in at most so many lines: its hosts, the reasons, and their fixes."""
     head = f"{group.verdict:<12} {len(group.reports):>3}  {names(group.hosts)}{_beside(group)}"
     rows = _wrapped(head, " " * 18, 1 if room <= _LEAST else 2)
     whys_by_fix = by_remedy(group)
@@ -184,19 +184,19 @@ def _group(group: Group, room: int) -> list[str]:
             break
         do = _fix(remedy, min(_FIX, left - 1)) if remedy else []
         most = 2 if remedy or len(whys_by_fix) > 1 else _WHOLE
-        # One that states what to do, as an error of the input does, has no other place.
+        # A reason that contains its fix, such as an input error, is shown whole.
         rows += [*_whys(whys, left - len(do), most, _REASONS if remedy else _MOST), *do]
         hidden -= len(whys)
     if hidden:
         more = f" (and {hidden} more)"
-        # What to do is whole, or it is not there.
+        # A fix is shown whole or not at all.
         last = 0 if len(rows[-1]) + len(more) > WIDTH and rows[-1].startswith(_INDENT * 2) else -1
         rows[last] = _cut(rows[last], more)
     return rows + sets
 
 
 def _fix(remedy: str, most: int) -> list[str]:
-    """Return what to do in so many lines at most, or where it stands: half of a command can do harm."""
+    """Return a fix in at most so many lines, or its place: half a command can do harm."""
     rows = _wrapped(f"fix: {remedy}", _INDENT * 2, HEIGHT)
     return (
         rows
@@ -206,7 +206,7 @@ def _fix(remedy: str, most: int) -> list[str]:
 
 
 def _advice(group: Group) -> str:
-    """Return what each profile would take on hosts that were rated, and which fits."""
+    """Return what each profile needs on rated hosts, and which fits."""
     by_profile: dict[str, list[dict[str, Any]]] = {}
     for report in group.reports:
         for name, rating in report["ratings"].items():
@@ -257,7 +257,7 @@ def _basis(group: Group, room: int) -> list[str]:
 
 
 def by_remedy(group: Group) -> dict[str, list[str]]:
-    """Return {what to do: the reasons for it}, each with the number of hosts if these are not all of the group."""
+    """Return {fix: its reasons}, each with the number of hosts unless it is that of the group."""
     counted = Counter(reason for report in group.reports for reason in reasons(report))
     found: dict[str, list[str]] = {}
     for (why, remedy), number in counted.items():
@@ -267,14 +267,14 @@ def by_remedy(group: Group) -> dict[str, list[str]]:
 
 
 def _whys(whys: list[str], room: int, most: int, count: int) -> list[str]:
-    """Return reasons that have one remedy in so many lines, the last of which counts those without a line; `most`: of one.
+    """Return reasons with one fix in so many lines, the last of which counts those without a line; `most`: lines of one;
     `count`: of reasons."""
     rows: list[str] = []
     for number, why in enumerate(whys[:count]):
         if number and len(rows) >= room:
             break
         wrapped = _wrapped(why, _INDENT, min(most, max(1, room - len(rows))))
-        # A name of a host in it can be made to begin a line as what to do does.
+        # A name of a host in it can look like the line of a fix.
         rows += [_cut(f"{_INDENT}... {row.strip()}", "") if _DO.match(row) else row for row in wrapped]
     else:
         number = min(len(whys), count)
@@ -283,7 +283,7 @@ def _whys(whys: list[str], room: int, most: int, count: int) -> list[str]:
 
 
 def _beside(group: Group) -> str:
-    """Return what else the hosts of a group have in common."""
+    """Return the profile and the earlier verdict of a group."""
     first = group.reports[0]
     was = f"was {first['was']}" if first["was"] != group.verdict else ""
     parts = [str(first["profile"] or ""), was]
@@ -301,9 +301,9 @@ def _sets(group: Group) -> str:
 
 
 def _notes(ordered: list[dict[str, Any]], notes: Sequence[str]) -> Iterator[str]:
-    """Yield what else should be known: damage that may be there, rollback timers, notes of the run, then of the hosts."""
+    """Yield notes: possible damage, rollback timers, notes of the run, then of the hosts."""
     switched = [report for report in ordered if _has_switch(report)]
-    # What a rollback timer has done is the first note of its host.
+    # The action of a rollback timer is the first note of its host.
     yield from _of_hosts(((report, report["exposed"]) for report in ordered), len(ordered))
     yield from _of_hosts(((report, report["warnings"][:1]) for report in switched), len(ordered))
     yield from (f"note: {line(text)}" for text in notes)
@@ -328,7 +328,7 @@ def _of_hosts(noted: Iterable[tuple[dict[str, Any], Sequence[str]]], number: int
 
 
 def _engines(ordered: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield each engine with its version and where it lies, and how many hosts have it so."""
+    """Yield each engine with its version and mounts, and the number of hosts with it."""
     found: dict[str, set[str]] = {}
     for report in ordered:
         for engine in report["engines"]:
@@ -356,7 +356,7 @@ def _some(texts: Iterable[str], what: str, details: str) -> list[str]:
 
 
 def _end(ordered: list[dict[str, Any]], missing: Sequence[str]) -> list[str]:
-    """Return the line that says what fails, and how the run ends by that."""
+    """Return the line with the number of failed hosts and the exit code."""
     failed = [report for report in ordered if report["fails"] or report["error"]]
     count = Counter(report["verdict"] for report in failed)
     each = ", ".join(f"{count[verdict]} {verdict}" for verdict in VERDICTS if count[verdict])
@@ -369,19 +369,19 @@ def _end(ordered: list[dict[str, Any]], missing: Sequence[str]) -> list[str]:
 
 
 def _wrapped(text: str, indent: str, most: int) -> list[str]:
-    """Return a text in so many lines at most; what there is no room for ends in dots."""
+    """Return a text in at most so many lines; a cut text ends in dots."""
     begin = "" if indent.startswith(" " * 18) or not indent else indent
     rows = textwrap.wrap(text, WIDTH, initial_indent=begin, subsequent_indent=indent, break_on_hyphens=False)
-    # A name of a host in it can be made to begin a line as what to do does.
+    # A name of a host in it can look like the line of a fix.
     rows[1:] = [_cut(f"{indent}... {row.strip()}", "") if _DO.match(row) else row for row in rows[1:]]
     return rows if len(rows) <= most else [*rows[: most - 1], _cut(rows[most - 1], " ...")]
 
 
 def _cut(row: str, end: str) -> str:
-    """Return a row that ends with this, without the last words where it would get too long."""
+    """Return a row with this end, without its end if it gets too long."""
     room = WIDTH - len(end)
     if len(row) <= room:
         return f"{row}{end}"
     head, space, _word = row[: room + 1].rpartition(" ")
-    # A word that is as long as a row must be cut.
+    # A word as long as a row must be cut.
     return f"{(head if space and head.strip() else row[:room]).rstrip()}{end}"

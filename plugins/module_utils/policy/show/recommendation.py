@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which profile fits a host best as it is, why, and the variables that pin it. Pure."""
+"""The profile that fits a host best, why, and the variables that pin it. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from ...catalog import is_engine
 from ...host.printable import yaml
 
-#: What a run may leave a host at for its profile to fit, best first.
+#: Verdicts after a run with which a profile fits, best first.
 _FITTING = ("durable", "attested", "unverified", "pending")
 
 
@@ -24,10 +24,10 @@ def of(
     costs: Mapping[str, str] = MappingProxyType({}),
     of_costs: str = "",
 ) -> dict[str, Any] | None:
-    """Return `profile`, `why`, what fits `also`, and `group_vars` to paste; None where no profile fits.
+    """Return `profile`, `why`, what fits `also`, and `group_vars` to paste; None if no profile fits.
 
-    `promising`: the profiles that promise durability, the one that rests on least first; `mounts`: the mount points
-    that are to be managed. Of profiles that end alike the first is taken.
+    `promising`: the profiles that guarantee durability, the one with the fewest requirements first; `mounts`: the mount
+    points to manage. Of profiles with the same result, the first is recommended.
     """
     fitting = [name for name in promising if name in ratings and ratings[name]["after"] in _FITTING]
     if not fitting:
@@ -47,7 +47,7 @@ def of(
 
 
 def _why(rating: dict[str, Any]) -> Iterable[str]:
-    """Yield what a run makes of the host, of its disks and mounts, of its engines, and what it leaves to people."""
+    """Yield the verdicts before and after a run, its changes, and the manual rest."""
     yield f"it is {rating['verdict']} by it now, and {rating['after']} after a run"
     for what, chosen in (("disks and mounts", False), ("engines", True)):
         count = Counter(
@@ -61,7 +61,7 @@ def _why(rating: dict[str, Any]) -> Iterable[str]:
 
 
 def _pinned(profile: str, mounts: Sequence[str]) -> Iterable[str]:
-    """Yield the YAML of the inventory's variables. Whatever a host calls its mounts, Ansible is not to evaluate it."""
+    """Yield the YAML of the inventory's variables. Ansible must not evaluate any name of a mount."""
     yield f"durable_profile: {yaml(profile)}"
     if mounts:
         yield "durable_mounts:"

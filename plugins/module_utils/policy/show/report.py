@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The report of a host: what came of each change, and all of it in text. Pure."""
+"""The report of a host: the result of each change, and the report as text. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..assess import plan
 #: Attestations that are written out for one host; its file has all.
 _WRITTEN = 5
 
-#: State of a change -> how its list is headed.
+#: State of a change -> the heading of its list.
 _STATES = {
     "foreseen": "would change",
     "done": "changed",
@@ -31,10 +31,10 @@ _STATES = {
 
 
 def with_outcomes(report: dict[str, Any]) -> dict[str, Any]:
-    """Return a report of which each change says in `state` what came of it.
+    """Return a report with the result of each change in `state`.
 
-    `begun` of the report: the steps that were begun, each its phase and layer; `undone`: whether the dead man's switch of this
-    run has put the host back. What came of them is what was observed after the run, not what its steps said.
+    `begun` of the report: the started steps, each its phase and layer; `undone`: whether the dead man's switch of this
+    run has restored the host. The result comes from the facts after the run, not from the steps.
     """
     started = {tuple(step) for step in report.get("begun", ())}
     after = {(row["layer"], row["target"], row["setting"]): row for row in report["settings"]}
@@ -60,10 +60,10 @@ def _state(
         return "failed"
     if row is None and not _is_observed(change, report):
         return "unknown"
-    # A row that is gone asks for nothing any more: a flush that was owed, an engine that is stopped.
+    # A missing row requires nothing more: a pending flush is done, or an engine is stopped.
     held = row is None or row["verdict"] in ("ok", "pending", "tightened")
     if row and change["persisted"] is None:
-        # What the next boot does was not to be changed.
+        # The persisted value is not part of this change.
         held = row["running"] == change["wanted"]
     if held:
         return "done"
@@ -87,14 +87,14 @@ def _is_observed(change: dict[str, Any], report: dict[str, Any]) -> bool:
 
 
 def natural(name: str) -> tuple[Any, ...]:
-    """Return what sorts names as people do: db2 before db10."""
+    """Return a key that sorts names naturally: db2 before db10."""
     return tuple(
         (0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", name)
     )
 
 
 def worst_first(reports: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the reports in the order in which they need attention."""
+    """Return the reports, those that need attention first."""
     return sorted(
         reports,
         key=lambda report: (VERDICTS.index(report["verdict"]), natural(report["host"]), report["host"]),
@@ -102,7 +102,7 @@ def worst_first(reports: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def takes_place(change: dict[str, Any]) -> bool:
-    """Tell whether a change is one that a run would make, or has made."""
+    """Tell whether a run would make a change, or has made it."""
     return change["state"] in ("foreseen", "done")
 
 
@@ -148,13 +148,13 @@ def _best(best: dict[str, Any] | None) -> list[str]:
 
 
 def _reason(each: dict[str, Any]) -> list[str]:
-    """Return a reason, with what to do and with the words for it that `durable_accept` takes."""
+    """Return a reason, with its fix and with the id and target for `durable_accept`."""
     do = [f"    fix: {each['fix']}"] if each["fix"] else []
     return [f"  - {each['reason']}", *do, f"    id: {each['id']}, of {', '.join(each['targets']) or HOST}"]
 
 
 def _to_attest(report: dict[str, Any]) -> list[str]:
-    """Return the attestations that a host waits for, each once, as YAML to copy."""
+    """Return the attestations that a host needs, each once, as YAML to copy."""
     unmet = (need for rating in report["ratings"].values() for need in rating["unmet"])
     accepted = {(each["finding"], each["target"]) for each in report["accepted"]}
     every = dict.fromkeys(
@@ -170,13 +170,13 @@ def _to_attest(report: dict[str, Any]) -> list[str]:
 
 
 def _shows_power(report: dict[str, Any]) -> bool:
-    """Tell whether a UPS matters to a host, rather than to what it might be pinned to."""
+    """Tell whether a UPS matters to a host under its own profile."""
     guard = report["power"]["guard"]
     return any(row["layer"] in ("power", "power_guard") for row in report["settings"]) or bool(guard["lease"])
 
 
 def power_lines(power: dict[str, Any]) -> list[str]:
-    """Return what is known of the UPS, the budgets and the guard, one thing a line."""
+    """Return the state of the UPS, the budgets and the guard, one per line."""
     found = [_ups(ups) for ups in power["upses"]]
     found += [f"{name}: {b['state']}: {b['arithmetic']}" for name, b in power["budget"].items()]
     guard = power["guard"]
@@ -195,7 +195,7 @@ def _ups(ups: UpsFacts) -> str:
 
 
 def _takes(rating: dict[str, Any]) -> list[str]:
-    """Return what it would take to bring a host to a profile: what is missing, what is set."""
+    """Return what a host needs for a profile: open reasons and changes."""
     settings: dict[str, list[str]] = {}
     for change in rating["changes"]:
         target = plan.named(change["layer"], change["target"])
@@ -204,7 +204,7 @@ def _takes(rating: dict[str, Any]) -> list[str]:
 
 
 def change_line(change: dict[str, Any]) -> str:
-    """Return one change in one line: what it is now and at boot, as far as that is not as wanted."""
+    """Return one change in one line, with the values now and at boot that differ from the wanted one."""
     wanted = change["wanted"]
     observed = (("now", change["running"]), ("at boot", change["persisted"]))
     parts = [

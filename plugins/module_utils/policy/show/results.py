@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a host's answer to an assessment, and from a run's assessments to its report. Pure."""
+"""From a host's response to an assessment, and from a run's assessments to its report. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ..expect import guarantees
 from ..expect.inputs import Inputs
 from .assessment import assess, noted, unobserved
 
-#: States of the dead man's switch, and what is to be said of each.
+#: States of the dead man's switch -> the message.
 SWITCHES = {
     "none": "",
     "armed": "the dead man's switch is armed: {said}; run again to keep what was changed",
@@ -36,14 +36,14 @@ SWITCHES = {
 UNREPORTED = "unseen"
 #: Seconds for the collection of facts from a host that was lost a moment ago.
 _AGAIN = 120
-#: Letters of a reason in the line with which a host fails.
+#: Characters of a reason in the line with which a host fails.
 _ONE_LINE = 160
 _UNREACHABLE = "start the host and check ssh, then run again"
 #: The first version of Python on which the modules run.
 MINIMUM = (3, 9)
 _PYTHON = "install Python 3.9 or later there, or name one in ansible_python_interpreter"
 _CANNOT_WRITE = "Ansible cannot write its own files there"
-#: What a task's failure says, what it means, and what to do: Ansible itself tells of a symptom only.
+#: Message of a failed task, its meaning, and the fix: Ansible reports a symptom only.
 _CAUSES = (
     (
         re.compile(r"interpreter .* was not found|python[\d.]*: (command )?not found", re.I),
@@ -65,7 +65,7 @@ _CAUSES = (
         "give it with -K, or log in as root",
     ),
     (
-        # A message of ours goes on with the state of the file, or has its own fix.
+        # Our messages continue with the state of the file, or have their own fix.
         re.compile(
             r"\A(?!.*make room on ).*(failed to create temporary directory|failed to transfer file"
             r"|no usable temporary directory|no space left on device(?![:;]))",
@@ -89,11 +89,11 @@ _CAUSES = (
         "log in as root, or add -b (become: true), with its password (-K)",
     ),
 )
-#: What ssh, Python and the kernel say of a connection that is not made, what it means, and what to do.
+#: Messages of ssh, Python and the kernel about a failed connection, their meaning, and the fix.
 _UNREACHED = tuple(
     (re.compile(pattern, re.I), meaning, cure)
     for pattern, meaning, cure in (
-        # First: ssh goes on to say that the login is refused.
+        # First, because ssh adds that the login is refused.
         (
             r"host key verification failed|remote host identification has changed",
             "its host key is unknown or has changed",
@@ -131,27 +131,27 @@ _UNREACHED = tuple(
         ),
     )
 )
-#: Errors of a file system, which the page shows of a longer text.
+#: Errors of a file system: the page shows them from a longer text.
 _FILE_ERROR = re.compile(
     "|".join(os.strerror(each) for each in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO))
 )
-#: What plugin_utils/interpreters.py says of a host's Python.
+#: The message of plugin_utils/interpreters.py about a host's Python.
 _OF_PYTHON = re.compile(r"(?P<meaning>(?:no usable )?Python .*)\. Fix: (?P<fix>.*)", re.S)
-#: By these Ansible says no more than that a module has ended badly: the host's own words are elsewhere.
+#: With these, Ansible only reports that a module failed: the message of the host is in another field.
 _SYMPTOMS = re.compile(r"Module result deserialization failed|MODULE FAILURE|See stdout/stderr", re.I)
 
 
 def cause(result: dict[str, Any]) -> str:
-    """Return in one line why a task has failed, with what to do where that is known; '' where nothing is said.
+    """Return in one line why a task failed, with the fix if known; '' without a message.
 
-    `result` is the task's, as registered or as `ansible_failed_result`.
+    `result` is that of the task, as registered or as `ansible_failed_result`.
     """
     found = explained(result)
     return "; ".join(filter(None, (f"{found.meaning} {_in_brackets(found.text)}".strip(), found.fix)))
 
 
 class Explained(NamedTuple):
-    """Why a task has failed: what it means, the words of Ansible or the host that say so, and what to do; '' if unknown."""
+    """Why a task failed: the meaning, the message of Ansible or the host, and the fix; '' if unknown."""
 
     meaning: str = ""
     text: str = ""
@@ -159,7 +159,7 @@ class Explained(NamedTuple):
 
 
 def explained(result: dict[str, Any]) -> Explained:
-    """Return why a task has failed, and what to do: as `cause`."""
+    """Return why a task failed, and the fix: as `cause`."""
     text = str(result.get("msg") or "")
     if _SYMPTOMS.search(text) or not text:
         text = str(result.get("module_stderr") or result.get("module_stdout") or text)
@@ -169,7 +169,7 @@ def explained(result: dict[str, Any]) -> Explained:
     ours = _OF_PYTHON.fullmatch(text)
     if ours:
         return Explained(ours["meaning"], "", ours["fix"])
-    # Of a traceback, and of what sudo adds, the end is the cause; else the sentence that the module chose.
+    # The cause is at the end of a traceback or of sudo's message; else it is the module's sentence.
     last = lines[-1] if len(lines) > 1 else lines[0]
     for pattern, meaning, fix in _CAUSES:
         if pattern.search(text):
@@ -184,7 +184,7 @@ def of_python(result: dict[str, Any]) -> bool:
 
 
 def why_missing(answer: dict[str, Any], name: str) -> str:
-    """Return why a sort of facts could not be collected, with what to do where that is known; '' without a reason."""
+    """Return why one kind of facts could not be collected, with the fix if known; '' without a reason."""
     return cause(_failure_of(answer, name))
 
 
@@ -194,14 +194,14 @@ def _failure_of(answer: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def facts_of(answer: dict[str, Any], name: str) -> Any:
-    """Return facts of an answer, None where there are none of that form: whoever is root there wrote it."""
+    """Return facts of a response, or None if malformed, because a host's root can forge it."""
     reported = answer.get("ansible_facts")
     found = reported.get(name) if isinstance(reported, dict) else None
     return found if isinstance(found, dict) else None
 
 
 def reported_switch(answer: dict[str, Any]) -> dict[str, str]:
-    """Return the dead man's switch of an answer; `unseen` where it says nothing of that form: whoever is root there wrote it."""
+    """Return the dead man's switch of a response; `unseen` if malformed, because a host's root can forge it."""
     reported = answer.get("switch")
     if not isinstance(reported, dict) or str(reported.get("state")) not in SWITCHES:
         return {"state": UNREPORTED, "said": ""}
@@ -209,15 +209,15 @@ def reported_switch(answer: dict[str, Any]) -> dict[str, str]:
 
 
 def question(inputs: Inputs) -> dict[str, Any]:
-    """Return what host_facts is asked for an assessment: its databases, power and margin."""
+    """Return the query of host_facts for an assessment: databases, power and margin."""
     margin = inputs.ups.get("margin") if isinstance(inputs.ups, dict) else None
     found = {"databases": inputs.databases, "power": power_wanted(inputs)}
-    # Another one is refused by the policy.
+    # The policy refuses any other one.
     return {**found, "margin": margin} if isinstance(margin, int) and margin >= 0 else found
 
 
 def power_wanted(inputs: Inputs) -> str:
-    """Return when the host's power is looked at, as host_facts takes it: where it matters."""
+    """Return when the host's power is collected, in the form of host_facts."""
     if inputs.rate or inputs.profile is None:
         return "always"
     try:
@@ -237,16 +237,16 @@ def unreadable(inputs: Inputs, why: str) -> dict[str, Any]:
 def assess_answer(inputs: Inputs, now: str, answer: dict[str, Any]) -> dict[str, Any]:
     """Return the assessment of one host.
 
-    `answer` is what the module host_facts returned: also that it failed, or with `unreachable` that the host was
-    lost. `now` is the controller's UTC time in ISO 8601. Where engines or power could not be looked at, disks and
-    mounts are made safer all the same.
+    `answer` is the result of the module host_facts, also a failed one, or with `unreachable` that of a lost host.
+    `now` is the controller's UTC time in ISO 8601. If engines or power could not be collected, disks and mounts are
+    still made safer.
     """
     if answer.get("unreachable"):
         return unobserved(inputs, _unreached(" ".join(str(answer.get("msg", "")).split())))
     storage = facts_of(answer, "durable_storage")
     if storage is None:
         why = explained(_failure_of(answer, "durable_storage") or answer)
-        # A message of ours ends with what to do.
+        # Our message ends with the fix.
         fix = why.fix or ("" if why.meaning.endswith("run again") else FIX_READ_ERROR)
         cause = why.meaning or "none collected"
         return unobserved(inputs, kinds.NO_FACTS.found(cause=cause, detail=_in_brackets(why.text), cure=fix))
@@ -261,10 +261,10 @@ def assess_answer(inputs: Inputs, now: str, answer: dict[str, Any]) -> dict[str,
 
 
 def _unreached(text: str) -> Reason:
-    """Return why a host is unreachable, of what Ansible says of it."""
+    """Return why a host is unreachable, from the message of Ansible."""
     if text.endswith(f"; {HANGS}"):
         return kinds.UNREACHABLE.found(cause=text.removesuffix(f"; {HANGS}"), detail="", cure=HANGS)
-    # Ansible calls a host unreachable on which it cannot make its directory.
+    # Ansible reports a host as unreachable if it cannot create its directory there.
     found = explained({"msg": text})
     if found.meaning.startswith(_CANNOT_WRITE):
         return kinds.UNREACHABLE.found(cause=found.meaning, detail=_in_brackets(text), cure=found.fix)
@@ -281,10 +281,10 @@ def _in_brackets(text: str) -> str:
 def wants_reboot(
     inputs: Inputs, found: dict[str, Any], before: dict[str, Any] | None, applied: dict[str, Any] | None
 ) -> bool:
-    """Tell whether a run reboots its host: where that is allowed, and something waits for it that it has changed.
+    """Tell whether a run reboots its host: it is allowed, and a change of this run is pending.
 
-    `found`: the assessment after the changes; `before` and `applied`: the one before them, and what was done, None
-    where nothing was. What one boot did not bring into effect another will not.
+    `found`: the assessment after the changes; `before` and `applied`: the one before them, and the result of the steps,
+    None without steps. A second reboot would not help.
     """
     if before is None or (applied or {}).get("error") or not _may_reboot(inputs):
         return False
@@ -293,9 +293,9 @@ def wants_reboot(
 
 
 def disarms(inputs: Inputs, given: dict[str, Any]) -> bool:
-    """Tell whether a look takes the dead man's switch away; `given`: the arguments of assess.
+    """Tell whether a collection removes the dead man's switch; `given`: the arguments of assess.
 
-    One that is asked to, after steps that may have armed it; but not the second one, where a reboot may follow it.
+    It does on request, after steps that may have armed the switch; but not if a reboot may follow.
     """
     may_be_armed = (given.get("applied") or {}).get("switch") != "none"
     stays_armed = given.get("before") is not None and _may_reboot(inputs)
@@ -308,17 +308,17 @@ def limit_of_collection(limit: int, applied: dict[str, Any] | None) -> int:
 
 
 def _may_reboot(inputs: Inputs) -> bool:
-    """Tell whether a reboot is permitted; not by what the assessment refuses."""
+    """Tell whether a reboot is permitted; not by refused input."""
     return isinstance(inputs.allow, list) and "reboot" in inputs.allow
 
 
 def conclude(
     assessed: list[dict[str, Any]], applied: dict[str, Any], rebooted: dict[str, Any], looked_only: bool
 ) -> dict[str, Any]:
-    """Return the report of a host's run: its last assessment, and what the run began with and did.
+    """Return the report of a host's run: its last assessment, with the first one and the steps.
 
-    `looks`: the results of assess, the first one first; `applied` and `rebooted` are the results of those tasks, {} or
-    `skipped` where they were not run.
+    `assessed`: the results of assess in order; `applied` and `rebooted` are the results of those tasks, {} or
+    `skipped` if they did not run.
     """
     errors = [str(reported["error"]) for reported in (applied, *assessed) if reported.get("error")]
     if applied.get("unreachable"):
@@ -346,8 +346,8 @@ def conclude(
 
 
 def _switch(assessed: list[dict[str, Any]], applied: dict[str, Any]) -> tuple[str, str, bool]:
-    """Return the state of the dead man's switch at the end of a run, what is to be said of it, and whether as an error:
-    whatever is left of one by a run that has changed the host. `applied`: {} where nothing was to be changed."""
+    """Return the state of the dead man's switch at the end of a run, its message, and whether that is an error, as after a
+    run that has changed the host. `applied`: {} without changes."""
     first, last = (each.get("switch") or {"state": UNREPORTED} for each in (assessed[0], assessed[-1]))
     done = applied.get("switch")
     reported = {"state": done, "said": _lost(done, applied.get("undo_after") or 0)} if done else first
@@ -360,7 +360,7 @@ def _switch(assessed: list[dict[str, Any]], applied: dict[str, Any]) -> tuple[st
     )
     if reported["state"] == "none" and first["state"] == "fired":
         reported = first
-    # One that had fired, or could not be read, before this run; or that fired during it and was not armed by it.
+    # It fired or was unreadable before this run, or another run armed it.
     is_earlier = (reported == first and reported["state"] in ("fired", "broken")) or (
         reported["state"] == "fired" and done not in ("armed", "unknown")
     )
@@ -370,7 +370,7 @@ def _switch(assessed: list[dict[str, Any]], applied: dict[str, Any]) -> tuple[st
 
 
 def _lost(state: str, seconds: int) -> str:
-    """Return what becomes of a host that was not seen again after its steps; `seconds`: until its switch acts, 0 without one."""
+    """Return the outlook of a host that was lost after its steps; `seconds`: until its switch acts, 0 without one."""
     waits = WAITS.format(seconds=seconds)
     if state == "armed":
         return f"the host was not seen again, and {waits}"
@@ -382,9 +382,9 @@ def _lost(state: str, seconds: int) -> str:
 
 
 def failure(report: dict[str, Any]) -> str | None:
-    """Return the one line with which a host fails, None where it does not.
+    """Return the line with which a host fails, None if it does not.
 
-    It names no host: Ansible shows what several hosts say alike once.
+    It names no host: Ansible shows equal messages of several hosts once.
     """
     if not report["fails"] and report["error"] is None:
         return None
@@ -401,7 +401,7 @@ def _or_nothing(
     nothing: Callable[[str, str], EnginesFacts | PowerFacts],
     storage: StorageFacts,
 ) -> Any:
-    """Return facts of an answer; where they are not there, that nothing is known, as of the storage facts' moment."""
+    """Return facts of a response, or unknown ones with the time of the storage facts."""
     moment = {field: storage.get(field) for field in ("boot_id", "time")}
     why = why_missing(answer, name) or f"no {name} was collected"
     return facts_of(answer, name) or {**nothing(str(moment["time"]), why), **moment}

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What lies between the databases' files and the disks, as the report has it. Pure."""
+"""The layers between the databases' files and the disks, for the report. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from ...facts.storage import MountFacts, StorageFacts
 
-#: Fields as the facts have them, which policy/assess/facts_schema.py holds to their form; of the others any text.
+#: Fields whose form policy/assess/facts_schema.py checks, and fields with any text.
 _MOUNT, _MOUNT_TEXTS = ("target", "fstype", "barrier", "data_mode", "disks"), ("source",)
 _LAYER, _LAYER_TEXTS = ("name", "type", "label", "below"), ("detail",)
 _DISK, _DISK_TEXTS = ("name", "id", "kind"), ("transport", "model")

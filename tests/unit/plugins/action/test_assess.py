@@ -189,7 +189,7 @@ def test_without_facts_of_engines_the_host_is_unknown_and_made_safer_all_the_sam
 
 @pytest.mark.parametrize(
     ("failures", "why"),
-    [({}, "nobody asked for the UPS"), ({"durable_power": "no such file"}, "no such file")],
+    [({}, "the facts of the UPS were not collected"), ({"durable_power": "no such file"}, "no such file")],
 )
 def test_without_facts_of_the_ups_its_profile_is_blocked_and_the_host_made_safer(
     failures: dict[str, str], why: str
