@@ -39,7 +39,7 @@ def reader(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("row", ROWS, ids=[f"{number}-{row['page']}" for number, row in enumerate(ROWS, 1)])
 def test_a_command_ends_as_printed(reader: Path, machine: Machine, row: dict[str, Any]) -> None:
-    if row.get("on") == "host":
+    if row.get("machine") == "host":
         machine.run(["sh", "-c", row["command"]])
         return
     environment = {

@@ -29,6 +29,12 @@ def test_each_printed_command_stands_in_the_table() -> None:
     assert Counter((row["page"], row["command"]) for rows in TABLE.values() for row in rows) == printed
 
 
+def test_each_key_of_a_row_is_one_that_a_test_reads() -> None:
+    """YAML reads `on` as true: a command for the host would run on the controller."""
+    keys = {"page", "command", "code", "machine", "shows", "by", "why"}
+    assert {key for rows in TABLE.values() for row in rows for key in row} <= keys
+
+
 def test_who_is_not_run_says_why() -> None:
     assert all(row["why"] for row in TABLE["by_hand"])
     assert set(TABLE) == {"default", "start", "engines", "proof", "alike", "by_hand"}
