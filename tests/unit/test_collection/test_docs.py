@@ -92,8 +92,10 @@ def test_the_verdicts_are_listed_worst_first_with_those_that_fail() -> None:
     rows = table("docs/report.md", "verdict | meaning | fails by default")
     assert tuple(row[0] for row in rows) == VERDICTS
     assert tuple(row[0] for row in rows if row[2] == "yes") == FAIL_ON
-    readme = [word for row in table("README.md", "verdict | meaning") for word in words(row[0])]
-    assert tuple(readme) == VERDICTS
+    codes = {word: row[2] for row in table("README.md", "verdict | meaning") for word in words(row[0])}
+    assert tuple(codes) == VERDICTS
+    assert tuple(verdict for verdict, code in codes.items() if code == "2") == FAIL_ON
+    assert set(codes.values()) == {"0", "2"}
 
 
 def test_the_file_has_the_keys_that_are_described() -> None:

@@ -408,6 +408,36 @@ def test_the_support_page_has_each_scenario_and_the_releases_that_it_runs_on(
         numbers = {RELEASES[release] for release in releases}
         ran[name] = ", ".join(sorted(numbers))
     assert rows == ran
+    distributions = (stages.ROOT / "docs/distributions.md").read_text(encoding="utf-8")
+    for release in ("trixie", "bullseye"):
+        (listed,) = re.findall(rf"\({release}\) \| scenarios ([^;|]+)", distributions)
+        named = {name for name, numbers in ran.items() if RELEASES[release] in numbers}
+        assert set(re.findall(r"`(\w+)`", listed)) == named
+
+
+def test_the_distributions_page_has_each_ansible_core_and_what_runs_on_it(
+    tools: dict[str, ModuleType],
+) -> None:
+    stages = tools["stages"]
+    page = (stages.ROOT / "docs/distributions.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([\d., ]+|newest) \| (.+) \| (.+) \| (.+) \|$", page, re.M)
+    cells = {version: rest for versions, *rest in rows for version in versions.split(", ")}
+    named = {
+        "ansible-latest" if version == "newest" else f"ansible-{version}": cells[version] for version in cells
+    }
+    assert set(named) == {*stages.ANSIBLES, *stages.BETWEEN, *stages.ON_MACHINES}
+    assert {venv for venv, (_units, lab, _sanity) in named.items() if lab != "none"} == set(
+        stages.ON_MACHINES
+    )
+    assert {venv for venv, (_units, _lab, sanity) in named.items() if sanity != "none"} == set(
+        stages.ON_MACHINES
+    )
+    old, new = (set(re.findall(r"`(\w+)`", named[venv][1])) for venv in stages.ON_MACHINES)
+    assert named[stages.ON_MACHINES[0]][1].startswith("all scenarios except ") and old == new == set(
+        stages.ON_NEWEST
+    )
+    assert {venv for venv, cell in named.items() if "for each change" in cell[0]} == set(stages.ANSIBLES)
+    assert {venv for venv, cell in named.items() if "before a release" in cell[0]} == set(stages.BETWEEN)
 
 
 def test_the_check_before_a_commit_is_lint_one_core_and_one_scenario(tools: dict[str, ModuleType]) -> None:
