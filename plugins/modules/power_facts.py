@@ -12,7 +12,7 @@ short_description: Detect a UPS, its monitor, and whether both do what a databas
 version_added: 0.1.0
 description:
   - Reads the configuration of NUT's upsmon or of apcupsd, and asks each UPS's upsd or apcupsd over the network.
-  - Says of each condition of a properly configured UPS whether it is met, unmet or unknown, with evidence and remedy.
+  - Says of each condition of a properly configured UPS whether it is met, unmet or unknown, with evidence and fixes.
   - Reckons how many seconds a flush and a clean stop need, and holds them against what the battery gives.
   - What cannot be read is the word V(unknown), with its reason; it is never taken for safe.
   - A daemon that does not answer costs its time limit of three seconds.
@@ -259,10 +259,20 @@ ansible_facts:
               description: The observed value.
               type: str
               returned: always
-            remedy:
-              description: What to do. Empty if it is met.
-              type: str
+            fixes:
+              description: What to do, one after the other. Empty if it is met.
+              type: list
+              elements: dict
               returned: always
+              contains:
+                fix:
+                  description: A keyword of the collection's closed list. The report has the sentence.
+                  type: str
+                  returned: always
+                parameters:
+                  description: The values of the sentence, by name.
+                  type: dict
+                  returned: always
         guard:
           description: The state of the guard that turns barriers off, by its own report as far as it can be trusted.
           type: dict

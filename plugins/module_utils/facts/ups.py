@@ -11,6 +11,7 @@
 from typing import Annotated, Optional, TypedDict, Union
 
 from ..host.observation import UNKNOWN, Evidence
+from . import power_fixes
 from .schema import (
     ANY,
     MAPPING,
@@ -24,8 +25,10 @@ from .schema import (
     SECONDS,
     TEXT,
     TEXTS,
+    Leaf,
     Sample,
     When,
+    each,
     one_of,
     or_none,
 )
@@ -96,6 +99,13 @@ class BudgetsFacts(TypedDict):
     clean_stop: BudgetFacts
 
 
+class FixFacts(TypedDict):
+    """What to do, one after the other. Empty if it is met."""
+
+    fix: Annotated[str, "A keyword of the collection's closed list. The report has the sentence."]
+    parameters: Annotated[dict[str, str], "The values of the sentence, by name."]
+
+
 class ConditionFacts(TypedDict):
     """All conditions of a properly configured UPS, always the same ones in the same order."""
 
@@ -109,7 +119,11 @@ class ConditionFacts(TypedDict):
     target: Annotated[str, TEXT, "The file or unit that it is about, or V(host)."]
     state: Annotated[str, STATE]
     evidence: Annotated[str, TEXT, "The observed value."]
-    remedy: Annotated[str, TEXT, "What to do. Empty if it is met."]
+    fixes: Annotated[
+        list[FixFacts],
+        each(Leaf(power_fixes.fits, "a fix of facts/power_fixes.py"), "fixes of facts/power_fixes.py"),
+        "What to do, one after the other. Empty if it is met.",
+    ]
 
 
 class LeaseFacts(TypedDict):

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from ..host.observation import Observation
 from ..host.observation import unknown as not_known
 from ..host.our_paths import HOOK
-from ..host.printable import command
 from ..host.seam import Host, Unobservable
 from ..host.textfile import Malformed, split
 from . import nis, shutdown_commands
-from .budget import NOTIFY, Available, Term, number_for
+from .budget import NOTIFY, Available, Term
 from .conditions import MET, UNMET, Condition, met, power_values, unknown, unmet
 from .device import Low, Ups, minutes, of_apcupsd
+from .fixes import fix, write_number
 from .snapshot import READABLE, SHUTDOWN_HOOKS, Snapshot, hook
 
 CONF = "/etc/apcupsd/apcupsd.conf"
@@ -57,6 +57,7 @@ _BRANCH = re.compile(r"^[ \t]*doshutdown\)", re.M)
 _ASSIGNMENT = re.compile(r"^[ \t]*([A-Z]+)=([\"']?)([\w./-]+)\2[ \t]*$", re.M)
 _VARIABLE = re.compile(r"\$\{?([A-Z]+|[0-9])\}?")
 _ANYWHERE = ("", "0.0.0.0", "::")
+_RESTORE = fix("restore_apccontrol")
 _SETTINGS = (
     "shutdown_command",
     "powerdown_flag",
@@ -88,7 +89,7 @@ def see(host: Host) -> Snapshot:
         "host_sync": Observation("", "apcupsd has none"),
         **{name.lower(): Observation(conf[name], CONF) for name in ("BATTERYLEVEL", "MINUTES", *_TIMES)},
     }
-    poll = Term("poll", _number(conf["POLLTIME"]), "POLLTIME", number_for("POLLTIME", CONF))
+    poll = Term("poll", _number(conf["POLLTIME"]), "POLLTIME", write_number("POLLTIME", CONF))
     return Snapshot(
         mode="",
         upses=(ups,),
@@ -137,13 +138,13 @@ def _ups(host: Host, conf: Mapping[str, str]) -> Ups:
     if conf.get("NETSERVER", "on").lower() == "off" or not port:
         return nothing._replace(
             reason=f"{CONF}: NETSERVER is off, or NISPORT no port: nobody can be asked",
-            cure=f"set NETSERVER on and NISPORT {nis.PORT} in {CONF}, then restart apcupsd",
+            fixes=fix("serve_status", path=CONF, port=str(nis.PORT)),
         )
     try:
         status = nis.ask(host, where, int(port))
     except Unobservable as error:
-        cure = f"run {command('apcaccess', 'status', f'{where}:{port:.0f}')} to see the error, then restart apcupsd"
-        return nothing._replace(reason=str(error), cure=cure)
+        fixes = fix("check_apcupsd", address=f"{where}:{port:.0f}")
+        return nothing._replace(reason=str(error), fixes=fixes)
     driver = (
         status.get("DRIVER", "") if kind == "primary" else _driver_of_primary(host, conf.get("DEVICE", ""))
     )
@@ -187,16 +188,16 @@ def _configured(host: Host) -> Condition:
     try:
         found = _CONFIGURED.findall(host.read(_DEFAULT_FILE))
     except Unobservable as error:
-        return unknown(name, _DEFAULT_FILE, str(error), f"make {_DEFAULT_FILE} readable for root")
+        return unknown(name, _DEFAULT_FILE, str(error), fix("make_readable", path=_DEFAULT_FILE))
     if not found or found[-1] == "yes":
         return met(name, _DEFAULT_FILE, f"ISCONFIGURED is {found[-1] if found else 'not asked for'}")
     observed = f"ISCONFIGURED is {found[-1] or 'empty'}"
-    return unmet(name, _DEFAULT_FILE, observed, f"write ISCONFIGURED=yes into {_DEFAULT_FILE}")
+    return unmet(name, _DEFAULT_FILE, observed, fix("write_configured", path=_DEFAULT_FILE))
 
 
 def _power_values(conf: Mapping[str, str], ups: Ups) -> Condition:
     if not conf.get("UPSTYPE"):
-        return unmet("power_values", CONF, "UPSTYPE is not set", f"set UPSTYPE and UPSCABLE in {CONF}")
+        return unmet("power_values", CONF, "UPSTYPE is not set", fix("set_type", path=CONF))
     return power_values((ups,), 1, "apcupsd's one UPS: what is needed", CONF)
 
 
@@ -207,24 +208,21 @@ def _shutdown_command(host: Host, scripts: str) -> Condition:
         runs = host.mode(control) & 0o111
         script = host.read(own) if host.exists(own) else ""
     except Unobservable as error:
-        return unknown(name, control, str(error), "restore apccontrol from apcupsd's package")
+        return unknown(name, control, str(error), _RESTORE)
     branch = _BRANCH.search(text)
     if not runs or branch is None:
         observed = f"{control} may not be executed, or does nothing at doshutdown"
-        return unmet(name, control, observed, "restore apccontrol from apcupsd's package")
+        return unmet(name, control, observed, _RESTORE)
     lines = text[branch.end() :].partition(";;")[0]
     found = shutdown_commands.of_lines(_inserted(text, lines).split("\n"))
     if found.state != MET:
-        observed, remedy = (
-            f"{control} at doshutdown: {found.why}",
-            "restore apccontrol from apcupsd's package",
-        )
+        observed = f"{control} at doshutdown: {found.why}"
         if found.state == UNMET:
-            return unmet(name, control, observed, remedy)
-        return unknown(name, control, observed, remedy)
+            return unmet(name, control, observed, _RESTORE)
+        return unknown(name, control, observed, _RESTORE)
     if _ENDS_THERE.search(script):
-        remedy = f"end {own} with exit 0, so that apccontrol shuts down"
-        return unknown(name, own, f"{own} may end with 99: apccontrol then shuts nothing down", remedy)
+        observed = f"{own} may end with 99: apccontrol then shuts nothing down"
+        return unknown(name, own, observed, fix("end_script", path=own))
     return met(name, control, f"{control} shuts down at doshutdown")
 
 
@@ -250,11 +248,9 @@ def _powerdown(host: Host, conf: Mapping[str, str]) -> Condition:
         return unknown(name, "host", str(error), READABLE)
     if not program:
         observed = "nothing of apcupsd's that may be executed is in systemd's system-shutdown"
-        remedy = (
-            f"install an executable {SHUTDOWN_HOOKS[0]}/apcupsd_shutdown, which runs {conf['SCRIPTDIR']}/apccontrol killpower if"
-            f" {conf['PWRFAILDIR']}/powerfail exists"
-        )
-        return unmet(name, "host", observed, remedy)
+        directory, scripts, flags = SHUTDOWN_HOOKS[0], conf["SCRIPTDIR"], conf["PWRFAILDIR"]
+        fixes = fix("install_hook.apcupsd", directory=directory, scripts=scripts, flags=flags)
+        return unmet(name, "host", observed, fixes)
     return met(name, CONF, f"{conf['PWRFAILDIR']}/powerfail, obeyed by {program}")
 
 
@@ -274,16 +270,16 @@ def _notify(missing: list[str], scripts: str) -> Condition:
     name = "notify_reaches_guard"
     if missing:
         observed = f"no script that runs {HOOK} for {' '.join(missing)}"
-        return unmet(name, scripts, observed, "meet the other UPS requirements, then run harden_db")
+        return unmet(name, scripts, observed, fix("harden"))
     return met(name, scripts, f"{HOOK} is run for {' '.join(EVENTS)}")
 
 
 def _cut(conf: Mapping[str, str]) -> Available | None:
     """Return when apcupsd itself has the UPS switch off, whatever still runs."""
-    after, cure = _number(conf["KILLDELAY"]), f"set KILLDELAY 0 in {CONF}, then restart apcupsd"
+    after, fixes = _number(conf["KILLDELAY"]), fix("zero_kill_delay", path=CONF)
     if after is None:
-        return Available(None, f"{CONF}: KILLDELAY is no number", cure)
-    return Available(after, "KILLDELAY: the UPS is switched off then", cure) if after else None
+        return Available(None, f"{CONF}: KILLDELAY is no number", fixes)
+    return Available(after, "KILLDELAY: the UPS is switched off then", fixes) if after else None
 
 
 def _number(text: str) -> float | None:
@@ -292,15 +288,15 @@ def _number(text: str) -> float | None:
 
 def _unread(host: Host, reason: str) -> Snapshot:
     names = ("power_values", "shutdown_command", "powerdown_flag", "notify_reaches_guard")
-    remedy = f"correct {CONF} as the reason states"
-    nothing = Term("monitor", None, reason, remedy)
+    fixes = fix("correct_file", path=CONF)
+    nothing = Term("monitor", None, reason, fixes)
     return Snapshot(
         mode="",
         upses=(),
         supplies=None,
         timing={name.lower(): None for name in _TIMES},
         settings={name: not_known(CONF, reason) for name in _SETTINGS},
-        conditions=(_configured(host), *(unknown(name, CONF, reason, remedy) for name in names)),
+        conditions=(_configured(host), *(unknown(name, CONF, reason, fixes) for name in names)),
         detection=(nothing,),
         shutdown=(nothing,),
         path=CONF,

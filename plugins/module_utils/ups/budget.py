@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, Union
 
 from ..facts.ups import BudgetFacts
 from ..host.observation import UNKNOWN
-from ..host.printable import command
-from .conditions import MET, UNMET, Condition, add_monitor
+from .conditions import MET, UNMET, Condition
 from .device import Ups
+from .fixes import Fixes, add_monitor, each_once, fix
 
 DURABILITY, CLEAN_STOP = "durability", "clean_stop"
 #: Seconds for what cannot be foreseen: the last writes and flushes, and units that are no engine's.
@@ -25,28 +25,28 @@ MARGIN = 60.0
 NOTIFY = 1.0
 INFINITY = "infinity"
 #: What to do about a UPS without a runtime: no limit could be held against it.
-_NO_RUNTIME = "use a UPS that reports its runtime, or set durable_profile: flush"
+_REPORT_RUNTIME = fix("report_runtime")
 
 #: JSON has no infinity: a number of seconds, or one of the words `infinity` and `unknown`.
 Seconds = Union[float, str]
 
 
 class Term(NamedTuple):
-    """One part of a sum. `seconds` is None where unknown, math.inf where there is no end; `cure`: what to do about these."""
+    """One part of a sum. `seconds` is None where unknown, math.inf where there is no end; `fixes`: those of such a term."""
 
     name: str
     seconds: float | None
     source: str
-    cure: str = ""
+    fixes: Fixes = ()
 
 
 class Available(NamedTuple):
-    """What the battery gives: seconds, None where unknown, and where that is from; `cure`: what to do where that is too little,
-    or unknown, and it is not the battery that decides."""
+    """What the battery gives: seconds, None where unknown, and where that is from; `fixes`: those of too few or unknown
+    seconds, if it is not the battery that decides."""
 
     seconds: float | None
     source: str
-    cure: str = ""
+    fixes: Fixes = ()
 
 
 class Budget(NamedTuple):
@@ -116,18 +116,15 @@ def of_stops(stop_timeouts: Iterable[Mapping[str, Any]]) -> list[Term]:
         key = str(unit) if unit else f"{engine} {len(found)}"
         source = f"systemd's stop timeout of {unit}" if unit else f"{engine} has no unit of its own"
         seconds = _seconds(row.get("seconds"))
-        cure = f"run {engine} by {unit or 'a systemd unit'} alone, with TimeoutStopSec= set to a number"
         if unit and seconds == math.inf:
-            edit = command("systemctl", "edit", str(unit))
-            cure = f"set TimeoutStopSec= of {unit} to a number of seconds in which it stops ({edit})"
-        term = Term(f"stop of {unit or engine}", seconds, source, cure)
+            fixes = fix("limit_stop", unit=str(unit))
+        elif unit:
+            fixes = fix("use_own_unit", engine=engine, unit=str(unit))
+        else:
+            fixes = fix("use_own_unit.none", engine=engine)
+        term = Term(f"stop of {unit or engine}", seconds, source, fixes)
         found.setdefault(key, term)
     return list(found.values())
-
-
-def number_for(directive: str, path: str) -> str:
-    """Return what to do about a time that is no number."""
-    return f"write a plain number for {directive} into {path}"
 
 
 def battery_now(upses: Sequence[Ups], path: str = "") -> Available:
@@ -165,9 +162,9 @@ def _shortest(upses: Sequence[Ups], field: str, what: str, path: str) -> Availab
     silent = [ups for ups in counted if getattr(ups, field) is None]
     if silent:
         ups = silent[0]
-        cure = ups.cure if ups.reason else "" if ups.runtime is not None else _NO_RUNTIME
+        fixes = ups.fixes if ups.reason else () if ups.runtime is not None else _REPORT_RUNTIME
         why = ups.reason or (ups.low_reason if field == "runtime_low" else ups.runtime_reason)
-        return Available(None, f"{ups.system}: {why or f'it tells no {what}'}", cure)
+        return Available(None, f"{ups.system}: {why or f'it tells no {what}'}", fixes)
     ups = min(counted, key=lambda ups: float(getattr(ups, field)))
     return Available(getattr(ups, field), f"{what} of {ups.system}")
 
@@ -186,36 +183,28 @@ def _condition(
 ) -> Condition:
     evidence = f"needed: {sum_}; available: {_shown(available.seconds)} ({available.source})"
     if state == MET:
-        return Condition(f"runtime_{name}", "host", MET, evidence, "")
+        return Condition(f"runtime_{name}", "host", MET, evidence, ())
     endless = [term for term in terms if term.seconds == math.inf]
     unknown = [term for term in terms if term.seconds is None]
     if endless or unknown:
-        remedy = ", and ".join(dict.fromkeys(term.cure for term in endless or unknown if term.cure))
-    elif available.cure:
-        remedy = available.cure
+        fixes = each_once(term.fixes for term in endless or unknown)
+    elif available.fixes:
+        fixes = available.fixes
     elif name == CLEAN_STOP:
-        remedy = _begin_earlier(needed, available)
+        fixes = _start_earlier(needed, available)
     elif available.seconds is None:
-        remedy = _NO_RUNTIME
+        fixes = _REPORT_RUNTIME
     else:
-        remedy = "let the battery charge, or use a larger one"
-    return Condition(f"runtime_{name}", "host", state, evidence, remedy)
+        fixes = fix("charge_battery")
+    return Condition(f"runtime_{name}", "host", state, evidence, fixes)
 
 
-def _begin_earlier(needed: float | None, available: Available) -> str:
-    """Return what has a shutdown begin while the battery lasts for it."""
-    known = needed is not None and needed != math.inf
-    seconds = f"{math.ceil(needed or 0)}" if known else "the seconds that are needed"
-    minutes = f"{math.ceil((needed or 0) / 60)}" if known else "the minutes that are needed"
-    if available.seconds is None:
-        return (
-            f"set ignorelb and override.battery.runtime.low = {seconds} in ups.conf and restart the driver, or set MINUTES"
-            f" {minutes} in /etc/apcupsd/apcupsd.conf and restart apcupsd"
-        )
-    return (
-        f"raise override.battery.runtime.low (with ignorelb) to {seconds} in ups.conf, or MINUTES to {minutes} in"
-        " /etc/apcupsd/apcupsd.conf, or lower TimeoutStopSec= of the servers, or use a larger battery"
-    )
+def _start_earlier(needed: float | None, available: Available) -> Fixes:
+    """Return the fix with which a shutdown starts while the battery lasts for it."""
+    name = "report_low_battery" if available.seconds is None else "start_earlier"
+    if needed is None or needed == math.inf:
+        return fix(f"{name}.unknown_need")
+    return fix(name, seconds=f"{math.ceil(needed)}", minutes=f"{math.ceil(needed / 60)}")
 
 
 def _shown(seconds: float | None) -> str:

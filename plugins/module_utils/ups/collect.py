@@ -21,6 +21,7 @@ from . import apcupsd, budget, conditions, nut, services
 from .budget import CLEAN_STOP, DURABILITY, MARGIN, Available, Budget, Term
 from .conditions import Condition
 from .device import Ups
+from .fixes import fix
 from .guard import state
 from .services import APCUPSD, NUT, Service
 from .snapshot import Snapshot
@@ -154,10 +155,9 @@ def _as_it_runs(host: Host, power: Power, condition: Condition) -> Condition:
         if not changed:
             return condition
     except Unobservable as error:
-        return conditions.unknown(condition.name, path, str(error), f"run systemctl restart {power.unit}")
+        return conditions.unknown(condition.name, path, str(error), fix("restart_unit", unit=power.unit))
     observed = f"{power.unit}: {changed}"
-    remedy = "meet the other UPS requirements, then run harden_db"
-    return conditions.unmet(condition.name, path, observed, remedy)
+    return conditions.unmet(condition.name, path, observed, fix("harden"))
 
 
 def _budgets(snapshot: Snapshot, stops: Iterable[Term], margin: float) -> dict[str, Budget]:
@@ -192,7 +192,7 @@ def _of_nobody(service: Service) -> Power:
     done = ("monitor_active", "monitor_enabled")
     others = [name for name in conditions.NAMES if name not in done]
     reason = service.reason
-    nothing = Term("monitor", None, reason, service.cure)
+    nothing = Term("monitor", None, reason, service.fixes)
     return Power(
         monitor=service.monitor,
         reason=reason,
@@ -206,7 +206,7 @@ def _of_nobody(service: Service) -> Power:
             (
                 service.active,
                 service.enabled,
-                *(services.of_nobody(name, service.monitor, reason, service.cure) for name in others),
+                *(services.of_nobody(name, service.monitor, reason, service.fixes) for name in others),
             )
         ),
         settings={},

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from ..facts.ups import UpsFacts
 from ..host.observation import UNKNOWN
-from ..host.printable import command
 from . import upsd
+from .fixes import Fixes, fix
 
 YES, NO = "yes", "no"
 #: A UPS with one of these does not stand behind this host, or not for long.
@@ -60,7 +60,7 @@ class Ups(NamedTuple):
     apcupsd watches it. `logins` counts the hosts that draw power
     from it by their own word, or None. `reason` says why there is no status, `low_reason` why
     `runtime_low` is unknown, or how it is known, `runtime_reason` why `runtime` is unknown.
-    `user` is as whom NUT's monitor asks, '' for apcupsd. `cure`: what to do where it does not answer.
+    `user` is as whom NUT's monitor asks, '' for apcupsd. `fixes`: those of a UPS that does not answer.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Ups(NamedTuple):
     low_reason: str = "nothing was told"
     user: str = ""
     runtime_reason: str | None = None
-    cure: str = ""
+    fixes: Fixes = ()
 
     def as_dict(self) -> UpsFacts:
         """Return it as the facts have it."""
@@ -109,10 +109,10 @@ def of_nut(name: str, system: str, user: str, power_value: int, kind: str, answe
         name, system, UNKNOWN, power_value, kind, logins=answer.logins, reason=answer.reason, user=user
     )
     variables = answer.variables
-    fix = f"run {command('upsc', system)} to see the error, then restart the driver and upsd of that UPS"
+    silent = fix("check_upsd", system=system)
     if variables is None:
         return known._replace(
-            cure=fix,
+            fixes=silent,
             stale=YES if answer.word == "DATA-STALE" else UNKNOWN,
         )
     driver = _driver(variables.get("driver.name", ""))
@@ -130,7 +130,7 @@ def of_nut(name: str, system: str, user: str, power_value: int, kind: str, answe
         poll=number(variables.get("driver.parameter.pollinterval")) or _DEFAULT_POLL,
         reason=reason,
         low_reason=why,
-        cure="" if variables.get("ups.status", "").split() else fix,
+        fixes=() if variables.get("ups.status", "").split() else silent,
         runtime_reason=_no_runtime(variables.get("battery.runtime"), "battery.runtime"),
     )
 
@@ -155,7 +155,7 @@ def of_apcupsd(name: str, system: str, kind: str, answer: Mapping[str, str], dri
         stale=YES if unheard else NO,
         test=UNKNOWN if driver == UNKNOWN else YES if driver.upper().startswith("TEST") else NO,
         reason=f"apcupsd says {status_text[:60]!r}" if unheard else reason,
-        cure=f"check the cable of {system}, then restart apcupsd" if unheard or not words else "",
+        fixes=fix("check_cable", system=system) if unheard or not words else (),
         low_reason=low.reason,
         runtime_reason=_no_runtime(answer.get("TIMELEFT"), "TIMELEFT"),
     )

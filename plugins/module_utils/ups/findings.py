@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from ..facts.ups import FixFacts
+from ..host.printable import command
 from ..rows import Kind
 from .conditions import NAMES
 
@@ -29,6 +33,85 @@ _UNMET = {
     "runtime_durability": "the last commits may not be on disk when the battery is empty",
     "runtime_clean_stop": "the engines may be killed, or the power fail, before they stop: they recover at the next start",
 }
+#: Fix of facts/power_fixes.py -> its sentence. `{quoted[name]}` is a value as a word of a command to copy.
+FIXES = {
+    "install_monitor": "install and configure NUT (nut-client, nut-server) or apcupsd",
+    "allow_systemctl": "make systemctl show work as root, then run again",
+    "disable_one": "disable one of {first} and {second} (systemctl disable --now)",
+    "start_unit": "run systemctl start {unit}, and read its journal",
+    "enable_unit": "run systemctl enable {unit}",
+    "unmask_unit": "run systemctl unmask {unit}, then systemctl enable {unit}",
+    "unmask_unit.runtime": "run systemctl unmask --runtime {unit}, then systemctl enable {unit}",
+    "restart_unit": "run systemctl restart {unit}",
+    "harden": "meet the other UPS requirements, then run harden_db",
+    "correct_file": "correct {path} as the reason states",
+    "make_readable": "make {path} readable for root",
+    "write_number": "write a plain number for {directive} into {path}",
+    "write_mode": "write MODE=netclient, standalone or netserver into {path}",
+    "write_configured": "write ISCONFIGURED=yes into {path}",
+    "add_monitor": "add a MONITOR line with a power value for each UPS that feeds this host to {path}, then restart upsmon",
+    "set_supplies": "set MINSUPPLIES to a number in {path}",
+    "raise_supplies": "set MINSUPPLIES to 1 or more in {path}",
+    "set_type": "set UPSTYPE and UPSCABLE in {path}",
+    "write_master": "write master in place of primary in MONITOR of {path}, then run systemctl restart nut-monitor",
+    "set_shutdown_command": "set shutdown_command: /sbin/shutdown -h now in durable_ups, then run harden_db",
+    "set_powerdown_flag": "set powerdown_flag: /etc/killpower in durable_ups, then run harden_db",
+    "restore_apccontrol": "restore apccontrol from apcupsd's package",
+    "end_script": "end {path} with exit 0, so that apccontrol shuts down",
+    "make_hooks_readable": "make {path} and the programs in it readable for root",
+    "install_hook": "install nut-server (nut on Red Hat and SUSE), and make nutshutdown in {path} executable",
+    "install_hook.apcupsd": "install an executable {directory}/apcupsd_shutdown, which runs {scripts}/apccontrol killpower if"
+    " {flags}/powerfail exists",
+    "zero_kill_delay": "set KILLDELAY 0 in {path}, then restart apcupsd",
+    "check_upsd": "run upsc {quoted[system]} to see the error, then restart the driver and upsd of that UPS",
+    "check_apcupsd": "run apcaccess status {quoted[address]} to see the error, then restart apcupsd",
+    "serve_status": "set NETSERVER on and NISPORT {port} in {path}, then restart apcupsd",
+    "check_cable": "check the cable of {system}, then restart apcupsd",
+    "send_status": "send a capture with the status {status} (docs/capture.md)",
+    "send_status.empty": "send a capture with the status of the UPS (docs/capture.md)",
+    "status.OB": "restore the power of {system}",
+    "status.LB": "let the battery of {system} charge",
+    "status.FSD": "restore the power of {system}, then restart its upsd or apcupsd",
+    "status.RB": "replace the battery of {system}",
+    "status.BYPASS": "switch {system} from bypass to normal operation",
+    "status.OFF": "switch {system} on",
+    "status.OVER": "reduce the load of {system}",
+    "status.ALARM": "correct what ups.alarm of {system} names",
+    "status.WAIT": "run again after the driver of {system} has read a status",
+    "status.CAL": "run again after the test of {system}",
+    "status.NOBATT": "connect the battery of {system}",
+    "use_real_driver": "set driver= in ups.conf to that of the real UPS, or on a host without data attest test_ups for host",
+    "use_real_driver.apcupsd": "set UPSTYPE in /etc/apcupsd/apcupsd.conf to that of the real UPS, or on a host without data"
+    " attest test_ups for host",
+    "monitor_real_driver": "name the UPS of the real driver in MONITOR in place of {system}, then restart upsmon",
+    "report_driver": "make {system} report its driver (driver.name of upsd, DRIVER of apcupsd)",
+    "report_runtime": "use a UPS that reports its runtime, or set durable_profile: flush",
+    "charge_battery": "let the battery charge, or use a larger one",
+    "start_earlier": "raise override.battery.runtime.low (with ignorelb) to {seconds} in ups.conf, or MINUTES to {minutes} in"
+    " /etc/apcupsd/apcupsd.conf, or lower TimeoutStopSec= of the servers, or use a larger battery",
+    "start_earlier.unknown_need": "raise override.battery.runtime.low (with ignorelb) to the required seconds in ups.conf, or"
+    " MINUTES to the required minutes in /etc/apcupsd/apcupsd.conf, or lower TimeoutStopSec= of the servers, or use a larger"
+    " battery",
+    "report_low_battery": "set ignorelb and override.battery.runtime.low = {seconds} in ups.conf and restart the driver, or set"
+    " MINUTES {minutes} in /etc/apcupsd/apcupsd.conf and restart apcupsd",
+    "report_low_battery.unknown_need": "set ignorelb and override.battery.runtime.low to the required seconds in ups.conf and"
+    " restart the driver, or set MINUTES to the required minutes in /etc/apcupsd/apcupsd.conf and restart apcupsd",
+    "limit_stop": "set TimeoutStopSec= of {unit} to a number of seconds in which it stops (systemctl edit {quoted[unit]})",
+    "use_own_unit": "run {engine} by {unit} alone, with TimeoutStopSec= set to a number",
+    "use_own_unit.none": "run {engine} by a systemd unit alone, with TimeoutStopSec= set to a number",
+}
+
+
+def fix_text(fixes: Iterable[FixFacts]) -> str:
+    """Return the sentence of a condition's fixes, '' for none."""
+    return ", and ".join(
+        FIXES[each["fix"]].format(
+            **each["parameters"], quoted={name: command(value) for name, value in each["parameters"].items()}
+        )
+        for each in fixes
+    )
+
+
 #: Condition of the power facts -> its finding.
 CONDITIONS = {name: Kind(f"requirement.{name}", "blocked", _UNMET[name], "{cure}") for name in NAMES}
 #: One whose state is unknown.

@@ -14,10 +14,11 @@ from ..host.our_paths import HOOK
 from ..host.seam import Host, Unobservable
 from ..host.textfile import Malformed
 from . import nut_mode, upsd, upsmon_conf
-from .budget import NOTIFY, Term, number_for
-from .conditions import Condition, add_monitor, met, power_values, unknown, unmet
+from .budget import NOTIFY, Term
+from .conditions import Condition, met, power_values, unknown, unmet
 from .device import Ups, of_nut
-from .snapshot import READABLE, Snapshot, hook, shutdown_command, shutdown_delay
+from .fixes import add_monitor, fix, write_number
+from .snapshot import READABLE, SHUTDOWN_HOOKS, Snapshot, hook, shutdown_command, shutdown_delay
 from .upsmon_conf import Directive, Monitor
 
 #: Where distributions keep NUT's configuration: Debian, then Red Hat and SUSE.
@@ -34,13 +35,10 @@ _SETTINGS = {
     "host_sync": "HOSTSYNC",
     "min_supplies": "MINSUPPLIES",
 }
-_INSTALL_HOOK = (
-    "install nut-server (nut on Red Hat and SUSE), and make nutshutdown in /usr/lib/systemd/system-shutdown"
-    " executable"
-)
+_INSTALL_HOOK = fix("install_hook", path=SHUTDOWN_HOOKS[0])
 #: upsmon and upsd of one host come in one package.
 _OLD = re.compile(r"[01]\.|2\.[0-7]\.")
-_HARDEN = "meet the other UPS requirements, then run harden_db"
+_HARDEN = fix("harden")
 
 
 def see(host: Host) -> Snapshot:
@@ -78,15 +76,15 @@ def see(host: Host) -> Snapshot:
 
 
 def _mode(host: Host, path: str) -> tuple[str, Condition]:
-    name, wanted = "mode_set", f"MODE={nut_mode.MODES[0]}, {nut_mode.MODES[1]} or {nut_mode.MODES[2]}"
+    name, fixes = "mode_set", fix("write_mode", path=path)
     try:
         found = nut_mode.value(host.read(path), path)
     except (Unobservable, Malformed) as error:
-        return "", unknown(name, path, str(error), f"write {wanted} into {path}")
+        return "", unknown(name, path, str(error), fixes)
     mode = (found.value if found else None) or ""
     if mode in nut_mode.MODES:
         return mode, met(name, path, f"MODE is {mode}")
-    return mode, unmet(name, path, f"MODE is {mode or 'not set'}", f"write {wanted} into {path}")
+    return mode, unmet(name, path, f"MODE is {mode or 'not set'}", fixes)
 
 
 def _ask(host: Host, monitor: Monitor) -> Ups:
@@ -154,14 +152,10 @@ def _powerdown_flag(
         return met(name, path, "this host is a secondary: its primary switches the UPS off")
     if any(one.word.lower() == "primary" and _OLD.match(ups.version) for one, ups in counted):
         observed = "MONITOR says primary, which NUT before 2.8 takes for a secondary"
-        remedy = (
-            f"write master in place of primary in MONITOR of {path}, then run systemctl restart nut-monitor"
-        )
-        return unmet(name, path, observed, remedy)
+        return unmet(name, path, observed, fix("write_master", path=path))
     if not flag.startswith("/"):
         observed = f"POWERDOWNFLAG is {flag or 'not set'}"
-        remedy = "set powerdown_flag: /etc/killpower in durable_ups, then run harden_db"
-        return unmet(name, path, observed, remedy)
+        return unmet(name, path, observed, fix("set_powerdown_flag"))
     try:
         program = hook(host, "nut")
     except Unobservable as error:
@@ -178,12 +172,12 @@ def _detection(timing: dict[str, float | None], upses: Sequence[Ups], path: str)
     polls = [ups.poll for ups in upses if ups.power_value]
     return (
         Term("driver", max(polls, default=None), "the driver's pollinterval", add_monitor(path)),
-        Term("poll", timing["POLLFREQ"], f"POLLFREQ ({path} or default)", number_for("POLLFREQ", path)),
+        Term("poll", timing["POLLFREQ"], f"POLLFREQ ({path} or default)", write_number("POLLFREQ", path)),
         Term(
             "silence",
             timing["DEADTIME"],
             f"DEADTIME ({path} or default), for a UPS that falls silent",
-            number_for("DEADTIME", path),
+            write_number("DEADTIME", path),
         ),
         Term("notify", NOTIFY, "until the monitor's command runs"),
     )
@@ -196,14 +190,14 @@ def _shutdown(
     wrong = [name for name, seconds in polls.items() if seconds is None]
     poll = None if wrong else max(each for each in polls.values() if each is not None)
     drivers = [ups.poll for ups in upses if ups.power_value]
-    final_delay = number_for("FINALDELAY", path)
+    final_delay = write_number("FINALDELAY", path)
     return (
         Term("driver", max(drivers, default=None), "pollinterval", add_monitor(path)),
         Term(
             "poll",
             poll,
             f"POLLFREQ or POLLFREQALERT ({path} or default), the longer",
-            number_for(" and ".join(wrong), path),
+            write_number(" and ".join(wrong), path),
         ),
         _host_sync(timing["HOSTSYNC"], upses, path),
         Term("final_delay", timing["FINALDELAY"], f"FINALDELAY ({path} or default)", final_delay),
@@ -220,20 +214,20 @@ def _host_sync(seconds: float | None, upses: Sequence[Ups], path: str) -> Term:
     known = all(ups.logins is not None for ups in counted)
     source = "hosts wait for each other" if known else "upsd does not tell whether other hosts are there"
     source_of_sync = f"HOSTSYNC ({path} or default): {source}"
-    return Term("host_sync", seconds, source_of_sync, number_for("HOSTSYNC", path))
+    return Term("host_sync", seconds, source_of_sync, write_number("HOSTSYNC", path))
 
 
 def _unread(path: str, reason: str, mode: str, mode_set: Condition) -> Snapshot:
     names = ("power_values", "shutdown_command", "powerdown_flag", "notify_reaches_guard")
-    remedy = f"correct {path} as the reason states"
-    nothing = Term("monitor", None, reason, remedy)
+    fixes = fix("correct_file", path=path)
+    nothing = Term("monitor", None, reason, fixes)
     return Snapshot(
         mode=mode,
         upses=(),
         supplies=None,
         timing={name.lower(): None for name in _DEFAULTS},
         settings={name: not_known(path, reason) for name in (*_SETTINGS, "notify_flags")},
-        conditions=(mode_set, *(unknown(name, path, reason, remedy) for name in names)),
+        conditions=(mode_set, *(unknown(name, path, reason, fixes) for name in names)),
         detection=(nothing,),
         shutdown=(nothing,),
         path=path,

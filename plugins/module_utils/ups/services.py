@@ -12,24 +12,21 @@ from ..host.observation import UNKNOWN
 from ..host.seam import Host
 from ..host.units import Unit
 from .conditions import Condition, met, unknown, unmet
+from .fixes import Fixes, fix
 
 NUT, APCUPSD, NONE = "nut", "apcupsd", "none"
 #: By monitor: the names that its service has, the usual one first.
 _UNITS = {NUT: ("nut-monitor.service", "nut-client.service", "upsmon.service"), APCUPSD: ("apcupsd.service",)}
 #: NUT 2.8 may have its services started by this one.
 _TARGET = "nut.target"
-_INSTALL = "install and configure NUT (nut-client, nut-server) or apcupsd"
 
-#: systemctl(1): what goes before `enable`, which fails for a masked unit.
-_UNMASK = {
-    "masked": "systemctl unmask {unit}, then ",
-    "masked-runtime": "systemctl unmask --runtime {unit}, then ",
-}
+#: systemctl(1): `enable` fails for a masked unit.
+_UNMASK = {"masked": "unmask_unit", "masked-runtime": "unmask_unit.runtime"}
 
 
 class Service(NamedTuple):
     """The service. `monitor` is nut, apcupsd, none or unknown, `reason` says why. `pid` is that of its
-    main process, 0 where there is none; `active` and `enabled` are its conditions. `cure`: what to do where it is
+    main process, 0 where there is none; `active` and `enabled` are its conditions. `fixes`: those of a monitor that is
     none or unknown."""
 
     monitor: str
@@ -38,7 +35,7 @@ class Service(NamedTuple):
     pid: int
     active: Condition
     enabled: Condition
-    cure: str = ""
+    fixes: Fixes = ()
 
 
 def find(host: Host) -> Service:
@@ -46,18 +43,18 @@ def find(host: Host) -> Service:
     names = [name for of_one in _UNITS.values() for name in of_one]
     shown, why = units.show(host, [*names, _TARGET])
     if why:
-        return _undecided(UNKNOWN, why, "make systemctl show work as root, then run again")
+        return _undecided(UNKNOWN, why, fix("allow_systemctl"))
     found = {monitor: _first(shown, of_one) for monitor, of_one in _UNITS.items()}
     there = {monitor: unit for monitor, unit in found.items() if unit}
     for has in (_runs, _starts, bool):
         chosen = [monitor for monitor, unit in there.items() if has(unit)]
         if len(chosen) > 1:
             both = [there[one].name for one in chosen]
-            cure = f"disable one of {' and '.join(both)} (systemctl disable --now)"
-            return _undecided(UNKNOWN, f"{' and '.join(both)} are both there", cure)
+            fixes = fix("disable_one", first=both[0], second=both[1])
+            return _undecided(UNKNOWN, f"{' and '.join(both)} are both there", fixes)
         if chosen:
             return _service(chosen[0], there[chosen[0]], shown.get(_TARGET))
-    return _undecided(NONE, "no service of NUT's upsmon or of apcupsd is installed", _INSTALL)
+    return _undecided(NONE, "no service of NUT's upsmon or of apcupsd is installed", fix("install_monitor"))
 
 
 def _first(shown: dict[str, Unit], names: tuple[str, ...]) -> Unit | None:
@@ -82,33 +79,33 @@ def _active(unit: Unit) -> Condition:
     name, observed = "monitor_active", f"{unit.name} is {unit.active or UNKNOWN}"
     if unit.active == "active":
         return met(name, unit.name, observed)
-    remedy = f"run systemctl start {unit.name}, and read its journal"
+    fixes = fix("start_unit", unit=unit.name)
     if unit.active in ("inactive", "failed"):
-        return unmet(name, unit.name, observed, remedy)
-    return unknown(name, unit.name, observed, remedy)
+        return unmet(name, unit.name, observed, fixes)
+    return unknown(name, unit.name, observed, fixes)
 
 
 def _enabled(unit: Unit, target: Unit | None) -> Condition:
     name, observed = "monitor_enabled", f"{unit.name} is {unit.enabled or UNKNOWN}"
     if unit.enabled != "enabled":
-        remedy = f"run {_UNMASK.get(unit.enabled, '').format(unit=unit.name)}systemctl enable {unit.name}"
+        fixes = fix(_UNMASK.get(unit.enabled, "enable_unit"), unit=unit.name)
         if unit.enabled in ("disabled", "masked", "masked-runtime", "enabled-runtime"):
-            return unmet(name, unit.name, observed, remedy)
-        return unknown(name, unit.name, observed, remedy)
+            return unmet(name, unit.name, observed, fixes)
+        return unknown(name, unit.name, observed, fixes)
     if target is not None and target.load == "loaded" and target.enabled != "enabled":
         observed += f", and {target.name}, which may start it, is {target.enabled or UNKNOWN}"
-        return unmet(name, unit.name, observed, f"run systemctl enable {target.name}")
+        return unmet(name, unit.name, observed, fix("enable_unit", unit=target.name))
     return met(name, unit.name, observed)
 
 
-def _undecided(monitor: str, reason: str, cure: str) -> Service:
+def _undecided(monitor: str, reason: str, fixes: Fixes) -> Service:
     names = ("monitor_active", "monitor_enabled")
-    active, enabled = (of_nobody(name, monitor, reason, cure) for name in names)
-    return Service(monitor, reason, "", 0, active, enabled, cure)
+    active, enabled = (of_nobody(name, monitor, reason, fixes) for name in names)
+    return Service(monitor, reason, "", 0, active, enabled, fixes)
 
 
-def of_nobody(name: str, monitor: str, reason: str, cure: str) -> Condition:
-    """Return a condition where no monitor could be asked; `cure`: what to do."""
+def of_nobody(name: str, monitor: str, reason: str, fixes: Fixes) -> Condition:
+    """Return a condition where no monitor can be queried."""
     if monitor == NONE:
-        return unmet(name, "host", reason, cure)
-    return unknown(name, "host", reason, cure)
+        return unmet(name, "host", reason, fixes)
+    return unknown(name, "host", reason, fixes)

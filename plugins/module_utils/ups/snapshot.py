@@ -13,12 +13,13 @@ from . import shutdown_commands
 from .budget import Available, Term
 from .conditions import MET, UNMET, Condition, met, unknown, unmet
 from .device import Ups
+from .fixes import fix
 
 #: Where systemd runs programs when nothing else runs any more: systemd-shutdown(8).
 SHUTDOWN_HOOKS = ("/usr/lib/systemd/system-shutdown", "/lib/systemd/system-shutdown")
 
-#: What to do where nobody can tell whether there is one.
-READABLE = f"make {SHUTDOWN_HOOKS[0]} and the programs in it readable for root"
+#: The fix if it is unknown whether there is one.
+READABLE = fix("make_hooks_readable", path=SHUTDOWN_HOOKS[0])
 
 
 class Snapshot(NamedTuple):
@@ -46,21 +47,21 @@ class Snapshot(NamedTuple):
 def shutdown_command(host: Host, command: Observation, file: str) -> Condition:
     """Tell whether there is a command that shuts this host down at once. A rehearsal alone shows that it does."""
     name = "shutdown_command"
-    remedy = "set shutdown_command: /sbin/shutdown -h now in durable_ups, then run harden_db"
+    fixes = fix("set_shutdown_command")
     if command.reason:
-        return unknown(name, file, command.reason, remedy)
+        return unknown(name, file, command.reason, fixes)
     if not command.value.strip():
-        return unmet(name, file, f"{file}: no SHUTDOWNCMD", remedy)
+        return unmet(name, file, f"{file}: no SHUTDOWNCMD", fixes)
     observed = f"SHUTDOWNCMD is {command.value!r}"
     program = command.value.split()[0]
     if program.startswith("/") and not host.exists(program):
-        return unmet(name, file, f"{observed}, and {program} is not there", remedy)
+        return unmet(name, file, f"{observed}, and {program} is not there", fixes)
     found = shutdown_commands.of_line(command.value)
     if found.state == MET:
         return met(name, file, observed)
     if found.state == UNMET:
-        return unmet(name, file, f"{observed}: {found.why}", remedy)
-    return unknown(name, file, f"{observed}: {found.why}", remedy)
+        return unmet(name, file, f"{observed}: {found.why}", fixes)
+    return unknown(name, file, f"{observed}: {found.why}", fixes)
 
 
 def shutdown_delay(command: str) -> Term:

@@ -86,8 +86,19 @@ def section(power: PowerFacts | None) -> dict[str, Any] | None:
     texts = {
         name: {**each, "arithmetic": budgets.in_words(each)} for name, each in budgets.by_name(power).items()
     }
-    fields = ("monitor", "mode", "upses", "timing", "conditions", "guard")
-    return {**{field: value for field, value in power.items() if field in fields}, "budget": texts}
+    conditions = [
+        {
+            **{field: value for field, value in each.items() if field != "fixes"},
+            "remedy": findings.fix_text(each["fixes"]),
+        }
+        for each in power["conditions"]
+    ]
+    fields = ("monitor", "mode", "upses", "timing", "guard")
+    return {
+        **{field: value for field, value in power.items() if field in fields},
+        "conditions": conditions,
+        "budget": texts,
+    }
 
 
 def _of_facts(power: PowerFacts | None, attestations: list[Attestation]) -> Iterator[Requirement]:
@@ -120,7 +131,7 @@ def _condition(condition: ConditionFacts, attestations: list[Attestation]) -> Re
     if attestation:
         return Requirement(name, target, "attested", attestation.sentence, "", "", attestation.expires)
     observed = condition["evidence"]
-    cure = condition["remedy"] or "correct what the reason names, then run again"
+    cure = findings.fix_text(condition["fixes"]) or "correct what the reason names, then run again"
     if state != "unmet":
         kind = findings.CONDITION_UNKNOWN
         return Requirement.failed(kind, target, observed, name=name, cause=observed, cure=cure)

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ansible_collections.durable.dbhost.plugins.module_utils.facts import power_fixes
 from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import HOOK
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Status
-from ansible_collections.durable.dbhost.plugins.module_utils.ups import apcupsd
+from ansible_collections.durable.dbhost.plugins.module_utils.ups import apcupsd, findings
+from ansible_collections.durable.dbhost.plugins.module_utils.ups.conditions import Condition
 
 from .fake_proc import ProcHost
 
@@ -180,3 +182,10 @@ def _nut(kind: str, variables: Mapping[str, str]) -> PowerHost:
     host.upsd = Upsd({"rack": variables})
     host.daemons["localhost", 3493] = host.upsd
     return host
+
+
+def fix_of(condition: Condition) -> str:
+    """Return the sentence that the controller writes for a condition's fixes; the facts check accepts them."""
+    fixes = [each.as_dict() for each in condition.fixes]
+    assert all(map(power_fixes.fits, fixes))
+    return findings.fix_text(fixes)

@@ -75,10 +75,15 @@ def budget(available: float, *terms: tuple[str, float]) -> dict[str, Any]:
 
 def condition(name: str, state: str = "met", **changes: Any) -> dict[str, Any]:
     """Return one condition; one that does not hold says so in words of its own."""
-    words = {"remedy": ""}
-    if state != "met":
-        words = {"remedy": f"remedy of {name}"}
-    return {"name": name, "target": "host", "state": state, "evidence": f"saw {name}", **words, **changes}
+    fixes = [{"fix": "start_unit", "parameters": {"unit": name}}] if state != "met" else []
+    return {
+        "name": name,
+        "target": "host",
+        "state": state,
+        "evidence": f"saw {name}",
+        "fixes": fixes,
+        **changes,
+    }
 
 
 def power(*but: dict[str, Any], **changes: Any) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.po
     UPSMON,
     VARIABLES,
     Upsd,
+    fix_of,
     nut_28,
     with_apcupsd,
 )
@@ -166,14 +167,14 @@ def test_a_unit_counts_once_and_an_engine_without_one_by_itself() -> None:
     ],
 )
 def test_each_cause_of_an_unknown_or_endless_stop_has_its_own_fix(stop: dict[str, Any], fix: str) -> None:
-    assert clean_stop(stop).condition().remedy == fix
+    assert fix_of(clean_stop(stop).condition()) == fix
 
 
 def test_a_battery_that_ends_too_soon_is_told_with_the_seconds_that_are_needed() -> None:
     found = clean_stop({**MSSQL, "seconds": "1799.5"})
     assert found.needed is not None and found.needed > 1799.5
     seconds, minutes = math.ceil(found.needed), math.ceil(found.needed / 60)
-    assert found.condition().remedy == (
+    assert fix_of(found.condition()) == (
         f"raise override.battery.runtime.low (with ignorelb) to {seconds} in ups.conf, or MINUTES to {minutes} in"
         " /etc/apcupsd/apcupsd.conf, or lower TimeoutStopSec= of the servers, or use a larger battery"
     )
@@ -181,10 +182,10 @@ def test_a_battery_that_ends_too_soon_is_told_with_the_seconds_that_are_needed()
     host.upsd.variables["rack"]["driver.flag.ignorelb"] = ""
     silent = observe(host, [MSSQL]).budgets["clean_stop"]
     assert silent.needed is not None
-    assert silent.condition().remedy.startswith(
+    assert fix_of(silent.condition()).startswith(
         f"set ignorelb and override.battery.runtime.low = {math.ceil(silent.needed)} in ups.conf and restart the driver"
     )
-    assert "the seconds that are needed" in silent.held_against(None).remedy
+    assert "to the required seconds" in fix_of(silent.held_against(None))
 
 
 @pytest.mark.parametrize("stops", [["postgresql"], [{"unit": "x.service"}], [{"engine": 1}]])

@@ -21,6 +21,7 @@ from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.po
     VARIABLES,
     PowerHost,
     Upsd,
+    fix_of,
     nut_27,
     nut_28,
     with_apcupsd,
@@ -618,7 +619,7 @@ def test_where_all_is_well_every_condition_is_met(monitor: str) -> None:
     found = observe(WELL[monitor](), STOPS)
     assert [condition.name for condition in found.conditions] == list(conditions.NAMES)
     assert {condition.state for condition in found.conditions} == {"met"}
-    assert all(condition.evidence and not condition.remedy for condition in found.conditions)
+    assert all(condition.evidence and not fix_of(condition) for condition in found.conditions)
 
 
 @pytest.mark.fact(40)
@@ -635,8 +636,8 @@ def test_each_condition_fails_alone_and_in_its_own_words(
     also = [("runtime_clean_stop", "unmet")] if both else []
     assert [(condition.name, condition.state) for condition in failed] == [(name, state), *also]
     assert evidence in failed[0].evidence
-    assert remedy in failed[0].remedy
-    assert failed[0].remedy
+    assert remedy in fix_of(failed[0])
+    assert fix_of(failed[0])
 
 
 NO_RUNTIMES = ("65535", "65534", "32767", "3932100", "4294967295", "2147483647", "259201", "-1", "1e9", "")
@@ -726,7 +727,7 @@ def test_each_word_against_a_ups_is_named(word: str) -> None:
     (failed,) = (one for one in observe(host, STOPS).conditions if one.state != "met")
     assert (failed.name, failed.state) == ("status_online", "unmet")
     assert f"({word})" in failed.evidence
-    assert failed.remedy.split(", then")[0] == CURES[word]
+    assert fix_of(failed).split(", then")[0] == CURES[word]
 
 
 @pytest.mark.parametrize(
@@ -763,7 +764,7 @@ def test_a_upsd_that_is_silent_stale_or_lies_makes_unknown_with_what_was_seen(
         "runtime_durability",
         "runtime_clean_stop",
     }
-    said = {condition.remedy for condition in found.values() if condition.state == "unknown"}
+    said = {fix_of(condition) for condition in found.values() if condition.state == "unknown"}
     (remedy,) = said
     assert re.fullmatch(
         r"run upsc rack@localhost\S* to see the error, then restart the driver and upsd of that UPS", remedy
@@ -782,20 +783,20 @@ def test_an_apcupsd_that_does_not_tell_has_a_fix_for_each_cause(arrange: Arrange
     host = with_apcupsd()
     arrange(host)
     (found,) = (one for one in observe(host, STOPS).conditions if one.name == "status_online")
-    assert found.remedy.startswith(remedy)
+    assert fix_of(found).startswith(remedy)
 
 
 def test_a_ups_s_name_is_one_word_of_the_command_to_copy() -> None:
     host = nut_28()
     host.edit(UPSMON, "rack@localhost", "r;id@localhost")
     (found,) = (one for one in observe(host, STOPS).conditions if one.name == "status_online")
-    assert found.remedy.startswith("run upsc 'r;id@localhost' to see")
+    assert fix_of(found).startswith("run upsc 'r;id@localhost' to see")
 
 
 def test_without_a_runtime_no_limit_helps() -> None:
     host = nut_28()
     host.upsd.variables["rack"]["battery.runtime"] = ""
-    found = {one.name: one.remedy for one in observe(host, STOPS).conditions if one.state != "met"}
+    found = {one.name: fix_of(one) for one in observe(host, STOPS).conditions if one.state != "met"}
     assert found == dict.fromkeys(
         ("runtime_durability", "runtime_clean_stop"),
         "use a UPS that reports its runtime, or set durable_profile: flush",
@@ -805,7 +806,7 @@ def test_without_a_runtime_no_limit_helps() -> None:
 def test_without_a_ups_one_is_to_be_named() -> None:
     host = nut_28()
     host.files[UPSMON] = re.sub(r"(?m)^MONITOR .*$", "", host.files[UPSMON])
-    found = {one.name: one.remedy for one in observe(host, STOPS).conditions if one.state != "met"}
+    found = {one.name: fix_of(one) for one in observe(host, STOPS).conditions if one.state != "met"}
     fix = f"add a MONITOR line with a power value for each UPS that feeds this host to {UPSMON}, then restart upsmon"
     assert found == dict.fromkeys(
         ("power_values", "driver_real", "status_online", "runtime_durability", "runtime_clean_stop"), fix

@@ -12,6 +12,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.ups import conditio
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.collect import observe
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.power_host import (
     PowerHost,
+    fix_of,
     nut_28,
     with_apcupsd,
 )
@@ -55,7 +56,7 @@ def test_two_monitors_leave_every_condition_unknown_with_both_names() -> None:
     found = observe(host)
     assert {condition.state for condition in found.conditions} == {"unknown"}
     assert found.reason == "nut-monitor.service and apcupsd.service are both there"
-    assert {condition.remedy for condition in found.conditions} == {
+    assert {fix_of(condition) for condition in found.conditions} == {
         "disable one of nut-monitor.service and apcupsd.service (systemctl disable --now)"
     }
     assert [condition.name for condition in found.conditions] == list(conditions.NAMES)
@@ -67,7 +68,7 @@ def test_no_monitor_at_all_meets_nothing_and_says_what_to_install() -> None:
     found = observe(host)
     assert found.monitor == "none"
     assert {condition.state for condition in found.conditions} == {"unmet"}
-    assert all("install" in condition.remedy for condition in found.conditions)
+    assert all("install" in fix_of(condition) for condition in found.conditions)
     assert {each.state for each in found.budgets.values()} == {"unknown"}
 
 
@@ -77,7 +78,7 @@ def test_without_systemd_nothing_is_known() -> None:
     found = observe(host)
     assert {condition.state for condition in found.conditions} == {"unknown"}
     cure = "make systemctl show work as root, then run again"
-    assert {condition.remedy for condition in found.conditions} == {cure}
+    assert {fix_of(condition) for condition in found.conditions} == {cure}
 
 
 @pytest.mark.parametrize("make", [nut_28, with_apcupsd])

@@ -410,7 +410,7 @@ POWER_TEXT = {
     "*.since": "for people",
     "conditions.*.evidence": "for people",
     "conditions.*.why": "for people",
-    "conditions.*.remedy": "for people",
+    "conditions.*.fixes.*": "for people",
     "conditions.*.target": "for people",
     "budget.*.terms.*.name": "for people, except those that durable_ups sets",
 }

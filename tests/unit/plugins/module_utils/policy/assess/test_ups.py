@@ -199,7 +199,7 @@ def test_each_condition_alone_blocks_with_its_own_words_and_takes_the_lease_back
         return
     assert found["verdict"] == "blocked"
     why = findings.CONDITIONS[name].says if state == "unmet" else f"unknown: saw {name}"
-    assert f"{name} (host): {why}; remedy of {name}" in found["why"]
+    assert f"{name} (host): {why}; run systemctl start {name}, and read its journal" in found["why"]
     assert list(found["plan"]["tighten"]) == ["power_guard", "mount_options"]
     assert found["plan"]["tighten"]["power_guard"] == []
     assert found["plan"]["loosen"] == {}
@@ -566,12 +566,16 @@ def test_an_unknown_condition_never_improves_a_verdict(told: dict[str, Any], bar
         assert "power_guard" not in found["plan"]["loosen"] or each["name"] == "notify_reaches_guard"
 
 
+DISABLE = [{"fix": "disable_one", "parameters": {"first": "a", "second": "b"}}]
+
+
 def test_conditions_that_cannot_be_told_for_one_reason_are_one_line() -> None:
-    told = power(
-        *(condition(name, "unknown", evidence="two monitors", remedy="stop one") for name in CONDITIONS)
-    )
+    told = power(*(condition(name, "unknown", evidence="two monitors", fixes=DISABLE) for name in CONDITIONS))
     why = judged(host(lease=False), told)["why"]
-    assert why[0] == f"{', '.join(CONDITIONS)} (host): unknown: two monitors; stop one"
+    assert (
+        why[0]
+        == f"{', '.join(CONDITIONS)} (host): unknown: two monitors; disable one of a and b (systemctl disable --now)"
+    )
 
 
 def test_what_the_whole_host_has_is_named_by_its_layer() -> None:

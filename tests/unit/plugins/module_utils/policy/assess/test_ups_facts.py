@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.facts import power_fixes
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess.ups import (
     CONDITIONS,
     nothing_known,
@@ -16,6 +18,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess.ups i
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect as storage
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import apply as layer
+from ansible_collections.durable.dbhost.plugins.module_utils.ups import findings
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.collect import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.conditions import NAMES
 
@@ -29,6 +32,7 @@ from ...fakes.runs import NOW, inputs, settled
 from ...fakes.told_power import (
     HOOK,
     WORDS,
+    condition,
     leased,
     power,
 )
@@ -133,3 +137,36 @@ def test_an_observation_without_a_reason_is_no_observation() -> None:
     found = assess(inputs("ups", attestations=list(WORDS), mounts=PG), disks, NOW, None, told)
     assert found["verdict"] == "unknown"
     assert any("durable_power.evidence: observed" in why for why in found["why"]), found["why"]
+
+
+def test_each_fix_of_the_closed_list_has_one_sentence() -> None:
+    assert set(findings.FIXES) == set(power_fixes.PARAMETERS)
+
+
+@pytest.mark.parametrize("name", power_fixes.PARAMETERS)
+def test_each_value_of_a_fix_is_in_its_sentence(name: str) -> None:
+    parameters = {each: f"<{each}>" for each in power_fixes.PARAMETERS[name]}
+    text = findings.fix_text([{"fix": name, "parameters": parameters}])
+    assert text and "{" not in text
+    assert all(value in text for value in parameters.values())
+
+
+@pytest.mark.parametrize(
+    "fix",
+    [
+        "run this",
+        {"fix": "run this", "parameters": {}},
+        {"fix": "start_unit", "parameters": {}},
+        {"fix": "start_unit", "parameters": {"unit": 3}},
+        {"fix": "start_unit", "parameters": {"unit": "x.service", "then": "run this"}},
+        {"fix": "start_unit", "parameters": {"unit": "x.service"}, "text": "run this"},
+        {"fix": ["start_unit"], "parameters": {"unit": "x.service"}},
+    ],
+)
+def test_a_fix_outside_the_closed_list_makes_the_power_facts_unreadable(fix: Any) -> None:
+    disks = storage(settled("ups", mounts=PG), NOW)
+    reported = power(condition("monitor_active", "unmet", fixes=[fix]), boot_id=disks["boot_id"])
+    found = assess(inputs("ups", attestations=list(WORDS), mounts=PG), disks, NOW, None, reported)
+    assert found["verdict"] == "unknown"
+    assert any("conditions[0].fixes: observed" in why for why in found["why"]), found["why"]
+    assert "run this" not in " ".join(reason["fix"] for reason in found["reasons"])
