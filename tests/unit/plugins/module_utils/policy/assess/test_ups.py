@@ -222,7 +222,7 @@ def test_a_condition_that_the_facts_do_not_tell_is_unmet(name: str) -> None:
 @pytest.mark.parametrize(
     ("told", "why", "fix"),
     [
-        (None, "nobody asked for the UPS", "collect them with durable.dbhost.power_facts"),
+        (None, "the facts of the UPS were not collected", "collect them with durable.dbhost.power_facts"),
         (
             {**nothing_known(NOW, "no such module"), "boot_id": BOOT_ID},
             "no such module",
