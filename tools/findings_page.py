@@ -31,10 +31,10 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 # Findings
 
-Each reason and each note of a [report](report.md) has the id of a finding. A section has the message with its values in
-capitals, why it matters, how it is detected, and the fix. If a section has no message or no fix, the report states it.
-A section that begins with a link shares the message and the fix of the linked one, unless it has its own.
-"Waiver" names the variable that accepts a finding for a time: see [durable_accept](variables.md#durable_accept).
+Each reason and note of a [report](report.md) has the id of a finding. A section has its message with values in capitals,
+a remark, and the fix. If message or fix is missing, the report states it, or the linked section has it.
+`evidence` in the report names the source of each value. A [waiver](variables.md#durable_accept) accepts a finding for a
+time.
 """
 #: Beginning of an id -> the heading of its part, and what its findings have in common. The longest beginning counts.
 PARTS = {
@@ -45,8 +45,8 @@ PARTS = {
     ),
     "requirement": (
         "Requirements",
-        "Preconditions of a profile. Nothing is loosened until they are met. Verdict: `blocked`, unless a section names"
-        " another. Waiver: `durable_accept`. Requirements of the UPS: [power.md](power.md).",
+        "Nothing is loosened until they are met. Verdict: `blocked`, unless a section names another."
+        " Waiver: `durable_accept`. Requirements of the UPS: [power.md](power.md).",
     ),
     "withheld": (
         "Withheld changes",
@@ -54,37 +54,37 @@ PARTS = {
     ),
     "setting": (
         "Settings",
-        "A setting differs from the profile now or after the next boot or start (`drifted`), waits for a reboot or restart"
-        " (`pending`), or could not be read (`unknown`). The reason names the value. Waiver: `durable_accept`.",
+        "A setting differs from the profile now or after the next boot or start (`drifted`), needs a reboot or restart"
+        " (`pending`), or is `unknown`. Waiver: `durable_accept`.",
     ),
     "setting.faircom": (
         "Settings of FairCom DB",
-        "Detected: `ctsrvr.cfg`, and `CTSTATUS.FCS` of a running server ([FairCom DB](engines/faircom.md)).",
+        "See [FairCom DB](engines/faircom.md).",
     ),
     "setting.mariadb": (
         "Settings of MariaDB and MySQL",
-        "Detected: `SHOW GLOBAL VARIABLES`, option files, command line ([MariaDB](engines/mariadb.md)).",
+        "See [MariaDB](engines/mariadb.md).",
     ),
     "setting.mount_options": (
         "Settings of mounts",
-        "Detected: the mount table, `/etc/fstab`, mount units and other components ([boot](boot.md)).",
+        "See [boot](boot.md).",
     ),
     "setting.mssql": (
         "Settings of SQL Server",
-        "Detected: `mssql.conf`, command line, error log ([SQL Server](engines/mssql.md)).",
+        "See [SQL Server](engines/mssql.md).",
     ),
     "setting.postgresql": (
         "Settings of PostgreSQL",
-        "Detected: `pg_settings`, configuration files, command line ([PostgreSQL](engines/postgresql.md)).",
+        "See [PostgreSQL](engines/postgresql.md).",
     ),
     "setting.power": (
         "Settings of the UPS",
-        "A value must equal that of `durable_ups`, if set. Detected: `upsmon.conf`, event scripts of apcupsd.",
+        "A value must equal that of `durable_ups`, if set. See [power.md](power.md).",
     ),
     "boot": (
         "The next boot",
         "The next boot does not mount a file system, or another one. Verdict: `drifted`, or `unknown` if only a boot can show it."
-        " Waiver: `durable_accept`. See [boot.md](boot.md).",
+        " Waiver: `durable_accept`. Fix, unless a section has another: {default}. See [boot.md](boot.md).",
     ),
     "unknown": (
         "Unknown values",
@@ -124,8 +124,8 @@ def usual_fix() -> str:
 def waiver(finding: str) -> str:
     """Return how a finding is accepted if not as the others of its part, else ''."""
     if finding in ("requirement.attestation_in_force", "requirement.data_loss_accepted"):
-        return "the variable that the fix names"
-    return "none, it changes no verdict" if finding in catalogue().NO_VERDICT else ""
+        return "in the fix"
+    return "none" if finding in catalogue().NO_VERDICT else ""
 
 
 def part_of(finding: str) -> str:
@@ -145,7 +145,7 @@ def section(finding: str, texts: dict[str, str], kinds: Any) -> Iterator[str]:
         says = "" if alike and alike.says == kind.says else shown(kind.says)
         yield (verdict + says).removesuffix(": ")
     yield text
-    left_out = (alike.fix if alike else "", usual_fix() if part == "unknown" else "")
+    left_out = (alike.fix if alike else "", usual_fix() if part in ("boot", "unknown") else "")
     if kind and kind.fix not in left_out and shown(kind.fix):
         yield f"Fix: {shown(kind.fix)}"
     if waiver(finding):

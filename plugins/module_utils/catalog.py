@@ -104,7 +104,7 @@ LAYERS: Mapping[str, Layer] = {
             "write_cache",
             (our_paths.CACHE_RULES, our_paths.RESUME_UNIT),
             waits={
-                "write_cache": "a layer above was made when nothing below cached, and would pass no flush on",
+                "write_cache": "a layer above was made when nothing below cached, and would drop flushes",
                 "layer_cache_mode": "a device-mapper device keeps the cache mode that it had when its table was loaded",
             },
             undone=True,

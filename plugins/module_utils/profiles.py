@@ -280,33 +280,33 @@ def _consistent(where: str, profile: Profile) -> None:
         )
     if profile.rests_on == "ups" and profile.write_cache == "disabled":
         raise BadInput(
-            f"{where}: write_cache 'disabled' with rests_on 'ups' contradict each other: the guard takes"
-            " barriers away, and a device reset turns the cache on again; pin strict, or set 'enabled'"
+            f"{where}: write_cache 'disabled' with rests_on 'ups' contradict each other: the guard"
+            " disables barriers, and a device reset turns the cache on again; pin strict, or set 'enabled'"
         )
     if profile.rests_on == "ups" and (profile.keeps("write_cache") or profile.keeps("barrier")):
         raise BadInput(
-            f"{where}: 'keep' with rests_on 'ups': the guard takes barriers away over a cache that is on; set write_cache"
+            f"{where}: 'keep' with rests_on 'ups': the guard disables barriers over an enabled cache; set write_cache"
             " 'enabled' and barrier 'on'"
         )
     if profile.barrier == "off" and profile.rests_on == "ups":
         raise BadInput(
-            f"{where}: barrier 'off' with rests_on 'ups': the next boot would have no barriers before anything"
-            " has looked at the UPS; set 'on': the guard takes them away while it runs"
+            f"{where}: barrier 'off' with rests_on 'ups': the next boot would have no barriers before"
+            " the UPS is checked; set 'on': the guard disables them while it runs"
         )
     if profile.barrier == "off" and profile.rests_on != "nothing":
         raise BadInput(
-            f"{where}: barrier 'off' takes away what rests_on {profile.rests_on!r} promises;"
+            f"{where}: barrier 'off' breaks the guarantee of rests_on {profile.rests_on!r};"
             " set barrier 'on', or pin disposable where losing data is accepted"
         )
     if profile.data_mode == "writeback" and profile.promises_durability:
         raise BadInput(
-            f"{where}: data_mode 'writeback' breaks the promise of rests_on {profile.rests_on!r};"
+            f"{where}: data_mode 'writeback' breaks the guarantee of rests_on {profile.rests_on!r};"
             " set 'ordered', or pin disposable where losing data is accepted"
         )
 
     if profile.engines == "relaxed" and profile.promises_durability:
         raise BadInput(
-            f"{where}: engines 'relaxed' breaks the promise of rests_on {profile.rests_on!r};"
+            f"{where}: engines 'relaxed' breaks the guarantee of rests_on {profile.rests_on!r};"
             " set 'full', or pin disposable where losing data is accepted"
         )
 

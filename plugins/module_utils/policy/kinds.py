@@ -17,7 +17,7 @@ LOSS_NOT_ACCEPTED = Kind(
     "requirement.data_loss_accepted",
     "blocked",
     "this profile loses acknowledged commits at a power cut",
-    "set durable_accept_data_loss: true, or pin a profile that keeps them",
+    "set durable_accept_data_loss: true, or pin another profile",
 )
 
 WITHHELD_LAYER = Kind(
@@ -29,7 +29,7 @@ WITHHELD_LAYER = Kind(
 WITHHELD_ENGINE = Kind(
     "withheld.engine",
     "blocked",
-    "{setting}: {wanted} is withheld until it is verified that {engines} keeps commits",
+    "{setting}: {wanted} is withheld until {engines} verifiably preserves commits",
     "correct the settings of {engines} first",
 )
 WITHHELD_REQUIREMENT = Kind(
@@ -59,7 +59,7 @@ UNRATED = Kind(
 LEASED = Kind(
     "host.leased",
     "not_managed",
-    "a guard may take barriers away here",
+    "a guard may disable barriers here",
     "run durable.dbhost.release_db",
 )
 NO_DATABASE = Kind(
@@ -72,14 +72,13 @@ NO_DATABASE = Kind(
 CONTAINER = Kind(
     "note.container",
     "note",
-    "this is a container ({kind}): its disks, mounts and next boot are its host's",
-    "run on that host, which finds the engines in it",
+    "this is a container ({kind}): its disks, mounts and next boot belong to its host",
+    "run on that host",
 )
 UNMATCHED_ATTESTATION = Kind(
     "note.attestation_unmatched",
     "note",
-    "an attestation of {claim} by {author} is about {target}, and no disk here has that id, nor a layer that is not understood:"
-    " it has no effect",
+    "the attestation of {claim} by {author} has no effect: no disk or unknown layer here has the id {target}",
     "use {expected}",
 )
 ROLLBACK_TIMER = Kind("note.rollback_timer", "note", "{cause}")
@@ -96,8 +95,8 @@ WAIVER_EXPIRED = Kind(
 WAIVER_REFUSED = Kind(
     "note.waiver_refused",
     "note",
-    "{where}: {finding} of {target} is at_risk now, and such a finding is accepted only with durable_accept_data_loss: true",
-    "correct the finding, or set durable_accept_data_loss: true too",
+    "{where}: {finding} of {target} is at_risk: accepting it requires durable_accept_data_loss: true",
+    "correct the finding, or set that variable too",
 )
 WAIVER_UNMATCHED = Kind(
     "note.waiver_unmatched",

@@ -133,5 +133,5 @@ def test_each_section_has_its_message_and_fix_or_those_of_the_section_that_it_li
             text = getattr(entry, name)
             if re.fullmatch(r"\{\w+\}", text) or (alike and getattr(alike, name) == text):
                 continue
-            usual = text == FIX_READ_ERROR and kind.startswith("unknown.")
+            usual = text == FIX_READ_ERROR and kind.startswith(("boot.", "unknown."))
             assert usual or in_capitals(text) in found[kind], f"{kind}: {name}"

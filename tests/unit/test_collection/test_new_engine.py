@@ -130,7 +130,7 @@ def test_it_is_found_assessed_planned_and_reported(collection: Path) -> None:
     assert [(one["engine"], one["version"]) for one in found["engines"]] == [("toy", "1.0")]
     assert found["verdict"] == "at_risk"
     assert any(why.startswith("commits of toy toy can be lost: sync is never") for why in found["why"])
-    assert found["exposed"] == ["toy toy was exposed: when it is mended, look for damage with toycheck"]
+    assert found["exposed"] == ["toy toy was exposed: after the fix, check it for damage with toycheck"]
     assert found["plan"]["tighten"]["toy"] == [{"instance": "toy", "settings": {"sync": "always"}}]
     (step,) = [step for step in found["steps"] if step["layer"] == "toy"]
     assert (step["phase"], step["layer"]) == ("tighten", "toy")

@@ -47,7 +47,7 @@ class Case(NamedTuple):
         """Return (mount point, why it is not assessed) of mounts with temporary files only."""
         found = managed.temporary(self.placed, self.mounts)
         return tuple(
-            (target, f"it holds nothing but temporary files of {', '.join(who)}: not judged")
+            (target, f"it holds nothing but temporary files of {', '.join(who)}: not assessed")
             for target, who in found.items()
         )
 

@@ -122,11 +122,11 @@ def assess(
         if damage:
             observed = f"{damage['reason']} ({damage['source']})"
             checks.append(
-                f"{quoted(subject.title)} was damaged: {observed}; unless it was mended since, see with {check}"
+                f"{quoted(subject.title)} was damaged: {observed}; unless it was repaired since, check it with {check}"
             )
         if own_risks or (profile.promises_durability and lies_on_loss(where)):
             checks.append(
-                f"{quoted(subject.title)} was exposed: when it is mended, look for damage with {check}"
+                f"{quoted(subject.title)} was exposed: after the fix, check it for damage with {check}"
             )
     return Engines(tuple(rows), tuple(risks), tuple(unknowns), tuple(warnings), tuple(lasting), tuple(checks))
 

@@ -67,7 +67,7 @@ def _check_boot(collected: Sequence[Collected]) -> None:
         named = ", ".join(sorted(set(map(str, boots))))
         raise ValueError(
             f"the facts are of more than one boot, or do not say of which ({named}): the host was restarted"
-            " while it was looked at; run again"
+            " during the collection; run again"
         )
 
 

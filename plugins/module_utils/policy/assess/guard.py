@@ -61,13 +61,13 @@ def why_not_switched(mount: MountFacts) -> str:
     if mount_settings.waits(mount):
         return "it is not mounted until a process accesses it"
     if mount["disks"] == UNKNOWN:
-        return "what lies below it is unknown"
+        return "the layers below it are unknown"
     if any(flush_passthrough.layers(mount)):
         return "a layer below it drops flushes"
     if any(layer["reason"] for layer in mount["stack"]):
         return "a layer below it is known by an attestation alone"
     if any(layer["held_on"] for layer in mount["stack"]):
-        return "it lies in a file of another file system, whose barriers are not the guard's to watch"
+        return "it is stored in a file of another file system, whose barriers the guard does not control"
     return why_not_only_databases(mount)
 
 
@@ -109,9 +109,7 @@ def barrier(row: Setting, mount: MountFacts, power: PowerFacts | None, is_held: 
         remedy = _SEE if found["state"] == "failed" else ""
         return by_guard._replace(verdict=TIGHTENED, why=_why_tight(mount["target"], found), remedy=remedy)
     if is_held:
-        why = (
-            f"the guard has them off, and puts them back when the UPS is in doubt: {_guard(power)['reason']}"
-        )
+        why = f"the guard has disabled them, and enables them when the UPS is in doubt: {_guard(power)['reason']}"
         return by_guard._replace(verdict="ok", why=why)
     return row
 
@@ -127,7 +125,7 @@ def lease(wanted: Lease | None, power: PowerFacts | None, leased: str) -> Settin
         if is_there == "no":
             return None
         current = "present" if is_there == "yes" else UNKNOWN
-        why = "the guard may take barriers away, and what that rests on does not hold here"
+        why = "the guard may disable barriers, and its requirements are not met here"
         return _row(
             "absent", current, "drift_running" if is_there == "yes" else UNKNOWN, "tighten", why, guard, ()
         )
@@ -228,7 +226,7 @@ def _why_tight(target: str, guard: GuardFacts) -> str:
     if not lease or target not in lease["mounts"]:
         return "barriers are on: the guard has no lease for it yet"
     if guard["state"] == "loose":
-        return "barriers are on, though the guard took them away: somebody put them back"
+        return "barriers are on, though the guard disabled them: another process enabled them"
     return f"barriers are on, the guard is {guard['state']}: {guard['reason']}"
 
 
@@ -236,7 +234,7 @@ def _guard(power: PowerFacts | None) -> GuardFacts:
     if power is None:
         return {
             "state": UNKNOWN,
-            "reason": "nobody asked the guard",
+            "reason": "the guard was not queried",
             "since": None,
             "quiet": None,
             "lease": None,

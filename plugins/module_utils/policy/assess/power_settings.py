@@ -106,7 +106,7 @@ def _notify(power: PowerFacts) -> Iterator[Setting]:
         command = UNKNOWN if state == UNKNOWN else "broken"
     why = {
         command: f"the monitor runs {command}, which does not tell the guard",
-        UNSET: "the monitor tells nobody of its events",
+        UNSET: "the monitor reports its events to no program",
         "broken": str(reaches.get("evidence")),
     }
     yield _row(power, "notify_command", HOOK, command, why, HOOK)

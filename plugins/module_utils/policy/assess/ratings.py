@@ -75,7 +75,7 @@ def now(case: Case, first: str = "pin a profile") -> tuple[list[Reason], Finding
     inputs = case.declared.inputs
     promising = next(iter(promising_of(inputs)), None)
     if promising is None:
-        raise BadInput("no profile promises durability")
+        raise BadInput("no profile guarantees durability")
     profile, pinned = choose(promising, inputs.shipped, inputs.own, None)
     every = case.declared._replace(layers=chosen_layers.read(None))
     found = find(case._replace(declared=every), profile, pinned)

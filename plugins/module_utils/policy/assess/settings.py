@@ -184,7 +184,7 @@ def _no_path_retry(found: multipath.Queueing) -> Setting:
     # The administrator chooses how long writes wait: a cluster may have to continue.
     persisted = multipath.QUEUES if found.persisted == multipath.LIMITED else found.persisted
     verdict = judge("no_path_retry", found.running, persisted, multipath.QUEUES, live=True)
-    unread = f"what becomes of writes to {found.label} when no path is left could not be read"
+    unread = f"the handling of writes to {found.label} without a path could not be read"
     why = {
         multipath.FAILS: f"when the last path to {found.label} fails, writes and flushes end in errors: a server that goes on"
         " may take for stored what is not",
@@ -271,7 +271,7 @@ def _layer_cache_mode(
     why = {
         "ok": "as wanted",
         "drift_persisted": f"at the next boot the initramfs makes {layer.label} over {names}, whose cache powers on"
-        " as off, and it will pass no flush on",
+        " as off, and it will drop flushes",
         UNKNOWN: unread
         if layer.cache_mode == UNKNOWN
         else f"{layer.label} is made before any rule of ours, and how the cache of {names} powers on could not be"
@@ -519,7 +519,7 @@ def _mount_remedy(
     if setting == "barrier" and mount["fstype"] in ("jfs", "zfs"):
         if verdict == UNKNOWN:
             return FIX_READ_ERROR
-        jfs = "move the data to ext4 or XFS: JFS flushes nothing, whatever it is told"
+        jfs = "move the data to ext4 or XFS: JFS sends no flushes with any mount option"
         return _zfs_remedy(mount) if mount["fstype"] == "zfs" else jfs
     if nfs.is_nfs(mount["fstype"]):
         return _nfs_remedy(mount, persisted)
@@ -811,7 +811,7 @@ def _nameless(disk: DiskFacts, verdict: str) -> str:
     """Return why no setting of a disk can be persisted, '' for one with an id."""
     if disk["id"] is not None or verdict == "ok":
         return ""
-    return f"; {disk['name']} has no id, so no setting can be kept for it: {disk['evidence']['id']['reason']}"
+    return f"; {disk['name']} has no id, so no setting can be persisted for it: {disk['evidence']['id']['reason']}"
 
 
 def _disk_remedy(disk: DiskFacts, profile: Profile, setting: str, verdict: str, phase: str | None) -> str:

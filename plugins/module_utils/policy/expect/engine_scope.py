@@ -148,7 +148,7 @@ def notes(found: Iterable[Standing], ignoring: Ignoring) -> Iterator[str]:
     here = list(found)
     yield from (each.note for each in here if each.judged != "yes")
     for each in ignoring.expired:
-        yield f"{each.where}: {each.about} expired on {each.expires}: it is judged again; set a later expires, or delete it"
+        yield f"{each.where}: {each.about} expired on {each.expires}: it is assessed again; set a later expires, or delete it"
     for each in ignoring.entries:
         if not matches(each, [one.instance for one in here]):
             yield _unmatched(each, [one.instance for one in here])
@@ -180,10 +180,10 @@ def _standing(instance: InstanceFacts, named: set[str], ignored: Iterable[Ignore
     entry = max(ignored, key=lambda each: each.expires, default=None)
     if entry:
         why = f"ignored by {entry.by} until {entry.expires}: {entry.reason}"
-        return Standing(instance, "ignored", f"{why}: listed, not judged")
+        return Standing(instance, "ignored", f"{why}: listed, not assessed")
     if instance["engine"] not in named and _is_idle(instance):
-        why = f"it is stopped, and nothing starts it ({instance['unit']}): listed, not judged"
-        return Standing(instance, "stopped", f"{why}; name it in durable_databases to have it judged")
+        why = f"it is stopped, and nothing starts it ({instance['unit']}): listed, not assessed"
+        return Standing(instance, "stopped", f"{why}; name it in durable_databases to have it assessed")
     return Standing(instance, "yes", "")
 
 

@@ -66,7 +66,7 @@ class Mount(NamedTuple):
         """Return that commits there may be lost, '' if the profile guarantees durability."""
         if self.profile.promises_durability:
             return ""
-        return f"profile {self.profile.name}: what lies there can be lost at a power cut, as asked"
+        return f"profile {self.profile.name}: its files can be lost at a power cut, as declared"
 
 
 class Disk(NamedTuple):
@@ -108,7 +108,7 @@ def read(value: Any, shipped: Any, own: Any) -> dict[str, Entry]:
     paths = [normal(path) for path in value]
     twice = [path for path, number in Counter(paths).items() if number > 1]
     if twice:
-        raise BadInput(*(f"{VARIABLE}: {path}: it is there twice; take one out" for path in twice))
+        raise BadInput(*(f"{VARIABLE}: {path}: observed twice; remove one" for path in twice))
     return dict(zip(paths, read_in))
 
 
@@ -147,7 +147,7 @@ def of_mounts(
         named = [path for path in entries if path in mount["targets"]]
         if len(named) > 1:
             raise BadInput(
-                f"{VARIABLE}: {' and '.join(named)} are one file system; expected one entry for it: take the others out"
+                f"{VARIABLE}: {' and '.join(named)} are one file system; expected one entry for it: remove the others"
             )
         chosen, base = profile, pinned
         for path in named:
@@ -224,6 +224,6 @@ def _expect_no_guard(disk: DiskFacts, mounts: list[Mount], profile: Profile) -> 
     for mount in mounts:
         if mount.profile.rests_on == "ups":
             raise BadInput(
-                f"{VARIABLE}: {mount.named} lies on {disk['name']}, whose cache {profile.name} wants off: a guard takes no"
-                " barriers away there; give all mounts of that disk the same profile, or profile flush"
+                f"{VARIABLE}: {mount.named} is on {disk['name']}, whose cache {profile.name} disables: a guard never"
+                " disables barriers there; give all mounts of that disk the same profile, or profile flush"
             )

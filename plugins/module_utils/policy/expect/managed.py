@@ -216,7 +216,7 @@ def _mount_under(path: str, storage: StorageFacts, by_target: dict[str, MountFac
 
 def _why_unresolved(path: str, storage: StorageFacts) -> Reason | None:
     if path in storage["unresolved"]:
-        why = f"it cannot be looked at: {storage['unresolved'][path]}"
+        why = f"it cannot be read: {storage['unresolved'][path]}"
         return _unmounted("durable_databases", path, why, "mount its disk, or correct the path")
     if storage["resolved"].get(path, path) is None:
         return _unmounted(

@@ -72,7 +72,7 @@ def render(
     ordered = worst_first(reports)
     head = [_totals(ordered)]
     if missing:
-        head += _wrapped(f"not looked at, or not yet: {names(missing)}", "", 2)
+        head += _wrapped(f"not checked, or not yet: {names(missing)}", "", 2)
     head += _wrapped(_since(ordered), "", 2)
     tail = _some(_notes(ordered, notes), "notes", details)
     tail += _some(_engines(ordered), "engines", details)
@@ -123,7 +123,7 @@ def _without_detail(each: dict[str, Any]) -> str:
 def _totals(ordered: list[dict[str, Any]]) -> str:
     count = Counter(report["verdict"] for report in ordered)
     each = [f"{count[verdict]} {verdict}" for verdict in VERDICTS if count[verdict]]
-    return f"{_hosts(len(ordered))}: {', '.join(each)}" if each else "no host was looked at"
+    return f"{_hosts(len(ordered))}: {', '.join(each)}" if each else "no host was checked"
 
 
 def _since(ordered: list[dict[str, Any]]) -> str:
@@ -160,7 +160,7 @@ def _body(found: list[Group], room: int, details: str) -> list[str]:
         if left < needs[index] + (len(rest) > 1):
             number = sum(len(each.reports) for each in rest)
             verdicts = ", ".join(dict.fromkeys(each.verdict for each in rest))
-            return [*rows, f"and {len(rest)} more sorts, {_hosts(number)} ({verdicts}){_see(details)}"]
+            return [*rows, f"and {len(rest)} more groups, {_hosts(number)} ({verdicts}){_see(details)}"]
         rows += _group(group, max(needs[index], min(_MOST, left - sum(needs[index + 1 :]))))
     return rows
 

@@ -24,7 +24,7 @@ _STATES = {
     "foreseen": "would change",
     "done": "changed",
     "failed": "could not change",
-    "undone": "put back by the dead man's switch",
+    "undone": "restored by the dead man's switch",
     "not_begun": "did not come to change",
     "unknown": "may have changed: not observed after the run",
 }
@@ -143,7 +143,7 @@ def _best(best: dict[str, Any] | None) -> list[str]:
     return [
         *(f"  recommended: {best['profile']}", *(f"  - {why}" for why in best["why"])),
         *(f"  - so does {name}" for name in best["also"]),
-        *("  group_vars beside the inventory:", *(f"    {row}" for row in best["group_vars"])),
+        *("  group_vars next to the inventory:", *(f"    {row}" for row in best["group_vars"])),
     ]
 
 

@@ -77,7 +77,9 @@ def test_two_disks_with_one_cloned_uuid_have_no_name_and_their_host_is_not_green
     assert disks.find(known) is None
     found = look(host, "strict", **HONOURED)
     assert found["verdict"] == "drifted"
-    assert cache_row(found)["why"].endswith(f"so no setting can be kept for it: vdc has the name {known} too")
+    assert cache_row(found)["why"].endswith(
+        f"so no setting can be persisted for it: vdc has the name {known} too"
+    )
     assert cache_row(found)["remedy"] == "give it a serial number in QEMU or libvirt"
 
 

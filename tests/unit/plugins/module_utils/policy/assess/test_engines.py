@@ -1065,7 +1065,7 @@ class TestLoosening:
         allow = ["restart_engines"] if restart else []
         found = self.found(instance(engine, **given), allow=allow)
         assert ("write_cache" in found["plan"]["loosen"]) == loosened
-        said = f"is withheld until it is verified that {engine} main keeps commits"
+        said = f"is withheld until {engine} main verifiably preserves commits"
         assert any(said in why for why in found["why"]) != loosened
 
     def test_a_stopped_server_that_another_will_start_wrongly_writes_nothing_either(self) -> None:

@@ -202,7 +202,7 @@ def test_damage_that_it_tells_of_names_its_check_and_no_verdict() -> None:
     given["evidence"]["damage"] = seen
     found = judged(given)
     assert [note for note in found["exposed"] if note not in well["exposed"]] == [
-        "faircom main was damaged: its recovery met error 96 (/data/CTSTATUS.FCS); unless it was mended since, see with"
+        "faircom main was damaged: its recovery met error 96 (/data/CTSTATUS.FCS); unless it was repaired since, check it with"
         " ctvfyfil and ctvfyidx"
     ]
     assert found["verdict"] == well["verdict"]

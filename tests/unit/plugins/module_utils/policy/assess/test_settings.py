@@ -242,7 +242,8 @@ def test_a_vmware_disk_without_a_name_says_how_to_give_it_one(page: bool, profil
         # An attestation without an id would be refused.
         assert "attest" not in seen["remedy"], seen
         assert (
-            "sdx has no id, so no setting can be kept for it: it has no WWN or serial number" in seen["why"]
+            "sdx has no id, so no setting can be persisted for it: it has no WWN or serial number"
+            in seen["why"]
         )
 
 

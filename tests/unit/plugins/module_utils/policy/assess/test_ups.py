@@ -128,7 +128,7 @@ def test_barriers_that_the_guard_put_back_are_no_drift(state: str, reason: str) 
 def test_barriers_that_somebody_else_put_back_under_a_loose_guard() -> None:
     found = judged(host("on"), power(guard=leased()))
     assert row(found, "barrier")["verdict"] == "tightened"
-    assert "somebody put them back" in row(found, "barrier")["why"]
+    assert "another process enabled them" in row(found, "barrier")["why"]
 
 
 @pytest.mark.parametrize(
@@ -601,7 +601,7 @@ def test_facts_of_another_hour_are_refused() -> None:
         ({"fstype": "ext2"}, "on ext2 they are not switched at run time"),
         ({"fstype": "btrfs"}, "on btrfs they are not switched at run time"),
         ({"hidden_in": "container pg"}, "only container pg sees it"),
-        ({"disks": "unknown"}, "what lies below it is unknown"),
+        ({"disks": "unknown"}, "the layers below it are unknown"),
         ({"listed": False}, "/srv/pgdata is not listed, and may hold more than databases"),
         ({"targets": ["/srv/pgdata", "/usr/share/x"]}, "/usr/share/x holds more than databases"),
     ],

@@ -44,7 +44,7 @@ def test_one_that_is_ignored_is_listed_with_who_and_why_and_not_judged() -> None
     found = judged(instance(**UNSAFE), ignore=[entry(instance="main")])
     assert found["verdict"] == "drifted"
     assert [row for row in found["settings"] if row["layer"] == "postgresql"] == []
-    why = "ignored by A. Person until 2026-06-30: a test's, gone in June: listed, not judged"
+    why = "ignored by A. Person until 2026-06-30: a test's, gone in June: listed, not assessed"
     assert of(found) == {"postgresql": ("ignored", why)}
     assert f"postgresql main: {why}" in found["warnings"]
     assert found["ignored"] == [entry(instance="main")]

@@ -87,7 +87,7 @@ def test_the_verdict_is_that_of_the_strictest_mount() -> None:
     found = brought(host, **BOTH)
     assert (found["verdict"], found["changes"]) == ("durable", [])
     assert (host.mounts[MARIA].barrier, host.mounts[PG].barrier) == ("off", "on")
-    note = f"{MARIA}: profile disposable: what lies there can be lost at a power cut, as asked"
+    note = f"{MARIA}: profile disposable: its files can be lost at a power cut, as declared"
     assert note in found["warnings"]
     report = {"host": "a", "was": "drifted", "error": None, "looked_only": True, **found}
     assert note in str(details([with_outcomes(report)]))
@@ -227,8 +227,8 @@ def test_one_that_is_named_is_managed_and_listed_whoever_found_the_others() -> N
             f"{PG}: barrier 'off' with write_cache 'disabled' contradict",
         ),
         ({PG: {"overrides": "noatime"}}, f"{PG}: observed 'noatime'; expected a mapping"),
-        ({PG: "strict", "/srv/./pgdata": "flush"}, "it is there twice"),
-        ({PG: "ups", SCRATCH: "strict"}, rf"{PG} \(ups\) lies on sda, whose cache strict wants off"),
+        ({PG: "strict", "/srv/./pgdata": "flush"}, "observed twice"),
+        ({PG: "ups", SCRATCH: "strict"}, rf"{PG} \(ups\) is on sda, whose cache strict disables"),
     ],
 )
 def test_what_cannot_be_meant_blocks_the_host_and_changes_nothing(value: Any, said: str) -> None:
@@ -341,7 +341,7 @@ def test_an_audit_rates_with_the_mounts_own_profiles() -> None:
     }
     assert caches["flush"] == {"disabled"}
     assert found["ratings"]["ups"]["verdict"] == "blocked"
-    assert "whose cache strict wants off" in found["ratings"]["ups"]["why"][0]
+    assert "whose cache strict disables" in found["ratings"]["ups"]["why"][0]
     # Single settings are about the profile that is pinned, and not about what is rated.
     overrides = {SCRATCH: {"overrides": {"write_cache": "disabled"}}}
     found = look(with_neighbour(), None, mounts=[PG], mount_profiles=overrides)

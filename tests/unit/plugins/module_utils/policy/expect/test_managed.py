@@ -66,7 +66,8 @@ def test_a_mount_with_temporary_files_alone_is_listed_and_judged_by_nothing() ->
     assert mounts_in(found) == {PG: "yes", "/srv/maria": "temporary"}
     assert not any(row["target"] in ("/srv/maria", "serial:VIRT0001") for row in found["settings"])
     assert (
-        "/srv/maria: it holds nothing but temporary files of postgresql main: not judged" in found["warnings"]
+        "/srv/maria: it holds nothing but temporary files of postgresql main: not assessed"
+        in found["warnings"]
     )
     assert "keeps files on" not in "\n".join(found["why"])
 

@@ -262,9 +262,8 @@ def test_a_slow_setting_decides_no_verdict() -> None:
 def test_an_attestation_that_is_about_nothing_here_is_mentioned(target: str) -> None:
     word = attested("host_honours_flush", target)
     (note,) = [note for note in look(SmallHost(), attestations=[word])["warnings"] if "attestation" in note]
-    assert note.startswith(
-        f"an attestation of host_honours_flush by A. Person is about {target}, and no disk"
-    )
+    assert note.startswith("the attestation of host_honours_flush by A. Person has no effect: no disk")
+    assert f" has the id {target}; use host" in note
     assert note.endswith(
         "use host, serial:QEMU_HARDDISK_SATA0001, serial:VIRT0001, wwn:0x5000c500a1b2c3d4"
     ) or ("use host, " in note)
@@ -273,7 +272,7 @@ def test_an_attestation_that_is_about_nothing_here_is_mentioned(target: str) -> 
         found = look(SmallHost(), attestations=[word], **other)
         assert found["verdict"] in ("not_managed", "not_applicable")
         assert [each["target"] for each in found["attestations"]] == [target]
-        assert any(f"is about {target}, and no disk" in note for note in found["warnings"])
+        assert any(f" has the id {target}; use " in note for note in found["warnings"])
     for found in (attested("host_honours_flush"), attested()):
         assert not any("attestation" in note for note in look(SmallHost(), attestations=[found])["warnings"])
 
@@ -628,7 +627,7 @@ def test_a_database_on_a_disk_that_hangs_is_nowhere() -> None:
     storage = collect(host, NOW, [path])
     found = assess(inputs(mounts=None, databases=[{"engine": "postgresql", "paths": [path]}]), storage, NOW)
     assert (found["verdict"], found["changes"]) == ("unknown", [])
-    assert "cannot be looked at: /srv/pgdata/base: no answer within 10 s" in found["why"][0]
+    assert "cannot be read: /srv/pgdata/base: no answer within 10 s" in found["why"][0]
 
 
 @pytest.mark.parametrize("field", ["disks", "disks_seen"])

@@ -326,9 +326,9 @@ def test_what_keeps_ansible_out_is_told_once_for_each_cause() -> None:
 
 def test_hosts_that_were_not_looked_at_are_named_and_the_end_is_not_told_yet() -> None:
     text = render([simple("db1", "durable")], missing=["db2", "db3"])
-    assert "not looked at, or not yet: db2, db3" in text
+    assert "not checked, or not yet: db2, db3" in text
     assert text.endswith("no host fails: exit code 0 so far\n")
-    assert render([]).startswith("no host was looked at\n")
+    assert render([]).startswith("no host was checked\n")
 
 
 def test_a_hundred_sorts_of_trouble_fit_a_screen_and_are_counted() -> None:
@@ -337,7 +337,9 @@ def test_a_hundred_sorts_of_trouble_fit_a_screen_and_are_counted() -> None:
     assert len(rows) <= HEIGHT
     assert max(map(len, rows)) <= WIDTH
     shown = sum(row.startswith("blocked") for row in rows)
-    assert any(row.startswith(f"and {100 - shown} more sorts, {100 - shown} hosts (blocked)") for row in rows)
+    assert any(
+        row.startswith(f"and {100 - shown} more groups, {100 - shown} hosts (blocked)") for row in rows
+    )
 
 
 def test_notes_say_of_whom_they_are_and_damage_comes_first() -> None:
