@@ -14,6 +14,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.durable.dbhost.plugins.action.engine_facts import Bounded
 from ansible_collections.durable.dbhost.plugins.module_utils.catalog import LAYERS, release
+from ansible_collections.durable.dbhost.plugins.module_utils.enforce.change import as_changes
 from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import line, printable
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.inputs import undo_is_valid
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results import cause
@@ -94,6 +95,11 @@ class ActionModule(Bounded):
         )
         diffs = [_diff(step) for step in results if step["diff"]["before"] or step["diff"]["after"]]
         result.update(learned(answer), **({"diff": diffs} if diffs else {}))
+        if arguments["release"]:
+            # Of a step that failed, the error lists what was done.
+            result["released"] = printable(
+                {step["step"][1]: step["changes"] for step in results if not step["failures"]}
+            )
         return result
 
     def _arguments(self, inventory: Variables) -> dict[str, Any]:
@@ -153,6 +159,7 @@ def _results(answer: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
                 "is_slow": step["class"] == "performance",
                 "failures": [line(str(why)) for why in step["failures"]],
                 "diff": {side: str(step["diff"][side]) for side in ("before", "after")},
+                "changes": as_changes(step.get("changes", ())),
             }
             for step in answer.get("taken", ())
         ], []

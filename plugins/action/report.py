@@ -8,15 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.durable.dbhost.plugins.module_utils.enforce.change import as_changes
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show import release
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.page import names
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.report import (
     natural,
     with_outcomes,
     worst_first,
 )
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results import cause
 from ansible_collections.durable.dbhost.plugins.plugin_utils.as_text import unpacked
+from ansible_collections.durable.dbhost.plugins.plugin_utils.output import show
 from ansible_collections.durable.dbhost.plugins.plugin_utils.publish import publish
 from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Variables
 
@@ -26,13 +31,19 @@ class ActionModule(ActionBase):
 
     TRANSFERS_FILES = False
     _requires_connection = False
-    _VALID_ARGS = frozenset(("hosts",))
+    _VALID_ARGS = frozenset(("hosts", "release"))
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the reports, worst first. The page is shown also where its files cannot be written."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         variables = task_vars or {}
         hosts = self._task.args["hosts"]
+        if boolean(self._task.args.get("release", False)):
+            found = [_released(host, variables["hostvars"][host]) for host in sorted(hosts, key=natural)]
+            rows = release.render(found, bool(self._task.check_mode)).splitlines()
+            show(rows)
+            result.update(changed=False, page=rows)
+            return result
         reports = worst_first(_reports(hosts, variables))
         reached = {report["host"] for report in reports}
         missing = sorted((host for host in hosts if host not in reached), key=natural)
@@ -45,6 +56,22 @@ class ActionModule(ActionBase):
             page=page,
         )
         return result
+
+
+def _released(host: str, registered: Mapping[str, Any]) -> release.Released:
+    """Return what the tasks of a release have registered of a host."""
+    watch, layers = (registered.get(name) or {} for name in ("release_watch", "release_applied"))
+    changes = dict(layers.get("released") or {})
+    error = layers.get("error") or ""
+    if watch.get("failed") or watch.get("unreachable"):
+        # The layers were not released after it.
+        changes, error = {}, cause(watch) or "the watch was not released, without a reason"
+    elif "released" not in layers and not error:
+        error = cause(layers) or "not released yet, or the run lost this host; see its error above"
+    if not error or changes:
+        changes = {"watch": as_changes(watch.get("changes") or ()), **changes}
+    changes = {layer: rows for layer, rows in changes.items() if rows}
+    return release.Released(host, changes, error, "durable_profile" in registered)
 
 
 def _reports(hosts: list[str], variables: dict[str, Any]) -> list[dict[str, Any]]:

@@ -25,8 +25,8 @@ from typing import Any
 
 from ansible.plugins.callback.default import CallbackModule as Default
 
-#: The name of the tasks by which a host fails whose verdict stands on the page.
-_VERDICT = "Compare the verdicts with durable_fail_on"
+#: The names of the tasks by which a host fails whose verdict, or cause, stands on the page.
+_ON_PAGE = ("Compare the verdicts with durable_fail_on", "Fail for what could not be released")
 
 
 class CallbackModule(Default):
@@ -56,8 +56,8 @@ class CallbackModule(Default):
             self._handle_warnings(found)
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
-        """Show what failed, except a verdict."""
-        if self._display.verbosity or not result.task_name.endswith(_VERDICT):
+        """Show what failed, except what the page shows."""
+        if self._display.verbosity or not result.task_name.endswith(_ON_PAGE):
             super().v2_runner_on_failed(result, ignore_errors)
 
     def v2_playbook_on_stats(self, stats: Any) -> None:

@@ -85,6 +85,10 @@ error:
   description: What failed, in one line, or null.
   returned: always
   type: str
+released:
+  description: The changes of each layer that was released, or would be in check mode, without those that failed.
+  returned: with O(release)
+  type: dict
 slow:
   description: What failed of steps that are about speed alone. It fails no run, and keeps nothing back.
   returned: always
@@ -173,6 +177,8 @@ def _as_result(step: StepResult) -> dict[str, Any]:
         "class": step.klass,
         "failures": list(step.outcome.failures),
         "diff": as_diff(step.outcome.changes),
+        # The page of a release names them.
+        **({"changes": [row._asdict() for row in step.outcome.changes]} if step.phase == "release" else {}),
     }
 
 

@@ -25,6 +25,11 @@ options:
     type: list
     elements: str
     required: true
+  release:
+    description:
+      - Show the page of a release instead, from the results of the tasks of durable.dbhost.release_db, without files.
+    type: bool
+    default: false
 author:
   - durable.dbhost contributors (@durable-db)
 """
@@ -39,7 +44,7 @@ EXAMPLES = r"""
 RETURN = r"""
 missing:
   description: Hosts of the play without a report, of a later batch or given up.
-  returned: always
+  returned: without O(release)
   type: list
   elements: str
 page:
@@ -49,6 +54,6 @@ page:
   elements: str
 verdicts:
   description: Each host's verdict, worst first.
-  returned: always
+  returned: without O(release)
   type: dict
 """

@@ -104,3 +104,8 @@ def as_diff(changes: Iterable[Change]) -> dict[str, Lines]:
         side: lines(f"{row.target} {row.setting} ({row.when}): {getattr(row, side)}" for row in rows)
         for side in ("before", "after")
     }
+
+
+def as_changes(rows: Iterable[Mapping[str, object]]) -> list[dict[str, str]]:
+    """Return the changes that a host reports, each with the fields of a Change alone. Raises TypeError and KeyError."""
+    return [{name: str(row[name]) for name in Change._fields} for row in rows]

@@ -127,6 +127,7 @@ def remove(host: Host) -> None:
     # The links first: systemctl disable needs the unit that they point to.
     if host.exists(UNIT_PATH):
         host.change(["systemctl", "--quiet", "disable", UNIT])
+        systemd.reset_failed(host, UNIT)
     for path in ours(host):
         host.remove_file(path)
 

@@ -116,6 +116,7 @@ def remove(host: Host, is_stopped: bool) -> None:
         if not is_stopped:
             host.change(["systemctl", "stop", our_paths.UNDO_SERVICE], _STOP_TIMEOUT)
         host.change(["systemctl", "--quiet", "disable", "--no-reload", our_paths.UNDO_SERVICE])
+        systemd.reset_failed(host, our_paths.UNDO_SERVICE)
     for path in _there(host):
         host.remove_file(path)
     our_files.remove_directories(host, (our_paths.UNDO, our_paths.CONFIGURED))

@@ -124,6 +124,8 @@ def apply_release(host: Host, work: Release) -> None:
     if systemd.runs(host) and host.exists(our_paths.WATCH_TIMER_UNIT):
         host.change(["systemctl", "--quiet", "disable", "--now", "--no-reload", our_paths.WATCH_TIMER])
         host.change(["systemctl", "stop", our_paths.WATCH_SERVICE], _LOOK_TIMEOUT)
+        # A verdict fails this unit, and so does the end of a running check.
+        systemd.reset_failed(host, our_paths.WATCH_SERVICE)
     for change in work.changes:
         if host.exists(change.target):
             host.remove_file(change.target, numbers.get(change.target, 0))

@@ -103,4 +103,5 @@ def test_a_host_that_hangs_does_not_end_a_release(directory: Path) -> None:
     assert "fatal: [db01]: UNREACHABLE!" in out
     assert "no answer within 20 seconds" in out
     assert f"fatal: [db{ALL}]: UNREACHABLE!" not in out
-    assert code == 4
+    assert "not released  db01\n  cause     no answer within 20 seconds" in out
+    assert code == 2

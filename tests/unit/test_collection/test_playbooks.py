@@ -52,13 +52,14 @@ def test_looking_costs_one_execution_however_many_engines_there_are() -> None:
 
 def test_all_layers_are_released_in_one_execution_once_nothing_puts_them_back() -> None:
     release = tasks("playbooks/release_db.yml")[0]["tasks"]
-    assert [task["name"] for task in release[1:]] == [
+    (end,) = release[1:]
+    assert [task["name"] for task in end["block"]] == [
         "Release the watch",
         "Release the layers, the guard of a UPS first",
         "Fail for what could not be released",
     ]
     # Those before it have changed the host: it rests on no look.
-    assert release[2]["durable.dbhost.apply"] == {"release": True}
+    assert end["block"][1]["durable.dbhost.apply"] == {"release": True}
 
 
 @pytest.mark.parametrize("role", ENGINES)

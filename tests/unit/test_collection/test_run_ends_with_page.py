@@ -143,6 +143,66 @@ def test_a_directory_that_cannot_be_written_fails_the_run_after_the_page(directo
     assert "Details:" not in out
 
 
+#: In the place of Python: what the two modules of a release answer.
+PYTHON = """#!/bin/sh
+case "$*" in
+    *AnsiballZ_watch*) exec cat {0}/watch.json ;;
+    *) exec cat {0}/apply.json ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(("callback", "check"), [("default", True), ("durable.dbhost.brief", False)])
+def test_a_release_ends_with_its_page(directory: Path, callback: str, check: bool) -> None:
+    """db1 answers, and db2 is unreachable."""
+    changes = [
+        {
+            "target": "/srv/db",
+            "setting": "options",
+            "when": "persisted",
+            "before": "barrier=1",
+            "after": "barrier=0",
+        }
+    ]
+    taken = {"step": ["release", "mount_options"], "class": "safety", "failures": [], "changes": changes}
+    taken["diff"] = {"before": "", "after": ""}
+    gone = {
+        "target": "/etc/x.timer",
+        "setting": "x",
+        "when": "persisted",
+        "before": "present",
+        "after": "absent",
+    }
+    (directory / "watch.json").write_text(json.dumps({"changed": True, "changes": [gone]}))
+    (directory / "apply.json").write_text(json.dumps({"changed": True, "taken": [taken]}))
+    (directory / "python").write_text(PYTHON.format(directory))
+    (directory / "python").chmod(0o755)
+    hosts = {
+        "db1": {"ansible_connection": "local", "ansible_python_interpreter": str(directory / "python")},
+        "db2": AWAY,
+    }
+    (directory / "hosts.yml").write_text(
+        json.dumps({"databases": {"vars": {"durable_profile": "strict"}, "hosts": hosts}})
+    )
+    options = ["--check"] if check else []
+    code, out, _err = run(directory, *options, playbook="release_db", ANSIBLE_STDOUT_CALLBACK=callback)
+    assert code == 2
+    page = " ".join(out[out.index("not released  db2\n  cause     ") :].split())
+    warning = "barrier=0 {}; commits can be lost after the next boot; fix: delete barrier=0 from /etc/fstab"
+    stays = "/etc/fstab: 1 mount in effect at once: watch timer unchanged until reboot: mount options"
+    if check:
+        warning = warning.format("would be restored")
+        assert f"would be released db1 warning /srv/db: {warning} remove /etc/x.timer restore {stays}" in page
+        assert "durable_profile" not in page
+    else:
+        warning = warning.format("is restored")
+        following = "next delete durable_profile for db1; otherwise the next run manages it again"
+        done = f"released db1 warning /srv/db: {warning} removed /etc/x.timer restored {stays} {following}"
+        assert done in page
+    assert ("PLAY RECAP" in out) is (callback == "default")
+    assert "included:" not in out
+
+
 def test_a_value_of_a_vault_is_a_text(directory: Path) -> None:
     """ansible-core before 2.19 hands a templar's caller an object that is no str."""
     (directory / "key").write_text("a key\n")

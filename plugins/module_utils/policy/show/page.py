@@ -72,12 +72,12 @@ def render(
     ordered = worst_first(reports)
     head = [_totals(ordered)]
     if missing:
-        head += _wrapped(f"not checked, or not yet: {names(missing)}", "", 2)
-    head += _wrapped(_since(ordered), "", 2)
+        head += wrap_rows(f"not checked, or not yet: {names(missing)}", "", 2)
+    head += wrap_rows(_since(ordered), "", 2)
     tail = _some(_notes(ordered, notes), "notes", details)
     tail += _some(_engines(ordered), "engines", details)
     tail += ["", *_end(ordered, missing)]
-    tail += _wrapped(f"Details: {details}", "", 2) if details else []
+    tail += wrap_rows(f"Details: {details}", "", 2) if details else []
     body = _body(groups(ordered), HEIGHT - len(head) - len(tail) - 2, details)
     return lines([*head, "", *body, *([""] if tail[0] else []), *tail])
 
@@ -172,10 +172,10 @@ def _see(details: str) -> str:
 def _group(group: Group, room: int) -> list[str]:
     """Return one group in at most so many lines: its hosts, the reasons, and their fixes."""
     head = f"{group.verdict:<12} {len(group.reports):>3}  {names(group.hosts)}{_beside(group)}"
-    rows = _wrapped(head, " " * 18, 1 if room <= _LEAST else 2)
+    rows = wrap_rows(head, " " * 18, 1 if room <= _LEAST else 2)
     whys_by_fix = by_remedy(group)
-    sets = _wrapped(_sets(group), _INDENT, 2) if room > _LEAST else []
-    sets += _wrapped(_advice(group), _INDENT, 3 if room > _LEAST else 1)
+    sets = wrap_rows(_sets(group), _INDENT, 2) if room > _LEAST else []
+    sets += wrap_rows(_advice(group), _INDENT, 3 if room > _LEAST else 1)
     sets += _basis(group, max(1, room - len(rows) - len(sets) - 1))
     hidden = sum(map(len, whys_by_fix.values()))
     for remedy, whys in whys_by_fix.items():
@@ -197,7 +197,7 @@ def _group(group: Group, room: int) -> list[str]:
 
 def _fix(remedy: str, most: int) -> list[str]:
     """Return a fix in at most so many lines, or its place: half a command can do harm."""
-    rows = _wrapped(f"fix: {remedy}", _INDENT * 2, HEIGHT)
+    rows = wrap_rows(f"fix: {remedy}", _INDENT * 2, HEIGHT)
     return (
         rows
         if len(rows) <= most
@@ -251,7 +251,7 @@ def _basis(group: Group, room: int) -> list[str]:
     found = basis(group)
     shown = min(_BASES, max(1, room // 2))
     lines_each = 2 if room > 1 else 1
-    rows = [row for text in found[:shown] for row in _wrapped(f"rests on {line(text)}", _INDENT, lines_each)]
+    rows = [row for text in found[:shown] for row in wrap_rows(f"rests on {line(text)}", _INDENT, lines_each)]
     more = len(found) - shown
     return [*rows[:-1], _cut(rows[-1], f" (and {more} more)")] if more > 0 else rows
 
@@ -273,7 +273,7 @@ def _whys(whys: list[str], room: int, most: int, count: int) -> list[str]:
     for number, why in enumerate(whys[:count]):
         if number and len(rows) >= room:
             break
-        wrapped = _wrapped(why, _INDENT, min(most, max(1, room - len(rows))))
+        wrapped = wrap_rows(why, _INDENT, min(most, max(1, room - len(rows))))
         # A name of a host in it can look like the line of a fix.
         rows += [_cut(f"{_INDENT}... {row.strip()}", "") if _DO.match(row) else row for row in wrapped]
     else:
@@ -351,7 +351,7 @@ def _some(texts: Iterable[str], what: str, details: str) -> list[str]:
         last = number + 1 == len(found)
         if len(rows) >= _FEW - (0 if last else 1):
             return [*rows, f"and {len(found) - number} more {what}{_see(details)}"]
-        rows += _wrapped(text, _INDENT, 1 if len(found) > 2 else 2)
+        rows += wrap_rows(text, _INDENT, 1 if len(found) > 2 else 2)
     return rows
 
 
@@ -368,9 +368,9 @@ def _end(ordered: list[dict[str, Any]], missing: Sequence[str]) -> list[str]:
     return [f"no host fails: exit code 0{so_far}"]
 
 
-def _wrapped(text: str, indent: str, most: int) -> list[str]:
+def wrap_rows(text: str, indent: str, most: int) -> list[str]:
     """Return a text in at most so many lines; a cut text ends in dots."""
-    begin = "" if indent.startswith(" " * 18) or not indent else indent
+    begin = "" if indent.startswith(" " * 12) or not indent else indent
     rows = textwrap.wrap(text, WIDTH, initial_indent=begin, subsequent_indent=indent, break_on_hyphens=False)
     # A name of a host in it can look like the line of a fix.
     rows[1:] = [_cut(f"{indent}... {row.strip()}", "") if _DO.match(row) else row for row in rows[1:]]

@@ -154,6 +154,7 @@ def apply_release(host: Host, work: Release) -> None:
     _stop(host)
     if host.exists(our_paths.UNIT) and systemd.runs(host):
         host.change(["systemctl", "--quiet", "disable", "--no-reload", our_paths.SERVICE], _STOP_TIMEOUT)
+        systemd.reset_failed(host, our_paths.SERVICE)
     for path in work.files:
         if path == our_paths.RUNTIME:
             host.change(["rm", "-rf", our_paths.RUNTIME])

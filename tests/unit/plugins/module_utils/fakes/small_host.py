@@ -456,7 +456,7 @@ class SmallHost(FakeHost):
             disk.flushes, disk.dirty = disk.flushes + 1, False
 
     def _systemctl(self, argv: list[str]) -> None:
-        if argv[1:] == ["daemon-reload"]:
+        if argv[1] in ("daemon-reload", "reset-failed"):
             return
         _systemctl, quiet, verb, unit = [word for word in argv if word != "--no-reload"]
         assert quiet == "--quiet", argv

@@ -397,6 +397,7 @@ class TestRelease:
         apply_release(host, work)
         assert host.mutations == [
             ("change", "systemctl", "--quiet", "disable", cache_rules.UNIT),
+            ("change", "systemctl", "reset-failed", "durable-dbhost-resume.*"),
             ("remove", cache_rules.RULES_PATH),
             ("remove", cache_rules.UNIT_PATH),
         ]

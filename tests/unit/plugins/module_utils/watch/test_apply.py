@@ -215,6 +215,7 @@ def test_release_stops_a_running_check_before_it_removes_files() -> None:
     assert commands(host) == [
         f"--quiet disable --now --no-reload {our_paths.WATCH_TIMER}",
         f"stop {our_paths.WATCH_SERVICE}",
+        "reset-failed durable-dbhost-watch.*",
         "daemon-reload",
     ]
     assert [act[1] for act in host.mutations[:2]] == ["systemctl", "systemctl"]
