@@ -112,7 +112,7 @@ def test_own_profile_and_override() -> None:
             {"write_cache": "disabled"},
             "durable_overrides: barrier 'off' with .* contradict",
         ),
-        ("flush", {}, {"barrier": "off"}, "durable_overrides: barrier 'off' takes away"),
+        ("flush", {}, {"barrier": "off"}, "durable_overrides: barrier 'off' breaks the guarantee"),
         ("ours", own(barrier="off", rests_on="ups"), {}, "profile ours: barrier 'off' with rests_on 'ups'"),
         ("ups", {}, {"barrier": "off"}, "durable_overrides: barrier 'off' with rests_on 'ups'"),
         ("ups", {}, {"write_cache": "disabled"}, "write_cache 'disabled' with rests_on 'ups' contradict"),

@@ -283,7 +283,7 @@ def test_jfs_is_at_risk_over_a_cache_and_never_green(profile: str, verdict: str)
     host.links["/dev/disk/by-uuid/jfs"] = "/dev/sdc1"
     found = brought(host, profile)
     assert found["verdict"] == verdict
-    assert any("move the data to ext4 or XFS: JFS flushes nothing" in why for why in found["why"])
+    assert any("move the data to ext4 or XFS: JFS sends no flushes" in why for why in found["why"])
     ids = {each["id"] for each in found["reasons"] if each["verdict"] == "at_risk"}
     assert ids == ({"risk.barrier_off.jfs"} if profile == "flush" else set())
 

@@ -130,7 +130,7 @@ def test_what_loses_commits_now_needs_data_loss_to_be_accepted_too() -> None:
     assert found["verdict"] == "at_risk"
     assert "risk.barrier_off" in [each["id"] for each in found["reasons"]]
     (note,) = of(found, "waiver_refused")
-    assert note.startswith("durable_accept[0]: risk.barrier_off of /srv/pgdata is at_risk now")
+    assert note.startswith("durable_accept[0]: risk.barrier_off of /srv/pgdata is at_risk: ")
     found = bare(accept=[risk, drift], accept_data_loss=True)
     assert (found["verdict"], found["reasons"]) == ("accepted_loss", [])
     assert found["changes"] != []
