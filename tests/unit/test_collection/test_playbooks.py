@@ -121,7 +121,7 @@ def test_a_benchmark_keeps_what_an_audit_reads_of_it() -> None:
     ]
     assert kept["name"] == "benchmark"
     read = (ROOT / "plugins/module_utils/policy/assess/costs.py").read_text(encoding="utf-8")
-    names = set(re.findall(r'told\["(\w+)"\]', read))
+    names = set(re.findall(r'parsed\["(\w+)"\]', read))
     assert {"time", "disks", "prices"} <= names
     assert names <= set(re.findall(r"'(\w+)':", kept["files"]["json"]))
 
