@@ -4,7 +4,7 @@
 
 ansible-test fills its environments by a script it downloads (get-pip.py), and runs pip without
 the variables that configure it. So both are put where it looks: a stand-in for the script, and
-the configuration in a file, in a home directory of its own: yours stays as it is.
+the configuration in a file, in a separate home directory: yours stays as it is.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ GET_PIP = '''\
 import subprocess
 import sys
 
-# As a process of its own: ensurepip makes pip deaf to its configuration.
+# As a separate process: ensurepip makes pip deaf to its configuration.
 subprocess.check_call([sys.executable, "-m", "ensurepip"], stdout=subprocess.DEVNULL)
 wanted = [word for word in sys.argv[1:] if word not in ("--no-setuptools", "--no-wheel")]
 sys.exit(subprocess.call([sys.executable, "-m", "pip", "install", "--quiet"] + wanted))

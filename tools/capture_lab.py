@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """capture_lab.py MACHINE NAME: keep a machine of the lab, as it is now, as tests/fixtures/captures/NAME.json.
 
-Beside it lies NAME.facts.json, the facts as they were read on the machine (with the stand-ins of the
+Next to it is NAME.facts.json, the facts as they were read on the machine (with the stand-ins of the
 recording); tests/unit/plugins/module_utils/test_captures.py holds the replay against it.
 """
 
@@ -36,7 +36,7 @@ def take(machine: Machine, directory: str) -> str:
 
 
 def main() -> int:
-    """Make both files; refuse a recording whose replay is not what the machine said."""
+    """Make both files; refuse a recording whose replay differs from the machine's facts."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("machine", help="a machine that is up")
     parser.add_argument("name", help="what to call its state")

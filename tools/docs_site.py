@@ -52,7 +52,7 @@ extensions = ["myst_parser", "sphinx_antsibull_ext"]
 html_theme = "sphinx_ansible_theme"
 html_show_copyright = False
 myst_heading_anchors = 6
-# Of Ansible's own site, which is not asked for here; links between our pages have another kind.
+# Of Ansible's own site, which is not contacted here; links between our pages have another kind.
 suppress_warnings = ["ref.ref"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 """

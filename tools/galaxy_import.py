@@ -1,9 +1,9 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""galaxy_import.py TARBALL: let galaxy-importer judge a built collection.
+"""galaxy_import.py TARBALL: check a built collection with galaxy-importer.
 
 The importer ends well with warnings and errors in its log; here each of them is a failure.
-It does not run ansible-lint here: that has seen the checkout, under the collection's name and with more rules.
+It does not run ansible-lint here: that checks the checkout, under the collection's name and with more rules.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def complaints(log: str) -> list[str]:
 
 
 def main(tarball: str) -> int:
-    """Run the importer and judge its log."""
+    """Run the importer and check its log."""
     importer = subprocess.run(
         [sys.executable, "-m", "galaxy_importer.main", tarball],
         env={**os.environ, "GALAXY_IMPORTER_RUN_ANSIBLE_LINT": "false"},

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Change one thing of the sources at a time, in a copy, and see a test fail.
 
-The mutants are data, in `mutants.yml` beside this file. One that no test notices has survived: then a test is
+The mutants are data, in `mutants.yml` next to this file. One that no test notices has survived: then a test is
 missing, or its entry says in `survives` why no test can be.
 """
 
@@ -129,7 +129,7 @@ def survivors(mutants: list[Mutant], checkouts: list[Path]) -> Iterator[Mutant]:
             every = list(dict.fromkeys(mutant.tests for mutant in mutants))
             for tests, code in zip(every, pool.map(tried, [None] * len(every), every), strict=True):
                 if code != _PASSED:
-                    raise Wrong(f"{' '.join(tests)}: fails without any mutant; mend that first")
+                    raise Wrong(f"{' '.join(tests)}: fails without any mutant; fix that first")
             codes = pool.map(tried, mutants, [mutant.tests for mutant in mutants])
             for number, (mutant, code) in enumerate(zip(mutants, codes, strict=True), 1):
                 if code not in _WORDS:
@@ -155,7 +155,7 @@ def judge(mutants: list[Mutant], alive: list[Mutant]) -> list[str]:
     """Return what is wrong with the outcome, one line each."""
     wrong = [f"survived: {mutant.name} ({mutant.file})" for mutant in alive if not mutant.survives]
     wrong += [
-        f"killed by now, take its reason out: {mutant.name}"
+        f"killed by now, remove its reason: {mutant.name}"
         for mutant in mutants
         if mutant.survives and mutant not in alive
     ]

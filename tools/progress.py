@@ -1,8 +1,8 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What became of the stages of a run, how long they take, and how long the rest will take.
+"""The results of the stages of a run, how long they take, and how long the rest will take.
 
-Both are kept between runs, in tests/output/.
+Both are stored between runs, in tests/output/.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WIDTH = 200
 
 @dataclass
 class Outcome:
-    """What became of the stages; `failed` holds the lines that say why, `impossible` the reasons."""
+    """The results of the stages; `failed` holds the lines that say why, `impossible` the reasons."""
 
     passed: list[str] = field(default_factory=list)
     failed: dict[str, list[str]] = field(default_factory=dict)
@@ -26,7 +26,7 @@ class Outcome:
     not_reached: list[str] = field(default_factory=list)
 
     def summary(self) -> list[str]:
-        """Return the lines that say what became of the stages, the most important last."""
+        """Return the lines with the results of the stages, the most important last."""
         return [
             *(f"  not run: {name}: {reason}" for name, reason in self.impossible.items()),
             *(f"  not reached: {name}" for name in self.not_reached),
@@ -48,7 +48,7 @@ class Outcome:
 
     @classmethod
     def load(cls, path: Path) -> Outcome:
-        """Return the outcome of the last run; an empty one if none is kept."""
+        """Return the outcome of the last run; an empty one if none is stored."""
         return cls(**json.loads(path.read_text())) if path.exists() else cls()
 
 
@@ -67,7 +67,7 @@ class Times:
     def left(self, running: dict[str, float], waiting: list[str], together: int) -> str:
         """Say how long the rest will take: `running` holds for how many seconds each has run already.
 
-        Stages that never passed here take nobody knows how long.
+        The time of stages that never passed here is unknown.
         """
         names = [*running, *waiting]
         known = [max(0, self.seconds[n] - running.get(n, 0)) for n in names if n in self.seconds]
@@ -78,7 +78,7 @@ class Times:
 
 
 def spread(durations: Iterable[float], together: int) -> float:
-    """Return how long all take, so many at a time, each begun as soon as there is room."""
+    """Return how long all take, so many at a time, each started as soon as there is room."""
     busy = [0.0] * together
     for seconds in durations:
         busy[busy.index(min(busy))] += seconds

@@ -3,7 +3,7 @@
 """Run the stages of the tests, four at a time or as many as memory carries, up to the first failure.
 
 What this machine cannot run is named, with the reason, and never counted as passed.
-The whole output of each stage is kept in tests/output/.
+The whole output of each stage is stored in tests/output/.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from lab.reaper import reaped
 OUTPUT = ROOT / "tests/output"
 LAST = "last.json"
 TAIL = 60
-#: Of these, so many the summary repeats (`ends`): the end of a long output is often all that is kept of it.
+#: Of these, so many the summary repeats (`ends`): the end of a long output is often all that is stored of it.
 REPEATED = 12
 #: Stages that run beside each other: machines wait as often as they compute, so four keep two processors busy. Each
 #: takes up to 4 GiB, three emulated machines and a little.
@@ -54,11 +54,11 @@ class Failed(Exception):
 
 
 class BrokenOff(Exception):
-    """A stage was ended because somebody broke the run off."""
+    """A stage was ended because the user interrupted the run."""
 
 
 class Board:
-    """Which stages wait, which run, and what became of the others. All workers share it."""
+    """Which stages wait, which run, and the results of the others. All workers share it."""
 
     def __init__(self, stages: list[Stage]) -> None:
         self.waiting = list(stages)
@@ -89,7 +89,7 @@ class Board:
         return f"needs {stage.needs}, which did not run" if stage.needs in self.outcome.impossible else ""
 
     def end(self, stage: Stage, failure: Exception | None) -> None:
-        """Note what became of a stage."""
+        """Note the result of a stage."""
         with self.changed:
             elapsed = time.monotonic() - self.running.pop(stage.name)
             if not isinstance(failure, BrokenOff):
@@ -143,7 +143,7 @@ def reasons(failure: Exception) -> list[str]:
 
 
 def say(text: str) -> None:
-    """Print whole lines, whoever else prints."""
+    """Print whole lines, whichever thread prints."""
     with SCREEN:
         print(text, flush=True)
 
@@ -253,13 +253,13 @@ def attempt(board: Board, stage: Stage) -> Exception | float:
         before = board.times.seconds.get(stage.name)
         say(f"{board.label(stage)} ..." + (f" {in_words(before)} last time" if before else ""))
         return run(board, stage, venv)
-    # Also what nobody thought of: a worker that dies in silence would leave a stage unsaid.
+    # Every exception: a worker that dies silently would leave a stage without a result.
     except Exception as failure:
         return failure
 
 
 def verdict(result: Exception | float, seconds: float) -> str:
-    """Return in a few words how a stage ended."""
+    """Return briefly how a stage ended."""
     if isinstance(result, venvs.Unavailable):
         return f"NOT RUN: {result}"
     if isinstance(result, BrokenOff):
@@ -280,7 +280,7 @@ def work(board: Board) -> None:
 
 
 def run_all(stages: list[Stage]) -> Outcome:
-    """Run the stages until the first failure; what runs beside it is let end, but by KeyboardInterrupt, which it raises then."""
+    """Run the stages until the first failure; other running stages may end. Re-raises KeyboardInterrupt."""
     board = Board(stages)
     with ThreadPoolExecutor(TOGETHER) as pool:
         workers = [pool.submit(work, board) for _ in range(TOGETHER)]
@@ -315,7 +315,7 @@ def show_failed() -> None:
 
 
 def main() -> int:
-    """Run what is asked for, or all of it."""
+    """Run the requested stages, or all."""
     parser = argparse.ArgumentParser(description=__doc__)
     known = ", ".join(("check", *GROUPS))
     parser.add_argument("name", nargs="?", default="", help=f"one stage, or one of these sets: {known}")

@@ -1,6 +1,6 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run one molecule scenario, or some of its tests, and keep its machines if asked.
+"""Run one molecule scenario, or some of its tests, and keep its machines on request.
 
 Kept machines are taken up where they are by the next run that keeps them; one that does not
 keep them begins by throwing them away.
@@ -27,16 +27,16 @@ CONFIG = ROOT / ".config/molecule/config.yml"
 
 
 def commands(stage: Stage, keep: bool) -> list[tuple[str, ...]]:
-    """Return what to run one after the other, in molecule's words: to keep machines, all of its sequence but to destroy."""
+    """Return what to run one after the other, as molecule's commands: to keep machines, all of its sequence but to destroy."""
     return (
-        [("molecule", verb, "-s", stage.name) for verb in order_with_disks(stage.name)]
+        [("molecule", verb, "-s", stage.name) for verb in sequence_without_destroy(stage.name)]
         if keep
         else [stage.command]
     )
 
 
-def order_with_disks(name: str) -> list[str]:
-    """Return what a scenario does with machines that are kept: one that asks its tests to converge has no such step."""
+def sequence_without_destroy(name: str) -> list[str]:
+    """Return a scenario's steps without `destroy`: one whose tests converge has no step for that."""
     # This runs with any Python, which has no YAML.
     own, shared = (
         path.read_text(encoding="utf-8").partition("test_sequence:")[2]
@@ -59,7 +59,7 @@ def whole(name: str, environment: dict[str, str]) -> dict[str, str]:
 
 
 def matches(name: str, venv: Path, environment: dict[str, str]) -> bool:
-    """Say whether any test of a scenario is wanted: where none is, molecule would call that well."""
+    """Return whether any test of a scenario is selected: without one molecule would report success."""
     tests = str(ROOT / "molecule" / name / "tests")
     found = subprocess.run(
         (str(venv / "bin/pytest"), "--collect-only", "-q", tests), cwd=ROOT, env=environment, check=False

@@ -283,7 +283,7 @@ def all_stages(scratch: Path) -> list[Stage]:
 def select(stages: list[Stage], name: str) -> list[Stage]:
     """Return the stages of this name, or of the set of this name, and what they need; all without a name.
 
-    `check` is what is asked before a commit. Raises Unknown.
+    `check` is required before a commit. Raises Unknown.
     """
     by_name = {stage.name: stage for stage in stages}
     sets = {group: [stage.name for stage in stages if stage.group == group] for group in GROUPS}
@@ -306,9 +306,9 @@ def _is_short(stage: Stage) -> bool:
 
 
 def _of_check(stage: Stage) -> Stage:
-    """Let it be all unit tests, in two processes: here little else runs beside them, and they take longest.
+    """Run all unit tests in two processes: here little else runs at the same time, and they take longest.
 
-    By a name of its own, by which its time is kept.
+    Under a separate name, under which its time is stored.
     """
     if stage.group != "unit":
         return stage

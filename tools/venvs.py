@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Make the virtual environments below .venv/, and the link that lets playbooks run from here.
 
-They lie in the user's cache directory, .venv/ leads there: a clone takes what another has made of the same requirements, if
+They are in the user's cache directory, .venv/ leads there: a clone takes what another has made of the same requirements, if
 that is less than a week old, so that newer releases of tools are not missed. A checkout keeps those that it has. A second
 call costs nothing: each environment keeps a stamp of what it was made from.
 """
@@ -106,7 +106,7 @@ def is_made(venv: Path, stamp: str) -> bool:
 
 
 def from_store(name: str, stamp: str, python: str, requirements: str) -> Path:
-    """Return an environment of these days, made now if there is none; delete those that nobody has needed for long."""
+    """Return an environment of these days, made now if there is none; delete those that were unused for long."""
     today = date.today()
     ages = {
         venv: (today - date.fromisoformat(venv.name[-10:])).days
@@ -172,7 +172,7 @@ def link_collection() -> None:
 
 
 def main() -> int:
-    """Make the environments that are asked for."""
+    """Make the requested environments."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(RECIPES))
     parser.add_argument(

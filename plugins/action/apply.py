@@ -41,13 +41,13 @@ _LOCAL = (
 
 
 class ActionModule(Bounded):
-    """One execution for all steps. A failure is for the report: the host is to be looked at again."""
+    """One execution for all steps. A failure is reported, and the host is collected again."""
 
     TRANSFERS_FILES = False
     _VALID_ARGS = frozenset(("steps", "release", "looked_at", "by"))
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return what was begun, and what failed; what is about speed alone apart, as `slow`: it fails no run."""
+        """Return the steps that started, and failures; those about speed alone are in `slow` and fail no run."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         variables = task_vars or {}
         inventory = Variables(self._templar, variables)
@@ -132,7 +132,7 @@ class ActionModule(Bounded):
         }
 
     def _undo_after(self, inventory: Variables) -> int:
-        """Return after how many seconds the host goes back by itself, 0 for never. Raises Unreadable."""
+        """Return after how many seconds the host rolls back automatically, 0 for never. Raises Unreadable."""
         seconds = inventory.undo_after()
         if not undo_is_valid(seconds):
             raise Unreadable(f"durable_undo_after: observed {seconds!r}; expected whole seconds")
@@ -140,12 +140,12 @@ class ActionModule(Bounded):
 
 
 def _switch(answer: dict[str, Any], lost: bool) -> str:
-    """Return whether the switch waits on the host: of one that is lost nobody knows."""
+    """Return the state of the host's dead man's switch, `unknown` if the host is lost."""
     return "unknown" if lost else "armed" if answer.get("switch") == "armed" else "none"
 
 
 def _number(number: Any) -> int:
-    """Return the number of the last run as a look told it; where it told none, one with which nothing is changed."""
+    """Return the number of the last run on the host, or one with which nothing is changed if it is missing."""
     return number if isinstance(number, int) else -1
 
 

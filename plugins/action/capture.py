@@ -72,7 +72,7 @@ def _doubts(result: dict[str, Any]) -> list[str]:
         doubts.append(f"The facts could not be taken to their end: {result['failed_at']}.")
     if result["differs"]:
         doubts.append(
-            f"From the file these come out otherwise than on the host: {', '.join(result['differs'])}."
+            f"A replay of the file gives other values than the host for: {', '.join(result['differs'])}."
         )
     return doubts
 

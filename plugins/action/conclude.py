@@ -71,7 +71,7 @@ def _concluded(registered: Mapping[str, Any], since: int, looked_only: bool) -> 
     """
     found = {name: registered.get(name) or {} for name in (APPLIED, *LOOKS)}
     fresh = {name: facts for name, facts in found.items() if facts.get("clock", since - 1) >= since}
-    # A stock module's, which tells no time: it was run if the look before it asked for it.
+    # A stock module's result has no time: the module ran if the collection before it required that.
     is_rebooted = fresh.get("harden_after", {}).get("wants_reboot", False)
     looks = [
         {**fresh[name], "assessment": unpacked(fresh[name]["assessment"])} for name in LOOKS if name in fresh

@@ -34,7 +34,7 @@ class Bounded(ActionBase):
 
     #: What the last command on the host printed as errors, if it failed.
     last_stderr = ""
-    #: Whether the host did not answer within the time limit. Nothing more is asked of it by this task.
+    #: Whether the host did not answer within the time limit. This task sends it nothing more.
     is_given_up = False
 
     def _execute_module(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class ActionModule(Bounded, Normal):
 
 @contextlib.contextmanager
 def _bounded_memory() -> Iterator[None]:
-    """Have this process get no more memory than an answer needs: a connection keeps all that a host says.
+    """Limit this process's memory to what an answer needs: a connection stores all that a host sends.
 
     It is the process of one task on one host. Where the system does not tell how much it has, nothing is bounded.
     """

@@ -31,7 +31,7 @@ class ActionModule(Bounded):
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the mount points, the settings of the profile of each, and of all that are known.
 
-        Fails where there is nothing to measure.
+        Fails if there is nothing to measure.
         """
         result: dict[str, Any] = super().run(tmp, task_vars)
         inventory = Variables(self._templar, task_vars or {})

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Refuse what would have no effect: variables of a play where no play can read them."""
+"""Refuse variables of a play in places from which no play reads them, because they would have no effect."""
 
 from __future__ import annotations
 
@@ -95,5 +95,5 @@ def _check_pinned(variables: dict[str, Any], hosts: list[str]) -> None:
     raise refused(
         "No host of this run has a durable_profile; expected one pinned in the inventory's group_vars, for example"
         " durable_profile: strict in group_vars/databases.yml in the same directory as the inventory file"
-        " (group_vars beside a playbook that imports this one are not read). Nothing was changed."
+        " (group_vars next to a playbook that imports this one are not read). Nothing was changed."
     )

@@ -94,7 +94,7 @@ def _concluded(variables: Any) -> Mapping[str, str]:
 
 
 def _unpinned(hosts: list[str], variables: dict[str, Any]) -> list[str]:
-    """Return what is to be said of hosts without a profile in groups of which others have one."""
+    """Return notes on hosts without a profile in groups of which other hosts have one."""
     hostvars = variables["hostvars"]
     pinned = {host for host in hosts if "durable_profile" in hostvars[host]}
     found = []

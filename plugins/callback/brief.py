@@ -61,7 +61,7 @@ class CallbackModule(Default):
             super().v2_runner_on_failed(result, ignore_errors)
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
-        """Show the recap where no page has said how the run has ended."""
+        """Show the recap unless a page has shown how the run ended."""
         if self._display.verbosity or not self._has_page:
             super().v2_playbook_on_stats(stats)
 

@@ -13,13 +13,13 @@ author:
   - durable.dbhost contributors (@durable-db)
 description:
   - Gives back the pattern that it is given, for C(hosts) of a play.
-  - Fails where no host of the inventory matches, or none of those that C(--limit) leaves. Ansible itself only warns and
-    ends with exit code 0, so a check that looked at nothing would pass.
+  - Fails if no host of the inventory matches, or none of those that C(--limit) leaves. Ansible itself only warns and
+    ends with exit code 0, so a check of no host would pass.
   - Fails for C(--tags), and for C(--skip-tags) that would leave out steps. This collection's playbooks are one order each, and
     with a part of them would end well and have done nothing; a task that refused this could be left out itself.
   - Fails for a C(durable_serial) that is no number of hosts and no share of them. Ansible takes 0 for all hosts at once, and ends
     with a traceback for a word.
-  - Where nothing is run (C(--syntax-check), C(--list-hosts), C(--list-tasks), C(--list-tags)) no host is needed.
+  - If nothing is run (C(--syntax-check), C(--list-hosts), C(--list-tasks), C(--list-tags)) no host is needed.
 options:
   _terms:
     description: The pattern, one.
@@ -28,7 +28,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Look at the database hosts
+- name: Check the database hosts
   hosts: "{{ lookup('durable.dbhost.hosts', durable_hosts | default('all')) }}"
 """
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All facts of one host in one go: engines, storage and power, each of which may fail by itself."""
+"""All facts of one host in one collection: engines, storage and power, each of which may fail alone."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ def power_facts(host: Host, now: str, stop_timeouts: list[StopTimeout], margin: 
 
 
 def _add(found: HostFacts, name: str, look: Callable[[], Mapping[str, Any]]) -> None:
-    """Add one sort of facts, or why they could not be collected."""
+    """Add one kind of facts, or why it could not be collected."""
     try:
         found.facts[name] = printable(look())
     except (Unobservable, ValueError) as error:
         found.failures[name] = line(f"This machine cannot be observed: {error}")
-    except Exception as error:  # Of what nobody foresaw, the other sorts must still be told.
+    except Exception as error:  # After an unexpected error the other kinds are still reported.
         found.failures[name] = line(f"looking at it failed: {type(error).__name__}: {error}")
 
 

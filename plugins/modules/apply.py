@@ -13,12 +13,12 @@ version_added: 0.1.0
 description:
   - Does what the modules of the layers do, step by step in the order of the plan, in one execution on the host.
   - After a step that failed those that make something safer are still done, and none that makes something less strict.
-  - A step that is about speed alone keeps nothing back, and what failed of it is in RV(slow).
-  - It holds the host's lock meanwhile, which the modules of the layers hold too. Where another run holds it, or has begun to
-    change the host since it was looked at, nothing is done.
+  - A step that is about speed alone withholds no other step, and its failures are in RV(slow).
+  - It holds the host's lock meanwhile, which the modules of the layers hold too. If another run holds it, or has started to
+    change the host since it was collected, nothing is done.
   - Where O(undo_after) is given, it arms the dead man's switch before the first change of mounts, caches and their boot files,
     which takes those back unless M(durable.dbhost.host_facts) disarms it.
-  - It does not fail by itself. What failed is in RV(error), and the host is to be looked at again.
+  - It does not fail the task. Failures are in RV(error), and the host must be collected again.
   - Passwords are read from the inventory, are in no argument of a task, and are not shown.
 extends_documentation_fragment:
   - durable.dbhost.attributes
@@ -42,7 +42,7 @@ options:
     default: false
   looked_at:
     description:
-      - Which run was the last on the host when it was looked at, as M(durable.dbhost.assess) returns it. Wanted with O(steps).
+      - Number of the last run when the host was collected, as M(durable.dbhost.assess) returns it. Required with O(steps).
     type: int
   by:
     description: Who runs this, for others who find the host locked. Without it, the user and the name of the controller.
@@ -73,11 +73,11 @@ EXAMPLES = r"""
 
 RETURN = r"""
 clock:
-  description: When this was told, in nanoseconds of the controller's own clock, for O(durable.dbhost.conclude#module:since).
+  description: Time of this result, in nanoseconds of the controller's own clock, for O(durable.dbhost.conclude#module:since).
   returned: always
   type: int
 begun:
-  description: The phase and layer of each step that was begun. Where the host was lost meanwhile, of all steps.
+  description: The phase and layer of each step that was started. If the host was lost meanwhile, of all steps.
   returned: always
   type: list
   elements: list

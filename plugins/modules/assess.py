@@ -2,7 +2,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Documentation of the assess action, which asks the host once and judges on the controller."""
+"""Documentation of the assess action, which queries the host once and assesses on the controller."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ module: assess
 short_description: Collect a host's facts and hold them against its safety profile
 version_added: 0.1.0
 description:
-  - Runs M(durable.dbhost.host_facts) on the host, which is one execution, and judges on the controller. Changes nothing.
+  - Runs M(durable.dbhost.host_facts) on the host, which is one execution, and assesses on the controller. Changes nothing.
   - Reads the variables of the inventory itself, those that begin with C(durable_).
   - A host is never lost. Bad input is the verdict V(blocked) with the message, and a plan that is empty; a host that is
     not reached is V(unreachable).
@@ -24,10 +24,10 @@ options:
     type: bool
     default: false
   before:
-    description: The assessment before anything was changed. In check mode it is returned again, and the host is not asked.
+    description: The assessment before anything was changed. In check mode it is returned again, and the host is not queried.
     type: dict
   applied:
-    description: The result of M(durable.dbhost.apply), after which it is to be said whether a reboot is wanted.
+    description: The result of M(durable.dbhost.apply), used to decide whether to reboot.
     type: dict
   disarm:
     description:
@@ -55,17 +55,17 @@ EXAMPLES = r"""
 
 RETURN = r"""
 clock:
-  description: When this was told, in nanoseconds of the controller's own clock, for O(durable.dbhost.conclude#module:since).
+  description: Time of this result, in nanoseconds of the controller's own clock, for O(durable.dbhost.conclude#module:since).
   returned: always
   type: int
 switch:
-  description: The dead man's switch as M(durable.dbhost.host_facts) returns it; its state is V(unseen) where the host was not
-    asked or did not say.
+  description: The dead man's switch as M(durable.dbhost.host_facts) returns it; its state is V(unseen) if the host was not
+    queried or did not report it.
   returned: always
   type: dict
 looked_at:
-  description: Which run was the last on the host when it was looked at, for O(durable.dbhost.apply#module:looked_at). Null where
-    the host was not asked.
+  description: Which run was the last on the host when it was collected, for O(durable.dbhost.apply#module:looked_at). Null if
+    the host was not queried.
   returned: always
   type: int
 steps:
@@ -108,7 +108,7 @@ assessment:
       type: bool
       returned: always
     why:
-      description: The reasons, in plain words.
+      description: The reasons, as text.
       type: list
       elements: str
       returned: always
@@ -163,7 +163,7 @@ assessment:
       elements: dict
       returned: always
     requirements:
-      description: What must be true besides.
+      description: What must also be true.
       type: list
       elements: dict
       returned: always
@@ -192,7 +192,7 @@ assessment:
       elements: str
       returned: always
     attestations:
-      description: All that stand for this host.
+      description: All that apply to this host.
       type: list
       elements: dict
       returned: always
@@ -202,7 +202,7 @@ assessment:
       returned: always
     recommendation:
       description:
-        - The profile that fits the host best as it is; null where nothing was rated or none fits.
+        - The profile that fits the host best as it is; null if nothing was rated or none fits.
         - C(why), what fits C(also), and C(group_vars), the lines that pin it.
       type: dict
       returned: always
@@ -222,7 +222,7 @@ assessment:
       elements: dict
       returned: always
     mounts:
-      description: Each managed mount, and those that hold only temporary files of engines and are not judged.
+      description: Each managed mount, and those that hold only temporary files of engines and are not assessed.
       type: list
       elements: dict
       returned: always
@@ -236,11 +236,11 @@ assessment:
       type: dict
       returned: always
     power:
-      description: UPSes, conditions, budgets with their sums in words, and the guard; null where nobody asked for them.
+      description: UPSes, conditions, budgets with their sums as text, and the guard; null if they were not requested.
       type: dict
       returned: always
     lease:
-      description: What the guard is to be allowed, or null. For M(durable.dbhost.power_guard).
+      description: What the guard may do, or null. For M(durable.dbhost.power_guard).
       type: dict
       returned: always
     schema:

@@ -14,10 +14,10 @@ description:
   - Runs C(fio) on scratch files in mounts, writing as database engines write their logs. Every pattern waits for the
     disk with each commit. Several mounts are written to at the same time, and each has its own figures.
   - Only what is as it is is measured. Other schedulers, mount options, or write caches that are off are tried on request
-    and put back, after a failure or a signal too. Barriers and journal modes are never touched, and no cache that was off
+    and restored, also after a failure or a signal. Barriers and journal modes are never touched, and no cache that was off
     is switched on.
   - Refuses where others keep the disks busy, without the space, and when it would take longer than it may.
-  - In check mode nothing is written and nothing is set. What was asked for is checked all the same.
+  - In check mode nothing is written and nothing is set. The inputs are still checked.
   - Each of O(transactions) runs on a scratch server of the version that runs on this host, else of the only one that is
     installed. It has its own files in the measured mount and its own socket there, and listens on no network. Server and
     clients run as the server's user, never as root. They end, and all is removed, also after the module was killed.
@@ -28,7 +28,7 @@ extends_documentation_fragment:
   - durable.dbhost.attributes
 options:
   mounts:
-    description: The mount points, each of a file system of its own.
+    description: The mount points, each of a separate file system.
     type: list
     elements: str
     required: true
@@ -61,13 +61,13 @@ options:
     elements: int
     default: [1, 4, 16]
   schedulers:
-    description: I/O schedulers to try besides the one in force; all must be loaded.
+    description: I/O schedulers to try in addition to the one in force; all must be loaded.
     type: list
     elements: str
     choices: [none, mq-deadline, kyber, bfq]
     default: []
   mount_options:
-    description: Mount options to try besides those in force, on ext4 and XFS.
+    description: Mount options to try in addition to those in force, on ext4 and XFS.
     type: list
     elements: str
     choices: [noatime, relatime, strictatime, sync]
@@ -107,7 +107,7 @@ options:
     type: dict
     default: {}
   known:
-    description: The settings of the profiles that are to be priced, by name.
+    description: The settings of the profiles whose cost is reported, by name.
     type: dict
     default: {}
 author:
@@ -195,7 +195,7 @@ advice:
   type: list
   elements: str
 disks:
-  description: What names the disks below each mount for good; null for one without such a name.
+  description: The permanent names of the disks below each mount; null for a disk without one.
   returned: always
   type: dict
 prices:

@@ -14,7 +14,7 @@ description:
   - Asks the host all that M(durable.dbhost.storage_facts) asks, and keeps the answers, so that the same facts can be
     taken again from the file, on another machine. It serves bug reports and tests.
   - Serial numbers, WWNs, UUIDs, host names and addresses become stand-ins. Of files and outputs only what is known to
-    be harmless is kept. Mount points, names of volumes and labels stay, so read the file before you send it.
+    be harmless is recorded. Mount points, names of volumes and labels stay, so read the file before you send it.
   - Records what M(durable.dbhost.engine_facts) collects, the units of the servers, owners, modes and names of options of their
     files, and the state of Python, systemd, SELinux, AppArmor and the boot entries. Values of options and variables are not
     recorded.
@@ -25,7 +25,7 @@ extends_documentation_fragment:
 options:
   databases:
     description:
-      - As in C(durable_databases). Whether and where the C(paths) in it lie is kept too.
+      - As in C(durable_databases). Whether the C(paths) in it exist, and on which disks, is recorded too.
     type: raw
   dir:
     description:

@@ -12,7 +12,7 @@ short_description: Make one report of each host's run
 version_added: 0.1.0
 description:
   - The last assessment of a host, with what the run began with, what was done and what failed.
-  - Runs on the controller, once for a batch of hosts, and connects to none. In check mode everything was only looked at.
+  - Runs on the controller, once for a batch of hosts, and connects to none. In check mode the hosts were only read.
 extends_documentation_fragment:
   - durable.dbhost.attributes
 options:
@@ -37,7 +37,7 @@ options:
     type: int
     required: true
   looked_only:
-    description: Whether nothing was to be changed.
+    description: Whether nothing may be changed.
     type: bool
     default: false
 author:

@@ -16,7 +16,7 @@ description:
   - Reads from C(/proc), without logging in to any engine, which files each has open for writing and how they were opened.
   - What cannot be read is the word V(unknown), with its reason under RV(ansible_facts.durable_engines.engines[].evidence);
     it is never taken for safe.
-  - A path on a disk that does not answer costs its time limit of ten seconds, and the rest is read all the same.
+  - A path on a disk that does not answer costs its time limit of ten seconds, and the rest is still read.
   - Changes nothing and writes nothing on the host. C(mssql.conf) is flushed to its disk before it counts as persisted.
 extends_documentation_fragment:
   - durable.dbhost.attributes
@@ -25,7 +25,7 @@ options:
   databases:
     description:
       - The databases that the inventory names, a list of dictionaries with C(engine) and C(paths).
-      - Files of Firebird's are looked for in and below the paths of its entries, and wherever its configuration leads.
+      - Files of Firebird's are searched for in and below the paths of its entries, and wherever its configuration leads.
     type: raw
 requirements:
   - Root, to see other users' processes. cat, date, grep, stat and uname; systemctl for units.

@@ -49,7 +49,7 @@ options:
             type: str
             choices: ['on', 'off']
           SYNC_LOG:
-            description: C(COMPATIBILITY SYNC_LOG), an option of its own with which the logs are opened without O_SYNC.
+            description: C(COMPATIBILITY SYNC_LOG), a separate option with which the logs are opened without O_SYNC.
             type: str
             choices: ['off']
           NO_SYS_FLUSH_ON_CLOSE:
@@ -76,7 +76,7 @@ options:
             description: C(COMMIT_DELAY) in milliseconds; it groups commits and loses none.
             type: int
   state:
-    description: V(released) puts back what was there before; the server takes it at its next start.
+    description: V(released) restores the original values; the server takes it at its next start.
     type: str
     choices: [present, released]
     default: present

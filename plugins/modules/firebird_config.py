@@ -13,10 +13,10 @@ version_added: 0.1.0
 description:
   - Changes the flag in a database's header with gfix, reads it back, and brings onto the disk what was written before.
   - gfix runs as the owner of the database's file and needs no server. Where that fails and O(password) is given, the server
-    is asked to do it.
-  - A database that somebody has open is left as it is, with a warning. With Classic and SuperClassic, gfix would change its
+    does it.
+  - A database that is open is left unchanged, with a warning. With Classic and SuperClassic, gfix would change its
     header, and those who have it open would go on as before.
-  - It does not look into mount namespaces of servers. A server with a C(/tmp) of its own has its lock files there, where
+  - It does not look into mount namespaces of servers. A server with a private C(/tmp) has its lock files there, where
     gfix does not see them.
 extends_documentation_fragment:
   - durable.dbhost.attributes.layer
@@ -51,11 +51,11 @@ options:
       - gfix logs in by Srp alone. A user that was created with the plugin C(Legacy_UserManager) alone cannot log in.
     type: str
   server:
-    description: The server that is asked then, as C(HOST) or C(HOST/PORT).
+    description: The server that does it then, as C(HOST) or C(HOST/PORT).
     type: str
     default: localhost
   state:
-    description: V(released) puts back what each database had before the first change, where it is still the same database.
+    description: V(released) restores what each database had before the first change, if it is still the same database.
     type: str
     choices: [present, released]
     default: present

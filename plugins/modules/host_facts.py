@@ -12,9 +12,9 @@ short_description: Collect the facts of engines, storage and power in one execut
 version_added: 0.1.0
 description:
   - The same facts as M(durable.dbhost.engine_facts), M(durable.dbhost.storage_facts) and M(durable.dbhost.power_facts), which
-    are documented there. Storage is looked at where the engines keep their files, and a clean stop of the engines is held
-    against the battery.
-  - Each of the three may fail by itself, and the others are returned. All together are bounded; where they would be too
+    are documented there. Storage is read where the engines have their files, and a clean stop of the engines is compared
+    with the battery.
+  - Each of the three may fail alone, and the others are returned. All together are bounded; if they would be too
     large, the largest is left out.
   - Changes nothing and writes nothing on the host, but where O(disarm) is set.
 extends_documentation_fragment:
@@ -26,7 +26,7 @@ options:
     type: raw
   power:
     description:
-      - When the power is looked at. V(guarded) is only where a guard may have barriers off, or that is unknown.
+      - When the power is read. V(guarded) is only if a guard may have barriers off, or that is unknown.
       - A daemon of a UPS that does not answer costs its time limit of three seconds.
     type: str
     choices: [always, guarded, never]
@@ -39,7 +39,7 @@ options:
     description:
       - Whether to take the dead man's switch away that a run has armed, once the facts of storage are collected. Not in check
         mode.
-      - It is to be asked over a connection that was made since the changes.
+      - Use a connection that was made since the changes.
     type: bool
     default: false
 requirements:
@@ -74,10 +74,10 @@ ansible_facts:
     durable_power:
       description: As M(durable.dbhost.power_facts) returns it.
       type: dict
-      returned: where it was asked for and could be collected
+      returned: if it was requested and could be collected
 looked_at:
   description:
-    - The number of the last run that has begun to change the host since it booted, for O(durable.dbhost.apply#module:looked_at).
+    - Number of the last run that started to change the host since boot, for O(durable.dbhost.apply#module:looked_at).
     - V(-1) while a run changes the host, V(-2) if the number cannot be read. Nothing is changed with either.
   returned: always
   type: int
@@ -87,15 +87,15 @@ switch:
   type: dict
   contains:
     state:
-      description: V(none), V(armed), V(fired) where it has put the host back, or V(broken) where it cannot.
+      description: V(none), V(armed), V(fired) if it has restored the host, or V(broken) if it cannot.
       type: str
       returned: always
     said:
-      description: What is to be known of it, in one line.
+      description: Its message, in one line.
       type: str
       returned: always
 failures:
-  description: For each of the three names that is missing, and was asked for, why.
+  description: For each of the three names that was requested and is missing, the reason.
   returned: always
   type: dict
 """

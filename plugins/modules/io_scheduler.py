@@ -65,7 +65,7 @@ changes:
   elements: dict
   contains:
     target:
-      description: The device's id, or the file that was taken away.
+      description: The device's id, or the file that was removed.
       type: str
       returned: always
     setting:

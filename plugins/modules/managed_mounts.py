@@ -11,8 +11,8 @@ module: managed_mounts
 short_description: Say which mounts of a host are managed
 version_added: 0.1.0
 description:
-  - The same choice as M(durable.dbhost.assess) makes, from the inventory's words and from what the engines have open.
-  - Reads the inventory's variables itself, and collects the host's facts in one execution. Fails where nothing is managed.
+  - The same choice as M(durable.dbhost.assess) makes, from the inventory's variables and from what the engines have open.
+  - Reads the inventory's variables itself, and collects the host's facts in one execution. Fails if nothing is managed.
 extends_documentation_fragment:
   - durable.dbhost.attributes
   - durable.dbhost.attributes.action
@@ -33,7 +33,7 @@ mounts:
   type: list
   elements: str
 lasting:
-  description: Those whose profile promises durable commits; all where none does.
+  description: Those whose profile guarantees durable commits; all if none does.
   returned: always
   type: list
   elements: str

@@ -12,7 +12,7 @@ short_description: Set what MariaDB and MySQL servers do so that commits survive
 version_added: 0.1.0
 description:
   - Changes what a running server takes, flushes what it had not flushed until then, and keeps the settings in an option
-    file of its own, C(zz-durable-dbhost.cnf), in the last directory of option files that the server includes.
+    separate file, C(zz-durable-dbhost.cnf), in the last directory of option files that the server includes.
   - Fails before it changes anything where something else would have the last word, such as the command line, SET PERSIST of
     MySQL, or a later file, and says where that stands.
   - Logs in as root over the server's socket, if the server's process listens there. If that is refused, with the user and
@@ -39,7 +39,7 @@ options:
         required: true
       settings:
         description:
-          - Names of settings and the words wanted of them, of C(innodb_flush_log_at_trx_commit), C(sync_binlog),
+          - Names of settings and their expected values, of C(innodb_flush_log_at_trx_commit), C(sync_binlog),
             C(innodb_doublewrite), C(innodb_flush_method) and, of MySQL 8.0.21 and later, C(innodb_redo_log_enabled), which
             can only be V(ON).
           - A running server's word with which commits survive as well is left as it is.
@@ -48,7 +48,7 @@ options:
   restart:
     description:
       - Whether a server that systemd manages may be restarted for a setting that waits for it.
-      - Without it such a setting is kept for the next start.
+      - Without it such a setting waits for the next start.
     type: bool
     default: false
   state:
@@ -80,7 +80,7 @@ changes:
   elements: dict
   contains:
     target:
-      description: The server's name, or the file that was taken away.
+      description: The server's name, or the file that was removed.
       type: str
       returned: always
     setting:

@@ -53,7 +53,7 @@ failing:
   type: list
   elements: str
 failure:
-  description: The line with which the run is to fail, none where no host fails.
+  description: The line with which the run must fail, none if no host fails.
   returned: always
   type: str
 page:

@@ -14,10 +14,10 @@ description:
   - Remounts live with exactly the flags in force and the wanted change; it never unmounts.
   - After barriers come back on, it syncs the file system and requires each disk's flush counter to rise.
   - Edits the options of one line of C(/etc/fstab) and leaves all other bytes. Where a systemd mount unit or a drop-in
-    has the last word, it writes a drop-in of its own over that instead.
+    sets the options last, it writes its own drop-in over that instead.
   - New options are first tried on a throw-away image by the running kernel, and then written so that a power cut
     leaves the old file or the new one.
-  - Where it cannot be read what the next boot does, that is left as it is, with a warning that says why.
+  - If the boot-time setting cannot be read, it is left unchanged, with a warning that gives the reason.
   - The kernel does not change C(data=) of a mounted file system; it is set for the next mount. That of C(/) goes into
     its superblock with C(tune2fs -o), because in C(/etc/fstab) it would make the remount at boot fail.
 extends_documentation_fragment:
@@ -52,7 +52,7 @@ options:
         default: true
   state:
     description:
-      - V(released) puts back the original options of every line that was changed and the C(data=) of the superblock of C(/),
+      - V(released) restores the original options of every line that was changed and the C(data=) of the superblock of C(/),
         and takes our drop-ins away.
     type: str
     choices: [present, released]
@@ -79,7 +79,7 @@ changes:
   elements: dict
   contains:
     target:
-      description: The mount point, or the drop-in that was taken away.
+      description: The mount point, or the drop-in that was removed.
       type: str
       returned: always
     setting:

@@ -12,9 +12,9 @@ short_description: Set how SQL Server on Linux brings its writes to the disk
 version_added: 0.1.0
 description:
   - Sets trace flags and C(control) settings by SQL Server's own C(mssql-conf), one after the other in an order that is
-    never less safe than the start, and reads the file back. The file's owner and mode are seen to be kept.
+    never less safe than the start, and reads the file back. It checks that the file's owner and mode are unchanged.
   - C(mssql-conf) runs as the user who owns C(/var/opt/mssql), by C(setpriv), for that user may put a link there at any
-    moment. As root it runs only where nobody but root may change that directory; otherwise nothing is changed.
+    moment. As root it runs only where only root may change that directory; otherwise nothing is changed.
   - SQL Server takes them at its start. Without O(restart) they wait for the next one.
   - C(mssql-conf) writes its file again, without the comments in it.
   - It does not choose between the two safe ways; the policy of the collection does, by the storage below.
@@ -56,7 +56,7 @@ options:
             type: str
             choices: ['0', '1']
   state:
-    description: V(released) puts back what was there before; the server takes it at its next start.
+    description: V(released) restores the original values; the server takes it at its next start.
     type: str
     choices: [present, released]
     default: present

@@ -12,7 +12,7 @@ short_description: Refuse variables of a play that the inventory sets in vain
 version_added: 0.1.0
 description:
   - Ansible reads C(hosts) and C(serial) of a play before any variable of the inventory. Set there, C(durable_hosts) and
-    C(durable_serial) would be ignored without a word, and a run would reach more hosts at once than somebody meant.
+    C(durable_serial) would be ignored silently, and a run would reach more hosts at once than intended.
   - Runs on the controller and connects to no host.
 extends_documentation_fragment:
   - durable.dbhost.attributes

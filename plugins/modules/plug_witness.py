@@ -15,26 +15,26 @@ description:
     (M(durable.dbhost.plug_writer)), and answers once they are on its own disk.
   - It listens on one port, takes only who knows the key, as many as the job has clients, and writes at most 256 MiB.
     Who has not shown it after 5 seconds, or is one of too many, is not heard any more. It ends two minutes after the job's
-    own time, or when it is told to.
-  - What is said goes over the network in the clear. The key does not. Names of commits are all there is to read.
+    own time, or on request.
+  - Messages go over the network in the clear. The key does not. Names of commits are all there is to read.
   - In check mode V(started) and V(absent) do nothing.
 extends_documentation_fragment:
   - durable.dbhost.attributes
 options:
   state:
-    description: V(started) starts it, V(read) returns what it was told, V(absent) ends it and takes its log away.
+    description: V(started) starts it, V(read) returns what the host reported to it, V(absent) ends it and removes its log.
     type: str
     choices: [started, read, absent]
     required: true
   name:
-    description: The name of the host whose plug is pulled. One run of a host is kept at a time.
+    description: The name of the host whose plug is pulled. One run of a host is stored at a time.
     type: str
     required: true
   job:
     description: What M(durable.dbhost.plug_writer) planned, for V(started).
     type: str
   key:
-    description: A secret of at least 32 letters that the host is given too, for V(started).
+    description: A secret of at least 32 characters that the host is given too, for V(started).
     type: str
   address:
     description: The address on which it listens, for V(started).
@@ -45,7 +45,7 @@ options:
     type: int
     default: 7411
   directory:
-    description: Where it keeps its log. It is made if need be; nobody but this user may write there.
+    description: Where it keeps its log. It is made if need be; only this user may write there.
     type: path
     default: /var/lib/durable-dbhost
 author:
@@ -70,7 +70,7 @@ acknowledged:
   type: list
   elements: int
 ended:
-  description: The clients that came to an end of their own, and why. A power cut leaves none.
+  description: The clients that ended before the cut, and why. A power cut leaves none.
   returned: when O(state=read)
   type: dict
 """
@@ -109,7 +109,7 @@ def started(given: dict[str, Any], check: bool) -> dict[str, Any]:
 
 
 def read(given: dict[str, Any], check: bool) -> dict[str, Any]:
-    """Return what it was told."""
+    """Return what the host reported to it."""
     log = plug_keeper.read(plug_keeper.paths(given["directory"], given["name"]))
     return {
         "job": plug_job.dumps(log.job),

@@ -12,9 +12,9 @@ short_description: Commit on a host whose plug is pulled, and look for what was 
 version_added: 0.1.0
 description:
   - Writes commits to scratch files in the mounts, as database engines write their logs, in a process that goes on when
-    the module has ended. Each is told to a witness on another host (M(durable.dbhost.plug_witness)) before the next.
-  - After the power was cut and is back, looks for each commit that the witness was told of.
-  - A run that nobody cuts ends by itself and takes its files away. Files that a cut left are taken away by
+    the module has ended. Each is reported to a witness on another host (M(durable.dbhost.plug_witness)) before the next.
+  - After the power was cut and is back, searches for each commit that was reported to the witness.
+  - A run without a cut ends automatically and removes its files. Files that a cut left are removed by
     V(cleaned).
   - In check mode V(started) and V(cleaned) do nothing.
 extends_documentation_fragment:
@@ -56,7 +56,7 @@ options:
     type: int
     default: 500
   seconds:
-    description: Seconds after which a run that nobody cuts ends, 30 to 3600; for V(planned).
+    description: Seconds after which a run without a cut ends, 30 to 3600; for V(planned).
     type: int
     default: 600
   job:
@@ -73,16 +73,16 @@ options:
     description: The key that the witness was given, for V(started).
     type: str
   acknowledged:
-    description: What the witness was told, the number of commits of each client; for V(verified).
+    description: What was reported to the witness, the number of commits of each client; for V(verified).
     type: list
     elements: int
     default: []
   ended:
-    description: Why clients ended, as the witness was told, by client; for V(verified).
+    description: Why clients ended, as reported to the witness, by client; for V(verified).
     type: dict
     default: {}
   by:
-    description: Who vouches that the plug was pulled, for V(verified).
+    description: Who attests that the plug was pulled, for V(verified).
     type: str
     default: ''
   today:
@@ -94,7 +94,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Check a run before it is begun
+- name: Check a run before it is started
   durable.dbhost.plug_writer:
     state: planned
     run: 0123456789abcdef
@@ -111,7 +111,7 @@ verdict:
   returned: when O(state=verified)
   type: str
 why:
-  description: The reason in plain words.
+  description: The reason, as text.
   returned: when O(state=verified)
   type: str
 losses:
@@ -119,7 +119,7 @@ losses:
   returned: when O(state=verified)
   type: dict
 attestation:
-  description: The text for the host's variables; empty unless O(by) is set and all commits were kept.
+  description: The text for the host's variables; empty unless O(by) is set and no commit was lost.
   returned: when O(state=verified)
   type: str
 table:
@@ -127,7 +127,7 @@ table:
   returned: when O(state=verified)
   type: str
 removed:
-  description: The files that were taken away.
+  description: The files that were removed.
   returned: when O(state=cleaned)
   type: list
   elements: str

@@ -11,21 +11,21 @@ module: postgresql_config
 short_description: Set the durability of PostgreSQL clusters, now and at each start
 version_added: 0.1.0
 description:
-  - Writes a file of its own that the server reads last, C(zz-durable-dbhost.conf), reloads the configuration, and reads the
+  - Writes a separate file that the server reads last, C(zz-durable-dbhost.conf), reloads the configuration, and reads the
     settings back from the server.
-  - The file goes into the last C(include_dir) of C(postgresql.conf), else beside it. Where it would not be read last, a
+  - The file goes into the last C(include_dir) of C(postgresql.conf), else next to it. If it would not be read last, a
     marked line at the end of C(postgresql.conf) includes it.
-  - What ALTER SYSTEM has set beats that file. With O(alter_system) the server is told to take it back (ALTER SYSTEM RESET), what
-    it was is kept, and V(released) sets it again, unless somebody has set it again since.
-  - Fails, with the cluster as it was, where something beats that file all the same (ALTER SYSTEM without O(alter_system), or
-    the command line), where the server cannot be asked, and where somebody else owns the settings (Patroni, a container).
-    Other clusters are set all the same.
+  - What ALTER SYSTEM has set overrides that file. With O(alter_system) it is reset (ALTER SYSTEM RESET), what
+    it was is stored, and V(released) sets it again, unless it was set again since.
+  - Fails, with the cluster as it was, if something still overrides that file (ALTER SYSTEM without O(alter_system), or
+    the command line), if the server cannot be queried, and if another manager owns the settings (Patroni, a container).
+    Other clusters are still set.
   - Where C(fsync) or C(full_page_writes) was off and comes on, a checkpoint is made, and for C(fsync) the data directory is
     flushed by C(initdb --sync-only). Until both are done the setting counts as V(unflushed), also for a later run.
   - A reload also takes what others have written into the configuration and not loaded yet.
-  - A setting of a role or a database goes its own way. Those of O(targets[].overrides) are taken away (ALTER ROLE ... RESET),
-    with O(alter_system), and kept and put back as above. Sessions that are connected keep what they have until they end;
-    M(durable.dbhost.engine_facts) tells of them. A setting of a session is left alone.
+  - A setting of a role or a database overrides the file. Those of O(targets[].overrides) are removed (ALTER ROLE ... RESET),
+    with O(alter_system), and stored and restored as above. Sessions that are connected keep what they have until they end;
+    M(durable.dbhost.engine_facts) reports them. A setting of a session is left alone.
 extends_documentation_fragment:
   - durable.dbhost.attributes.layer
 requirements:
@@ -55,7 +55,7 @@ options:
             type: str
             choices: ['on', 'off']
           full_page_writes:
-            description: Whether the log holds whole pages, to mend those that a power cut left half written.
+            description: Whether the log holds whole pages, to repair those that a power cut left half written.
             type: str
             choices: ['on', 'off']
           synchronous_commit:
@@ -89,7 +89,7 @@ options:
             type: str
   alter_system:
     description: >-
-      Whether the server may be told to take back what ALTER SYSTEM has set, and the O(targets[].overrides).
+      Whether to reset what ALTER SYSTEM has set, and the O(targets[].overrides).
     type: bool
     default: false
   state:
@@ -127,7 +127,7 @@ changes:
   elements: dict
   contains:
     target:
-      description: The cluster's name, with the role or database whose setting it is, or the file that was changed or taken away.
+      description: The cluster's name, with the role or database whose setting it is, or the file that was changed or removed.
       type: str
       returned: always
     setting:

@@ -2,13 +2,13 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Set what the monitor of a UPS is told."""
+"""Configure the monitor of a UPS."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: power_config
-short_description: Set what the monitor of a UPS is told
+short_description: Configure the monitor of a UPS
 version_added: 0.1.0
 description:
   - Edits single directives of NUT's C(upsmon.conf) and C(nut.conf), marked by a comment above each, and leaves every

@@ -22,7 +22,7 @@ extends_documentation_fragment:
 options:
   stop_timeouts:
     description:
-      - What is to be stopped cleanly before the battery is empty, as M(durable.dbhost.engine_facts) found it.
+      - What must be stopped cleanly before the battery is empty, as M(durable.dbhost.engine_facts) found it.
       - A list of dictionaries with C(engine), C(unit) and C(seconds), which is a number as text, V(infinity) or V(unknown).
       - A unit counts once, however many engines are in it.
     type: list

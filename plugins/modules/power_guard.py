@@ -2,25 +2,25 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Have a service take barriers of file systems away while a UPS stands behind them."""
+"""Have a service remove barriers of file systems while a UPS supplies the host."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: power_guard
-short_description: Take write barriers away while a UPS stands behind them
+short_description: Remove write barriers while a UPS supplies the host
 version_added: 0.1.0
 description:
   - Installs, enables and starts the guard, a service of systemd, and writes the lease that names the file systems that it
     looks after.
-  - The guard looks at the UPS, its monitor and the host every few seconds. When all conditions have been met without a break for
+  - The guard checks the UPS, its monitor and the host every few seconds. When all conditions have been met without a break for
     O(quiet) seconds, it remounts the leased file systems without barriers.
-  - At any word of the monitor, any condition that is not met or cannot be told, its own end, and the end of the lease, it
+  - At any event of the monitor, any condition that is not met or cannot be read, its own end, and the end of the lease, it
     first brings the barriers back, then flushes each disk, syncs the file systems, and flushes each disk once more, with
-    its flush counter seen to rise.
-  - Options in C(/etc/fstab) stay as they are, with barriers on. What the guard does goes with the boot.
-  - Whether conditions and attestations are good enough for a lease is not this module's to say. The playbook
-    C(durable.dbhost.harden_db) asks that first.
+    its flush counter observed to rise.
+  - Options in C(/etc/fstab) stay as they are, with barriers on. What the guard does is lost at reboot.
+  - Whether conditions and attestations are good enough for a lease is not checked by this module. The playbook
+    C(durable.dbhost.harden_db) checks that first.
 extends_documentation_fragment:
   - durable.dbhost.attributes.layer
 options:

@@ -13,10 +13,10 @@ version_added: 0.1.0
 description:
   - Writes to a scratch file in each mount as database engines write their logs, and counts what the block layer sends
     to each disk below, flushes from C(/sys/block/DISK/stat), FUA writes by C(blktrace).
-  - The scratch file is taken away at the end, after a failure or a signal too. One that a killed run left is taken away
+  - The scratch file is removed at the end, also after a failure or a signal. One that a killed run left is removed
     by the next run. Nothing else is changed.
-  - In check mode nothing is written. Mounts and limits are checked all the same.
-  - Without C(blktrace) FUA writes are unknown, and only a flush, or disks to which the kernel sends no FUA, can be told.
+  - In check mode nothing is written. Mounts and limits are still checked.
+  - Without C(blktrace) FUA writes are unknown, and only a flush, or disks to which the kernel sends no FUA, can be assessed.
 extends_documentation_fragment:
   - durable.dbhost.attributes
 options:
@@ -78,7 +78,7 @@ rows:
       type: str
       returned: always
     words:
-      description: The same in the words of open(2), and which engine writes so.
+      description: The same as flags of open(2), and which engine writes so.
       type: str
       returned: always
     commits:
@@ -90,11 +90,11 @@ rows:
       type: str
       returned: always
     safety:
-      description: V(ok), V(at_risk), or V(unknown). Whether the device obeys is not seen here.
+      description: V(ok), V(at_risk), or V(unknown). Whether the device honours flushes cannot be read here.
       type: str
       returned: always
     why:
-      description: The reason in plain words.
+      description: The reason, as text.
       type: str
       returned: always
     flushes_per_commit:

@@ -14,7 +14,7 @@ description:
   - V(planned) checks that a rehearsal would show something, and returns what V(read) needs. V(read) reads the journal of
     the boot that ended, and of this one. Whether the monitor shut the host down, in which order, how long each engine took,
     and whether anything had to be recovered.
-  - Both only read. The shutdown itself is begun by the playbook C(test_shutdown).
+  - Both only read. The shutdown itself is started by the playbook C(test_shutdown).
 extends_documentation_fragment:
   - durable.dbhost.attributes
 options:
@@ -38,7 +38,7 @@ options:
     default: []
   begun_by:
     description:
-      - V(monitor) where the monitor's own forced shutdown begins it, V(hand) where somebody pulls the plug of the UPS, which
+      - V(monitor) where the monitor's own forced shutdown begins it, V(hand) if a person pulls the plug of the UPS, which
         is the only way for apcupsd. For V(planned).
     type: str
     choices: [monitor, hand]
@@ -47,7 +47,7 @@ options:
     description: What V(planned) has returned. For V(read).
     type: str
   by:
-    description: Who vouches for the rehearsal; without it no attestation is written. For V(read).
+    description: Who attests the rehearsal; without it no attestation is written. For V(read).
     type: str
     default: ''
   today:
@@ -79,7 +79,7 @@ job:
   returned: for V(planned)
   type: str
 notice:
-  description: What whoever begins it has to know.
+  description: What the person who starts it must know.
   returned: for V(planned)
   type: str
 monitor:
@@ -106,7 +106,7 @@ table:
   returned: for V(read)
   type: str
 attestation:
-  description: The YAML of the attestation, empty unless the verdict is V(kept) and somebody vouches for it.
+  description: The YAML of the attestation, empty unless the verdict is V(kept) and O(by) is set.
   returned: for V(read)
   type: str
 """

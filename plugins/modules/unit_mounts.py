@@ -58,7 +58,7 @@ changes:
   elements: dict
   contains:
     target:
-      description: The service, or the drop-in that was taken away.
+      description: The service, or the drop-in that was removed.
       type: str
       returned: always
     setting:

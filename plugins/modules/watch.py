@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: watch
-short_description: Have a host look at itself regularly, without a controller
+short_description: Have a host assess itself regularly, without a controller
 version_added: 0.1.0
 description:
   - Installs a program, what it goes by, and a timer of systemd that runs it.
@@ -15,7 +15,7 @@ description:
     C(durable.dbhost.harden_db). It changes nothing.
   - The report is C(/var/lib/durable-dbhost/watch.json). One line goes to the journal, and the service fails where the verdict is
     one of C(durable_fail_on).
-  - What the inventory says of the host is read by this module's action, and kept on the host in a file for root alone. No
+  - The inventory's values of the host are read by this module's action, and stored on the host in a file for root alone. No
     password is among it. When the inventory changes, the module must be run again.
 extends_documentation_fragment:
   - durable.dbhost.attributes
@@ -26,7 +26,7 @@ attributes:
     support: full
 options:
   calendar:
-    description: When the host is looked at, as a calendar event of systemd. It is looked at once when this is installed, too.
+    description: When the host is assessed, as a calendar event of systemd. It is also assessed once when this is installed.
     type: str
     default: hourly
   metrics:

@@ -14,7 +14,7 @@ description:
   - Switches the cache in the device, with C(hdparm) for SATA, the kernel's C(cache_type) for SCSI, SAS and virtio, and
     C(nvme set-feature) for NVMe, and reads it back from there.
   - Refuses a disk whose cache is not this host's to switch (RAID volume, SAN, network, USB), before anything changes.
-  - The kernel cache mode is raised to write back and the disk is flushed, with its flush counter seen to rise, before
+  - The kernel cache mode is raised to write back and the disk is flushed, with its flush counter observed to rise, before
     a cache is switched. It writes C(queue/write_cache) only to raise a cache mode that nothing else raises.
   - The kernel cache mode of a SATA, SCSI or NVMe disk stays at write back even with the cache off, because a disk may
     forget that setting at a reset. A virtio disk has one switch for its cache and its kernel cache mode.
@@ -66,7 +66,7 @@ changes:
   elements: dict
   contains:
     target:
-      description: The disk's id, or the file that was taken away.
+      description: The disk's id, or the file that was removed.
       type: str
       returned: always
     setting:

@@ -4,7 +4,7 @@
 """What one task hands to another goes through Ansible as text.
 
 Ansible copies a result for the variable it is registered in, for each callback and for each task that reads it, and
-looks at each value in it. Of an assessment that costs more than to make it; of one text it costs nothing.
+checks each value in it. Of an assessment that costs more than to make it; of one text it costs nothing.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ _SETTING_TONES = {
 
 
 def render(reports: Iterable[dict[str, Any]], missing: Sequence[str] = (), notes: Sequence[str] = ()) -> str:
-    """Return the page, of the reports as the files have them; it needs no network, and nothing beside it."""
+    """Return the page, of the reports as the files have them; it needs no network and no other file."""
     ordered = printable(worst_first(reports))
     return _template().render(
         run=_run(ordered),
@@ -164,7 +164,7 @@ def _tone(rows: list[dict[str, Any]]) -> str:
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a setting with its evidence in words, each source once."""
+    """Return a setting with its evidence as text, each source once."""
     sides = [row["evidence"].get(side) or {} for side in ("running", "persisted")]
     texts = [each.get("source") for each in sides] + [each.get("reason") for each in sides]
     tone = _SETTING_TONES.get(row["verdict"], "")
@@ -207,7 +207,7 @@ def _lanes(report: dict[str, Any], tones: dict[str, str]) -> Iterator[list[dict[
                 {
                     "kind": "disk",
                     "name": "unknown",
-                    "lines": ["what lies below is not understood"],
+                    "lines": ["the layers below are not understood"],
                     "tone": "poor",
                 }
             )

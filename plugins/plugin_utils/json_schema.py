@@ -29,7 +29,7 @@ _APART = ("$schema", "$defs", "title", "description")
 
 
 def misfits(schema: Schema, value: Any) -> Iterator[str]:
-    """Yield what is wrong with a value, each in one line: where, what was seen, what was wanted.
+    """Yield what is wrong with a value, each in one line: place, observed value, expected value.
 
     Raises KeyError for a schema with a keyword that is unknown here.
     """

@@ -37,7 +37,7 @@ _SCHEMA_FILE = Path(__file__).parents[2] / "docs/report.schema.json"
 
 
 class Fleet(NamedTuple):
-    """Reports worst first, and what is to be said of the whole."""
+    """Reports worst first, and the notes on all of them."""
 
     reports: list[dict[str, Any]]
     notes: list[str]
@@ -53,7 +53,7 @@ def merge(files: Iterable[Found], expected: Sequence[str], now: datetime, max_ho
     """Return one report of each host.
 
     `files`: what lies where reports were collected; `expected`: hosts of which there must be one; `now`: UTC, without a
-    zone; `max_hours`: the age of a report that still counts. Each file that is no report is a host of its own, named as
+    zone; `max_hours`: the age of a report that still counts. Each file that is no report is a separate host, named as
     the file, whose verdict is `unknown`.
     """
     found_reports: dict[str, list[_HostReport]] = {}
@@ -81,11 +81,11 @@ def merge(files: Iterable[Found], expected: Sequence[str], now: datetime, max_ho
 def _read(file: Found) -> _HostReport | str | None:
     """Return a report; why the file is none; None for what was measured, which is not of a fleet's verdicts."""
     if file.fault:
-        return f"no report: {file.fault}; make it readable, or take the file away"
+        return f"no report: {file.fault}; make it readable, or remove the file"
     try:
         found = json_text.loads(file.text)
     except ValueError as error:
-        return f"no report: no JSON ({error}); collect it again, or take the file away"
+        return f"no report: no JSON ({error}); collect it again, or remove the file"
     name = posixpath.basename(file.path)
     if isinstance(found, dict) and "schema" not in found and name.startswith(MEASUREMENTS):
         return None
@@ -93,11 +93,13 @@ def _read(file: Found) -> _HostReport | str | None:
         found = {**_OF_CONTROLLER, **found}
     wrong = next(misfits(schema(), found), "")
     if wrong:
-        return f"no report: {wrong}; run it again there with this version of the collection, or take the file away"
+        return (
+            f"no report: {wrong}; run it again there with this version of the collection, or remove the file"
+        )
     try:
         time = datetime.strptime(found["time"], TIME)
     except ValueError:
-        return f"no report: time: observed {found['time']}, expected a date and time; take the file away"
+        return f"no report: time: observed {found['time']}, expected a date and time; remove the file"
     return _HostReport(file.path, found, time)
 
 
@@ -108,7 +110,7 @@ def _of_host(host: str, reports: list[_HostReport], now: datetime, max_hours: fl
     if host in _SELVES and len(_times(reports)) > 1:
         return _unknown(
             host,
-            f"{len(_times(reports))} reports, and every machine calls itself so; give each host a name of its own in the"
+            f"{len(_times(reports))} reports, and every machine calls itself so; give each host a unique name in the"
             " inventory of its run",
             now,
         )
@@ -138,7 +140,7 @@ def _notes(reports: dict[str, list[_HostReport]], expected: Sequence[str]) -> It
 
 
 def _unknown(host: str, why: str, now: datetime) -> dict[str, Any]:
-    """Return the report of a host of which nothing can be said but why."""
+    """Return the report of a host of which only a reason is known."""
     report = conclude([{"assessment": unobserved(Inputs(), kinds.NOT_MERGED.found(cause=why))}], {}, {}, True)
     of_run = {"time": now.strftime(TIME), "collection": "", "since": None}
     return {**with_outcomes({"host": host, **report}), **of_run}

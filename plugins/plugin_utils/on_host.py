@@ -88,7 +88,7 @@ def _with_reason(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def connect_anew(action: Bounded) -> None:
-    """End a connection that is kept open: it proves nothing of a new one. Where that fails, what runs next says why."""
+    """End a persistent connection: it proves nothing of a new one. If that fails, the next task reports why."""
     with contextlib.suppress(AnsibleError, Expired), deadline(_RESET):
         action._connection.reset()
 

@@ -50,7 +50,7 @@ def show(rows: Iterable[str]) -> None:
 
 
 def laid_out(text: str) -> Lines:
-    """Return a text of several lines that came from a host: its lines are kept, all else in it is printable."""
+    """Return a text of several lines that came from a host: its lines stay, all else in it is printable."""
     return lines(text.split("\n")[: -1 if text.endswith("\n") else None])
 
 
@@ -88,7 +88,7 @@ def keep(directory: str, name: str, text: str, mode: int = REPORT) -> str:
 
 
 def stored(directory: str, name: str) -> str:
-    """Return the text of a file that `keep` wrote, '' where there is none. Raises OSError."""
+    """Return the text of a file that `keep` wrote, '' if there is none. Raises OSError."""
     try:
         place = _open(directory, make=False)
     except FileNotFoundError:
@@ -104,10 +104,10 @@ def stored(directory: str, name: str) -> str:
 
 
 def collected(directories: Iterable[str]) -> Iterator[Found]:
-    """Yield what lies below some directories in files named `*.json`, each once; a directory that cannot be read as a fault.
+    """Yield the files below some directories that are named `*.json`, each once; a directory that cannot be read as a fault.
 
-    Hidden files are passed over, and links to directories are not followed. Raises OSError where there is more than
-    anybody reads.
+    Hidden files are passed over, and links to directories are not followed. Raises OSError if there is more than
+    a person reads.
     """
     paths: set[str] = set()
     size = 0
@@ -148,7 +148,7 @@ def _found(path: str) -> Found:
 
 
 def remove(directory: str, name: str) -> None:
-    """Take a file away, where it and its directory are there. Raises OSError."""
+    """Remove a file, if it and its directory exist. Raises OSError."""
     _change(directory, lambda place: os.unlink(name, dir_fd=place))
 
 
@@ -168,7 +168,7 @@ def _change(directory: str, act: Callable[[int], None]) -> None:
 
 
 def _open(path: str, make: bool = True) -> int:
-    """Return a descriptor of a directory, reached step by step: nobody can put another in its place on the way."""
+    """Return a descriptor of a directory, reached step by step: no other directory can be put in its place on the way."""
     place = os.open("/", _DIRECTORY)
     for name in os.path.abspath(path).split("/"):
         if name:
@@ -194,7 +194,7 @@ def _step(place: int, name: str, make: bool) -> int:
         if not stat.S_ISLNK(found.st_mode):
             raise
     if found.st_uid not in (0, os.geteuid()):
-        raise OSError(errno.ELOOP, f"{name} is somebody else's link")
+        raise OSError(errno.ELOOP, f"{name} is another user's link")
     followed = os.open(name, _DIRECTORY, dir_fd=place)
     after = os.stat(name, dir_fd=place, follow_symlinks=False)
     if (found.st_ino, found.st_ctime_ns) != (after.st_ino, after.st_ctime_ns):

@@ -60,7 +60,7 @@ def publish(
 
 
 def benchmark_of(inventory: Variables) -> str | None:
-    """Return the text of the benchmark that was kept of a host, '' without one, None where it cannot be read."""
+    """Return the text of a host's stored benchmark, '' without one, None if it cannot be read."""
     try:
         directory = str(inventory.get("durable_report_dir", REPORT_DIR))
         name = measured("benchmark", inventory.host, "json")

@@ -50,7 +50,7 @@ class Variables:
         return str(self._raw.get("inventory_hostname", ""))
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return a variable's value; the default where it is not there or null. Raises Unreadable."""
+        """Return a variable's value; the default if it is missing or null. Raises Unreadable."""
         if name not in self._raw:
             return default
         try:

@@ -178,4 +178,4 @@ def test_what_cannot_be_measured_is_refused_and_what_cannot_be_counted_is_unknow
         "direct_dsync": "unknown",
         "direct_fdatasync": "flush",
     }
-    assert "somebody traces this disk already" in rows["direct_dsync"]["why"]
+    assert "another process traces this disk already" in rows["direct_dsync"]["why"]

@@ -27,7 +27,7 @@ def capture(host: Host, now: str, paths: Iterable[str] = (), databases: Any = No
     `engines` has the facts about its servers, `system` the state of the system around them.
 
     A host whose facts cannot be taken is recorded up to that point, and `failed` says where it
-    was. `differs` names the facts that a replay gives otherwise than the host did.
+    was. `differs` names the facts whose replayed value differs from the host's.
     """
     requested = tuple(paths)
     recorder = RecordingHost(host)
@@ -89,7 +89,7 @@ def _attempt(host: Host, now: str, paths: Iterable[str]) -> tuple[Mapping[str, A
     """Return the facts and None, or nothing and what went wrong.
 
     A capture is wanted most of all where the facts fail, so nothing is let through. Of an error
-    that nobody foresaw only its kind and place are told: its message can hold anything.
+    that is unexpected only its kind and place are reported: its message can contain any text.
     """
     try:
         return collect(host, now, paths), None

@@ -123,7 +123,7 @@ class Identities(Pseudonyms):
         return "".join([*done, self.scrub(text[position:])])
 
     def named(self, text: str) -> str:
-        """Return a text with stand-ins also for short and common words that name a device."""
+        """Return a text with stand-ins also for short and common strings that name a device."""
         known = "|".join(map(re.escape, sorted(filter(None, self._known), key=len, reverse=True)))
         return self.text(re.sub(known, lambda found: self.identity(found.group()), text) if known else text)
 

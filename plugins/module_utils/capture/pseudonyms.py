@@ -1,10 +1,10 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Stand-ins for the words that name one machine: serial numbers, WWNs, UUIDs, host names. Pure.
+"""Stand-ins for the strings that name one machine: serial numbers, WWNs, UUIDs, host names. Pure.
 
-A stand-in has the shape of its word: digits stay digits, letters letters, and what stands between
-them stays. It is made from a running number and not from the word, so it tells nothing of it.
+A stand-in has the shape of its original: digits stay digits, letters letters, and what stands between
+them stays. It is made from a running number and not from the original, so it reveals nothing of it.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _STRANGE_LETTERS = "äéîøũñ"
 
 
 class Collision(ValueError):
-    """Stand-ins and what stands beside them spell a word that was to vanish: take another salt."""
+    """Stand-ins and the text around them spell a string that must not appear: take another salt."""
 
 
 class Pseudonyms:
     """Hands out stand-ins: the same for the same word, different for different ones.
 
-    `words` is text that must stay as it is. Learn all words before the first stand-in is asked
-    for, so that none of them comes back as the stand-in of another.
+    `words` is text that must stay as it is. Learn all strings before requesting the first
+    stand-in, so that none of them becomes the stand-in of another.
     """
 
     def __init__(self, words: str, salt: int = 0) -> None:
@@ -70,7 +70,7 @@ class Pseudonyms:
             self._compiled = self._keys = None
 
     def learn_host(self, name: str) -> None:
-        """Note a host name, to be replaced where it is a word of its own."""
+        """Note a host name, to be replaced if it is a separate word."""
         short = name.partition(".")[0]
         # The first number of an address is no name.
         for word in (name, "" if short.isdigit() else short):
@@ -134,7 +134,7 @@ class Pseudonyms:
 
 
 def _pieces(word: str) -> Iterator[tuple[str, bool]]:
-    """Yield the characters of a word, an escaped one as a whole, and whether it is to be replaced."""
+    """Yield the characters of a word, an escaped one as a whole, and whether to replace it."""
     for found in _ESCAPE.finditer(word):
         piece = found.group()
         yield piece, len(piece) == 1 and (piece.isalnum() or not piece.isascii())
@@ -146,7 +146,7 @@ def _key(word: str) -> str:
 
 
 def _fill(word: str, stand_in: str) -> str:
-    """Return a word with the characters of its stand-in in the places of its own."""
+    """Return a word with the characters of its stand-in in their places."""
     left = iter(stand_in)
     filled = []
     for piece, counts in _pieces(word):
@@ -184,9 +184,9 @@ class _Tree(dict[str, "_Tree"]):
 
 
 def _any_of(words: Iterable[str]) -> str:
-    """Return a pattern for any of these words, the longest first; empty without words.
+    """Return a pattern for any of these strings, the longest first; empty without strings.
 
-    Words that begin alike share a branch: a host may have thousands of disks.
+    Strings that begin alike share a branch: a host may have thousands of disks.
     """
     tree = _Tree()
     for word in words:

@@ -42,7 +42,7 @@ _Answer = TypeVar("_Answer")
 
 
 class NotRecorded(Exception):
-    """A replay was asked for what its recording does not hold. It is not Unobservable, so that
+    """A replay needs a call that its recording does not contain. It is not Unobservable, so that
     nothing takes it for a fact about the host."""
 
 
@@ -62,7 +62,7 @@ def _refusal(call: str) -> Callable[..., NoReturn]:
 class _LooksOnly(Host):
     """A host that refuses every call but CALLS.
 
-    Daemons are not asked, and no file of others is read: what is recorded asks kernel and devices alone,
+    Daemons are not queried, and no file of others is read: the recorded commands query kernel and devices alone,
     and where databases' paths lead. A recording has no place for anything else.
     """
 
@@ -142,7 +142,7 @@ class RecordingHost(_LooksOnly):
         )
 
     def _keep(self, call: str, key: str, ask: Callable[[], _Answer]) -> _Answer:
-        # The last, because some disks answer only the second time. They are asked in threads, and
+        # The last, because some disks answer only the second time. They are queried in threads, and
         # storing one key in a dict is one step for all of them.
         try:
             answer = ask()
@@ -156,7 +156,7 @@ class RecordingHost(_LooksOnly):
 class ReplayHost(_LooksOnly):
     """Answers from a recording.
 
-    What was not recorded raises NotRecorded. For a recording of another release, which asked other
+    What was not recorded raises NotRecorded. For a recording of another release, which queried other
     questions, `lenient` takes it for something that is not there.
     """
 

@@ -70,7 +70,7 @@ _ARGUMENT = re.compile(r"[A-Za-z0-9_]{1,20}|\d+:\d+|-")
 #: Fields of `nvme id-ctrl` that are about the sort of controller.
 _NVME_FIELDS = ("cntrltype", "fuses", "mdts", "nn", "oacs", "oncs", "sgls", "ver", "vid", "vwc")
 
-#: Fields of drbdsetup's answers that are kept: structure and words of DRBD's own. Of others, one is a password.
+#: Fields of drbdsetup's answers that are recorded: structure and DRBD's own keywords. Of others, one is a password.
 _DRBD_FIELDS = frozenset(
     "resource name _this_host volumes volume_nr device_minor backing-disk meta-disk disk disk-flushes md-flushes connections"
     " net protocol write-ordering devices minor disk-state peer_devices volume peer-disk-state".split()
@@ -130,7 +130,7 @@ def _record(properties: dict[str, str], names: Identities) -> str:
 
 
 def property_value(key: str, value: str, names: Identities) -> str | None:
-    """Return a property with stand-ins, or None for one that is not kept."""
+    """Return a property with stand-ins, or None for one that is not recorded."""
     if key in PLAIN_PROPERTIES:
         return value if _PLAIN.fullmatch(value) else names.of(value)
     if key in NAME_PROPERTIES:
@@ -279,7 +279,7 @@ def _statements(options: dict[str, str]) -> str:
 
 
 def drbd_adjusted(text: str, names: Identities) -> str:
-    """Return of the commands of `drbdadm --dry-run adjust` the words that are read: the fourth may be a password."""
+    """Return the arguments that are read of `drbdadm --dry-run adjust`: the fourth may be a password."""
     redacted = (
         " ".join(word for word in line.split() if _DRBD_OPTION.fullmatch(word)) for line in text.split("\n")
     )
@@ -287,7 +287,7 @@ def drbd_adjusted(text: str, names: Identities) -> str:
 
 
 def drbd_84_status(text: str, names: Identities) -> str:
-    """Return an answer of `drbdsetup status` that is in lines: the words that are read of it, with stand-ins."""
+    """Return the fields that are read of `drbdsetup status` in its line format, with stand-ins."""
     redacted = []
     for line in text.split("\n"):
         indent = line[: len(line) - len(line.lstrip(" "))]

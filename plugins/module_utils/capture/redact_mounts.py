@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a capture keeps of mount tables, fstab, mount units and the kernel's command line. Pure.
 
-Only what is known to be harmless is kept as it is. The rest is dropped, or becomes a stand-in of
+Only what is known to be harmless stays unchanged. The rest is dropped, or becomes a stand-in of
 the same shape, so that a parser still sees a line of the same form.
 """
 
@@ -78,7 +78,7 @@ def _mountinfo_line(line: str, names: Identities) -> str:
 
 
 def fstab(text: str, names: Identities) -> str:
-    """Return fstab, or a table of its form, with stand-ins. Of comments only our mark is kept."""
+    """Return fstab, or a table of its form, with stand-ins. Of comments only our mark stays."""
     return "\n".join(_fstab_line(line, names) for line in text.split("\n"))
 
 
@@ -175,7 +175,7 @@ _PLAIN_WORDS = ("ro", "rw", *boot_loader_file.REPAIR, *_MODES, "$kernelopts", "$
 
 
 def command_line(text: str, names: Identities) -> str:
-    """Return what the kernel was told about its root file system, and nothing else."""
+    """Return the kernel's parameters for its root file system, and nothing else."""
     redacted = []
     for word in text.split():
         key, _equals, value = word.partition("=")
@@ -191,7 +191,7 @@ def command_line(text: str, names: Identities) -> str:
 
 
 def boot_loader(text: str, names: Identities) -> str:
-    """Return a boot loader's configuration: what its kernels are told about the root, and variables that hold that."""
+    """Return a boot loader's configuration: its kernels' parameters for the root, and variables that contain them."""
     redacted = []
     for line in text.split("\n"):
         command, arguments = [*line.split(None, 1), "", ""][:2]
@@ -280,7 +280,7 @@ def _number(word: str, names: Identities) -> str:
 
 
 def _source(text: str, fstype: str, names: Identities) -> str:
-    """Return what is mounted: a device or a path; of what lies on another host only the path."""
+    """Return what is mounted: a device or a path; of what another host exports only the path."""
     before, login, place = split_login(text)
     if login:
         found = names.of(place) if before not in ("", "//") else _source(f"{before}{place}", fstype, names)

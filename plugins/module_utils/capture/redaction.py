@@ -1,9 +1,9 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a recording keeps of a host before anybody else sees it.
+"""What a recording retains of a host before it is shown to others.
 
-For each file, directory and command there is a rule for what is kept of its answer. An answer
+For each file, directory and command there is a rule for what stays of its answer. An answer
 without a rule is withheld: a replay then says that it could not be read.
 """
 
@@ -79,7 +79,7 @@ def _nothing(_text_of_file: str, _names: Identities) -> str:
 
 
 def _hdparm_rule(text: str, _names: Identities) -> str:
-    # As Debian has it. What an administrator wrote there is not kept.
+    # As Debian has it. What an administrator wrote there is dropped.
     applies = "/udev/hdparm" in text
     return 'ACTION=="add", SUBSYSTEM=="block", RUN+="/usr/lib/udev/hdparm"\n' if applies else ""
 
@@ -108,7 +108,7 @@ _DROPPED = re.compile(
     rf"|(?:{_OF_OWNERS}|{_GENERATED})/(?!.*durable-dbhost|(?:[^/]*/)?tuned\.service$|default\.target$)(?:[^/]+/)?[^/]+"
     r"\.(?:service|timer|target|path|socket)(?:\.d(?:/[^/]+)?)?"
 )
-#: Path -> what is kept of the file. The first that matches the whole path counts.
+#: Path -> what stays of the file. The first that matches the whole path counts.
 _FILES: tuple[tuple[str, _Rule], ...] = (
     (r"/proc/(?:\d+|self)/mountinfo", mounts.mountinfo),
     (r"/proc/(?:\d+|self)/comm", _text),
@@ -150,7 +150,7 @@ _FILES: tuple[tuple[str, _Rule], ...] = (
         r"/etc/(?:sysfs|hdparm|smartd|smartmontools/smartd)(?:\.conf)?|/etc/(?:rc\.d/)?rc\.local|/etc/crontab",
         _nothing,
     ),
-    # Scripts that act at boot: what an owner wrote there is not kept.
+    # Scripts that act at boot: what an owner wrote there is dropped.
     (
         r"/etc/(?:init\.d|default|sysconfig)/[^/]+|/etc/mysql/debian-start|(?:/usr)?(?:/local)?/s?bin/[^/]+",
         _nothing,
@@ -159,7 +159,7 @@ _FILES: tuple[tuple[str, _Rule], ...] = (
     (rf"{_TUNED}/.*tuned\.conf", devices.settings),
 )
 
-#: Directory -> which of its names are kept, all with stand-ins.
+#: Directory -> which of its names stay, all with stand-ins.
 _DIRECTORIES = (
     (r"/proc", r"\d+|self"),
     (r"/proc/fs/.*|/sys/(?:block|class/block|dev/block|fs/btrfs)|/sys/fs/(?:btrfs|ext4|xfs)/.*", r".*"),
@@ -177,7 +177,7 @@ _DIRECTORIES = (
     (rf"(?:{our_paths.VOLATILE}|{our_paths.STATE})(?:/.*)?", r".*"),
 )
 
-#: Command line -> what is kept of its output. What it says of errors is kept as text.
+#: Command line -> what stays of its output. Its error messages stay as text.
 _COMMANDS: tuple[tuple[str, _Rule], ...] = (
     (r"systemd-detect-virt", partial(devices.lines, r"[a-z0-9-]{1,30}")),
     (r"udevadm info (?:--export-db|/sys/class/block/.*)", devices.database),
@@ -209,7 +209,7 @@ _COMMANDS: tuple[tuple[str, _Rule], ...] = (
 
 
 class Redactor:
-    """Makes one recording fit to be shown, and can tell what became of each name in it.
+    """Makes one recording fit to be shown, and returns the replacement of each name in it.
 
     `hosts` are names of the host that the recording itself need not hold. Raises Collision.
     """
@@ -334,7 +334,7 @@ def _rule_for(path: str) -> _Rule | None:
 
 
 def _without_idle_processes(calls: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Leave out the processes of which nothing was asked but whose mounts they see.
+    """Leave out the processes of which nothing was read except the mounts that they have.
 
     There are thousands, others each time, and the facts have passed them over.
     """
@@ -358,7 +358,7 @@ def _process(path: str) -> str:
 
 
 def _words_of(recording: Recording) -> str:
-    """Return the words that stay as they are: those that are the same on many hosts."""
+    """Return the strings that stay unchanged because they are the same on many hosts."""
     calls = recording["calls"]
     disks = calls["names"].get("/sys/block", [])
     paths = (path for path in calls["resolve"].values() if path.startswith("/sys/devices/"))

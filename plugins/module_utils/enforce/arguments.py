@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a layer's module, or a step of a plan, can be told, in the words of Ansible's argument specs."""
+"""The arguments of a layer's module, or of a step of a plan, as Ansible's argument specs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is done with every layer: plan; and unless it is only to be foretold, act.
+"""What is done with every layer: plan, and unless only a prediction is requested, act.
 
 A layer has ARGUMENTS, target_of, plan, apply, plan_release and apply_release; a plan has `changes`. It may have
 `warnings`: what is left as it is, and why; and `failures`, {target: reason}: the others are done, then it fails.
@@ -19,7 +19,7 @@ from .change import Change, account
 
 
 class Outcome(NamedTuple):
-    """What became of a layer.
+    """The result of a layer.
 
     `changes`: what was planned; `changed`: whether any of it was made, or would be; `failures`: why the rest, or all of
     it, was not, ending in what was done by then; `warnings`: what is left as it is, and why.
@@ -65,7 +65,7 @@ def bring(host: Host, layer: Any, given: Mapping[str, Any], foretell: bool, part
     changes = tuple(work.changes)
     if failures and not foretell and (done := account(changes, left)):
         failures[-1] += f"; {done}"
-    # So too where it cannot be seen any more.
+    # Also if it cannot be read any more.
     changed = left is None or any(change not in left for change in changes)
     changed = changed and not (failures and foretell)
     return Outcome(changes, changed, tuple(map(message, failures)), tuple(getattr(work, "warnings", ())))
@@ -101,7 +101,7 @@ def _planned(
 
 
 def _left(plan: Callable[[], Any]) -> tuple[Change, ...] | None:
-    """Return what is to be done yet after a failure, None where that cannot be seen."""
+    """Return the changes still to make after a failure, or None if they cannot be read."""
     try:
         return tuple(plan().changes)
     except (ChangeFailed, Unobservable):

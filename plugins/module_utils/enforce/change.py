@@ -72,9 +72,9 @@ def verify(left: Iterable[Change]) -> None:
 
 
 def account(changes: Iterable[Change], left: Iterable[Change] | None) -> str:
-    """Say of each change of a plan whether it was made; `left`: what a plan of later still has, None where none can be made."""
+    """State for each change of a plan whether it was made; `left`: the changes of a later plan, None if none can be made."""
     if left is None:
-        return f"done or not, it cannot be seen: {_some(map(_named, changes))}"
+        return f"done or not, it cannot be read: {_some(map(_named, changes))}"
     undone = {change[:3]: change for change in left}
     parts = {
         "done": [_named(change) for change in changes if change[:3] not in undone],

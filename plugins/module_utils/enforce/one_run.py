@@ -86,7 +86,7 @@ def hold(
             number = 2**47 + secrets.randbits(46)
         elif looked_at is not None and before.number != looked_at:
             raise ChangeFailed(
-                f"this host was changed while or after it was looked at: by {before.named}; nothing was changed by"
+                f"this host was changed while or after it was collected: by {before.named}; nothing was changed by"
                 " this run; run again"
             )
         else:
@@ -113,7 +113,7 @@ def hold(
 
 def _holder(text: str) -> str:
     run = _read(text) if text else None
-    return run.named if run else "it has not said who it is"
+    return run.named if run else "it has not recorded who it is"
 
 
 def _text(run: Run) -> str:

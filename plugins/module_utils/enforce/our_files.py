@@ -15,12 +15,12 @@ from . import ownership
 CURRENT, ABSENT, DIFFERS = "current", "absent", "differs"
 #: A path that is one word in a systemd unit, without any specifier or variable in it.
 _WORD = re.compile(r"/[A-Za-z0-9_./+@:=,~-]+")
-#: Of a file for which nothing else is said.
+#: Of a file without another mode.
 _MODE = 0o644
 
 
 def state_of(host: Host, path: str, content: bytes, modes: Mapping[str, int]) -> str:
-    """Return whether a file is current, differs or is absent; `modes` by path, 0644 where none is said. Raises Unobservable."""
+    """Return whether a file is current, differs or is absent; `modes` by path, 0644 by default. Raises Unobservable."""
     if not host.exists(path):
         return ABSENT
     found = host.read(path).encode("utf-8", "surrogateescape")
@@ -33,11 +33,11 @@ def write(host: Host, files: Mapping[str, bytes], modes: Mapping[str, int]) -> N
         mode = modes.get(path, _MODE)
         host.write_file(path, content, mode)
         if host.mode(path) != mode:
-            host.change(["chmod", f"{mode:04o}", path])  # One that was there has kept its own.
+            host.change(["chmod", f"{mode:04o}", path])  # An existing file keeps its own.
 
 
 def remove_directories(host: Host, directories: Iterable[str]) -> None:
-    """Take those directories away in which nothing is left. Raises ChangeFailed."""
+    """Remove those directories that are empty. Raises ChangeFailed."""
     for directory in directories:
         if host.exists(directory):
             host.change(["rmdir", "--ignore-fail-on-non-empty", directory])

@@ -4,7 +4,7 @@
 """As whom a server's file is written: paths come from servers, and any user can run one.
 
 Root writes only where root alone may change the way there. Where the user of the server may, the
-file is written as that user, so that a link put there meanwhile leads nowhere he may not write.
+file is written as that user, so that a link put there meanwhile leads nowhere that user may not write.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def writer(
     try:
         return _writer(host, path, uid, inside, names, restores)
     except Unobservable as error:
-        raise Refused(f"{path}: {error}", "run again when that can be told") from error
+        raise Refused(f"{path}: {error}", "run again when that can be read") from error
 
 
 def expect_roots(host: Host, path: str) -> None:
@@ -58,10 +58,10 @@ def expect_roots(host: Host, path: str) -> None:
     try:
         why = trusted_path.weakness(host, there)
     except Unobservable as error:
-        raise ChangeFailed(f"{path}: {error}; run again when that can be told") from error
+        raise ChangeFailed(f"{path}: {error}; run again when that can be read") from error
     if why:
         raise ChangeFailed(
-            f"{path}: observed that others than root may change it ({why}), expected root alone: what lies there runs as"
+            f"{path}: observed that others than root may change it ({why}), expected root alone: files in it run as"
             " root; chown and chmod it, then run again"
         )
 

@@ -19,7 +19,7 @@ _SAFER = ("raise", "tighten")
 
 
 class StepResult(NamedTuple):
-    """A step that was begun, and what became of it."""
+    """A step that was started, and its result."""
 
     phase: str
     layer: str
@@ -37,7 +37,7 @@ def take(
     failed: bool = False,
 ) -> Iterator[StepResult]:
     """Yield each step as it ends. After one that failed those that make safer are still done, and no other: a guard that could
-    not be released may still take barriers away. One about speed alone keeps nothing back.
+    not be released may still remove barriers. One about speed alone keeps nothing back.
 
     `code`: {layer: what enforce/bring.py takes}; `steps`: [{phase, layer, class, arguments}], as the plan has them; `secrets`:
     {layer: arguments that are never shown}; `hosts`: {layer: the host as that layer takes it}, if it is another;

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files and directories at paths that somebody else chose: what of them is read at most."""
+"""Bounded reads of files and directories at paths that another user chose."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .textfile import LIMIT
 
 
 def read(host: Host, path: str, root: str = "", limit: int = LIMIT + 1) -> str | None:
-    """Return a file's text, `limit` bytes at most; None where there is no such file.
+    """Return a file's text, `limit` bytes at most; None if there is no such file.
 
     Links are followed inside `root`. Raises Unobservable, also for what is no regular file, and where
     its disk does not answer in time.
@@ -29,7 +29,7 @@ def part(host: Host, path: str, root: str = "", limit: int = LIMIT + 1, flush: b
 
 
 def names(host: Host, path: str, root: str = "") -> list[str]:
-    """Return the sorted names in a directory. Raises Unobservable, also where it is not there."""
+    """Return the sorted names in a directory. Raises Unobservable, also if it is not there."""
     found = host.list_names(path, root)
     if found is None:
         raise Unobservable(f"{path}: No such file or directory")

@@ -1,11 +1,11 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How much of a host and of its answer anybody there can take: every bound, and why it is where it is.
+"""Every bound on what a host may use up, on it and in its answer, and the reason for each value.
 
-Whoever may start a process, or owns a file that is read here, may want all memory and all time taken. Above
-a bound a thing is `unknown`, with the name of who does it: no crash, and never a value that only a part
-was seen of. All that is read on a host is so bounded that a module stays below 200 MB.
+A user who may start a process, or owns a file that is read here, can try to use all memory and all time. Above
+a bound a thing is `unknown`, and names the user: there is no crash, and never a value from a
+part of the input. All that is read on a host is bounded so that a module stays below 200 MB.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ PROFILES = 100
 # One instance of an engine.
 #: Bytes of SQL Server's log of errors: the version and the start-up parameters stand at its beginning.
 ERROR_LOG = MIB // 4
-#: Bytes of FairCom's log of its states: its end tells of the last start unless it has said very much since.
+#: Bytes of FairCom's log of its states: its end has the last start unless very much was logged since.
 STATUS_LOG = 4 * MIB
 #: Processes that are looked at. A server with a process for each client may have thousands, which open the same files.
 PROCESSES = 64
@@ -69,7 +69,7 @@ PATIENCE, PATIENCE_FOR_ALL = 120.0, 900.0
 # One user, or one container.
 #: Instances of one engine, and processes of Firebird's, which may have one for each client.
 INSTANCES_OF_ONE, CLIENTS = 64, 1000
-#: Processes that look like an engine and are none, each told in a row of its own; and of how many users and engines.
+#: Processes that look like an engine and are none, each reported in a separate row; and of how many users and engines.
 STRAYS_OF_ONE, STRAYS = 5, 40
 
 # One host.
@@ -83,7 +83,7 @@ PROGRAM, LONG_PROGRAMS = 256, 4 * MIB
 #: and again of all users and containers, of which each may have a quarter. A node of Kubernetes has some thousands of
 #: mounts.
 MOUNTS, MOUNT_TABLES = 20_000, 8 * MIB
-#: Mounts of one file system in other namespaces that are told, because they read otherwise than here.
+#: Mounts of one file system in other namespaces that are reported, because they read differently from here.
 VIEWS = 1000
 #: Open files of a process that is no engine's, and rows of such processes.
 OPEN_FILES_OF_OTHERS, WRITERS = 1000, 200
@@ -95,7 +95,7 @@ ANSWER, VALUES = 4 * MIB, 150_000
 # The controller.
 #: Disks, and mounts, of one host: each is held against others. The largest have some thousands.
 DEVICES = 10_000
-#: Faults of facts that are told, of which people read the first.
+#: Faults of facts that are reported, of which people read the first.
 FAULTS = 100
 #: Bytes of memory that a process of Ansible's may take for one answer of one host, above what it had before.
 ROOM = 64 * MIB
@@ -127,7 +127,7 @@ def too_large(facts: dict[str, Any]) -> str | None:
 
 
 def too_much(*texts: str) -> str | None:
-    """Return why what a host said is no answer, before it is understood, or None where it may be one."""
+    """Return why a host's output is no answer, before it is parsed, or None if it may be one."""
     letters = sum(map(len, texts))
     if letters > ANSWER:
         return f"observed {letters} bytes"
@@ -136,7 +136,7 @@ def too_much(*texts: str) -> str | None:
 
 
 def refused(why: str) -> str:
-    """Return what a host is told by whose answer was refused."""
+    """Return the message about a host whose answer was refused."""
     return (
         f"its answer was refused: {why}; expected at most {ANSWER // MIB} MiB and {VALUES} values, more than modules give:"
         " see what runs as root there, or in the name of the user who logs in"

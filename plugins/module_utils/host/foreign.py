@@ -1,14 +1,14 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The way to a file that is somebody else's, walked name by name. Called by :mod:`.reader` alone.
+"""The way to a file of another user, walked name by name. Called by :mod:`.reader` alone.
 
 Each name is opened with O_PATH and O_NOFOLLOW, which has no effect on a device or pipe, and what was
-opened is looked at by its descriptor: nobody can put another file there between two steps. Links are
+opened is checked by its descriptor: no process can put another file there between two steps. Links are
 resolved here, and never lead out of the given root directory.
 
-Whoever may change a directory chooses what a link or file in it is, so from there on everything is
-opened with the rights of that user: root reads nothing for him that he could not read himself.
+A user who may change a directory chooses what a link or file in it is, so from there on everything is
+opened with the rights of that user: root reads nothing for that user which that user could not read.
 
 A path that a process or a file names is opened with the rights of the user who named it, from its first name on.
 Such a path never leads onto a file system of the kernel (proc, sysfs and the like): to read a file there can do things.
@@ -96,7 +96,7 @@ class Walk:
         self.changed = 0.0
         self.passed: dict[str, os.stat_result] = {}
         try:
-            # By one descriptor, the directory and what is told of its users are of one process. First the
+            # By one descriptor, the directory and its users are of one process. First the
             # directory: whoever takes users of his own meanwhile has mounted nothing in it before.
             process = self._keep(os.open(os.path.dirname(root) or "/", _DIRECTORY))
             top = self._keep(os.open(os.path.basename(root) or ".", _DIRECTORY, dir_fd=process))
@@ -129,11 +129,11 @@ class Walk:
 
     @property
     def status(self) -> os.stat_result | None:
-        """The status of what lies at the path, None where nothing does."""
+        """The status of the file at the path, None if there is none."""
         return None if self.rest else self.steps[-1].status
 
     def opened(self, is_kind: Callable[[int], bool], kind: str) -> contextlib.AbstractContextManager[int]:
-        """Open for reading what was found, where it is of a kind. Raises OSError, Refused."""
+        """Open for reading what was found, if it is of a kind. Raises OSError, Refused."""
         if not is_kind(self.steps[-1].status.st_mode):
             raise Refused(f"not a {kind}")
         return self._reopened(self.steps[-1])
@@ -246,7 +246,7 @@ class Walk:
 
 
 class _Tree:
-    """Who is trusted below a root directory: root, and in a container with users of its own the root there.
+    """Who is trusted below a root directory: root, and in a container with separate users its root.
 
     `process`: the directory of a container's process in /proc, None for this host's own tree.
     """
@@ -282,7 +282,7 @@ class _Tree:
 
     @contextlib.contextmanager
     def acting(self, rights: Identity | None, status: os.stat_result, how: str = "chosen") -> Iterator[None]:
-        """Act with somebody's rights; for what is not the container's, with those of its root. Raises OSError."""
+        """Act with a user's rights; for what is not the container's, with those of its root. Raises OSError."""
         if rights is None and self._chief and not self._has(status.st_uid):
             rights = self._of(self._chief)
         if rights is None or os.geteuid() != 0:
@@ -354,7 +354,7 @@ def _account(user: int) -> Identity:
 
 @functools.cache
 def are_links_protected() -> bool:
-    """Tell whether a user may give a second name only to files of his own: fs.protected_hardlinks."""
+    """Tell whether a user may give a second name only to files that the user owns: fs.protected_hardlinks."""
     try:
         with open("/proc/sys/fs/protected_hardlinks", encoding="ascii") as handle:
             return handle.read().strip() == "1"

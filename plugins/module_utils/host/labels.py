@@ -81,7 +81,7 @@ def _policys(path: str, mode: int) -> bytes | None:
 
 @functools.cache
 def _library() -> Any:
-    """Return libselinux, which systemd needs too on a host with SELinux; None where there is none.
+    """Return libselinux, which systemd needs too on a host with SELinux; None if there is none.
 
     Only who writes pays for it, and a Python may have been built without ctypes.
     """

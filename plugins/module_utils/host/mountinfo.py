@@ -40,7 +40,7 @@ class Mount(NamedTuple):
 
 
 def unescape(text: str) -> str:
-    r"""Turn the octal escapes of mountinfo and fstab (`\040` is a space) into what they stand for.
+    r"""Turn the octal escapes of mountinfo and fstab (`\040` is a space) into the characters that they encode.
 
     Each is a byte: in fstab, letters beyond ASCII are often written so.
     """
@@ -92,7 +92,7 @@ def covered(mounts: list[Mount]) -> list[tuple[Mount, Mount]]:
 
 
 def why_absent(target: str, hidden: Mapping[str, str], types: Mapping[str, str]) -> str:
-    """Return in words why no file system that could hold data is at a path.
+    """Return as text why no file system that could hold data is at a path.
 
     `hidden`: {mount point: mount point of what hides it}; `types`: {mount point: type} of all that paths lead to.
     """
@@ -122,7 +122,7 @@ class _Covers:
         self._known: dict[Mount, Mount | None] = {}
 
     def of(self, mount: Mount) -> Mount | None:
-        """Return what was mounted over a mount, or over something on the way to it, None where nothing was."""
+        """Return what was mounted over a mount, or over something on the way to it, None if nothing was."""
         return self._topmost.get(mount.number, {}).get(mount.target) or self._on_the_way(mount)
 
     def _on_the_way(self, mount: Mount) -> Mount | None:
@@ -144,7 +144,7 @@ class _Covers:
         return cover
 
     def _before(self, mount: Mount) -> Mount | None:
-        """Return what was mounted over a mount's place, or a directory above it, in the mount that it lies on."""
+        """Return what was mounted over a mount's place, or a directory above it, in its parent mount."""
         parent, target = _place(mount)
         there = self._topmost[parent]
         over = (there[above] for above in _above(target, there))
@@ -152,7 +152,7 @@ class _Covers:
 
 
 def _place(mount: Mount) -> tuple[str, str]:
-    """Return the mount that a mount lies on, and where; the first of all names itself."""
+    """Return the parent of a mount, and where it is mounted; the first of all names itself."""
     return "" if mount.parent == mount.number else mount.parent, mount.target
 
 

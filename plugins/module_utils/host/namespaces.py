@@ -56,7 +56,7 @@ def others(host: Host, kind: Callable[[Mount], Hashable] = lambda mount: mount) 
 
 
 class _TooMuch(Exception):
-    """There is more than can be looked at, and whose it is."""
+    """There is more than can be read, and whose it is."""
 
 
 def _mounts(host: Host, pid: int, command: str, kind: Callable[[Mount], Hashable], end: float) -> list[Mount]:

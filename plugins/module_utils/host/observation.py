@@ -53,7 +53,7 @@ class Observation(NamedTuple):
 
 
 def unknown(source: str, reason: str) -> Observation:
-    """Return what stands for a value that could not be read."""
+    """Return the observation of a value that could not be read."""
     return Observation(UNKNOWN, source, reason)
 
 

@@ -46,7 +46,7 @@ NOTES = f"{VOLATILE}/running"
 #: The configuration of gfix while it logs in at a server.
 FIREBIRD_CLIENT = f"{VOLATILE}/firebird-client"
 
-#: What looks at this host by itself, what it goes by, and what it has seen.
+#: The watch: its program, its inputs, and its last report.
 WATCH_PROGRAM = "/usr/local/lib/durable-dbhost/watch.pyz"
 WATCH_INPUTS = f"{CONFIGURED}/watch.json"
 WATCH_REPORT = f"{STATE}/watch.json"

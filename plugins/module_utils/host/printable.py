@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Text of a host, made fit to be shown: it is read as text wherever it goes. Pure.
 
-Whoever owns a directory, a database or a process gives it any name: with a line end and words that look like
+The owner of a directory, a database or a process gives it any name: with a line end and text that looks like
 ours, with commands to a terminal, with letters that turn the order of others around. What is shown goes
 through `line`: on its way from a host in module_utils/host/reply.py, from the controller in plugin_utils/output.py,
 to the journal in ups/guard/ipc.py.
@@ -17,7 +17,7 @@ import shlex
 from collections.abc import Iterable
 from typing import Any
 
-#: Letters that are never seen, although Python calls them printable (Unicode: Default_Ignorable_Code_Point).
+#: Characters that are never visible, although Python calls them printable (Unicode: Default_Ignorable_Code_Point).
 _NEVER_SHOWN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
@@ -36,7 +36,7 @@ class Lines(str):
 
 
 def line(text: str) -> str:
-    """Return a text as one line of letters that are seen: others are written out as escapes, as Python does.
+    """Return a text as one line of visible characters: others are written out as escapes, as Python does.
 
     Those are control characters, line ends, marks of direction, letters without width, and bytes that are no
     UTF-8. What was written out already stays as it is.
@@ -76,7 +76,7 @@ def command(*words: str) -> str:
 
 
 def name(text: str) -> str:
-    """Return a name that a host gave to something, to stand in a sentence of ours: in quotes, unless it can only be a name."""
+    """Return a name that a host gave to something, for use in our messages: in quotes, unless it can only be a name."""
     if _NAME.fullmatch(text) and not _ADVICE.search(text):
         return text
     return quote(text)

@@ -38,7 +38,7 @@ _UNIT = re.compile(r"[^/]+\.(?:service|scope)")
 class Place(NamedTuple):
     """Where a process lives.
 
-    `namespace` is host, private (a mount namespace of its own), container or unknown; `root` is
+    `namespace` is host, private (a separate mount namespace), container or unknown; `root` is
     where this process finds the other's files, '' where they are at the same paths; `top` is the
     other's root directory as its link shows it; `container` is `kind:id` or ''; `unit` is a systemd
     service or None; `mounts` is {mount id: mount} as the process sees them.

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from . import bounds
 from .seam import Host, Unobservable
 
-#: Start times are told in these, on every architecture whose open flags are known here: USER_HZ.
+#: Start times are in these, on every architecture whose open flags are known here: USER_HZ.
 TICKS = 100
 #: What the kernel adds to the path of a file that is gone, such as a program that was upgraded.
 DELETED = " (deleted)"
@@ -59,14 +59,14 @@ class Process(NamedTuple):
 
     @property
     def program(self) -> str:
-        """The file name of what runs, '' where that is unknown."""
+        """The file name of what runs, '' if it is unknown."""
         return posixpath.basename(self.exe or "")
 
 
 class Processes:
     """The processes of one host at one moment.
 
-    Raises Unobservable where /proc does not show them all: whoever is not there might be an engine.
+    Raises Unobservable where /proc does not show them all: a process that is missing might be an engine.
     """
 
     def __init__(self, host: Host) -> None:
@@ -150,7 +150,7 @@ class Processes:
         return user_of(self.host, process.pid)
 
     def is_of_a_person(self, process: Process) -> bool:
-        """Tell whether a process acts as a user who is not one of the system's, or nobody knows as whom."""
+        """Tell whether a process acts as a user who is not one of the system's, or as an unknown one."""
         try:
             return int(self.user(process)) >= FIRST_PERSON
         except Unobservable:
@@ -210,7 +210,7 @@ def variables(host: Host, pid: int, names: Iterable[str]) -> dict[str, str]:
 
 
 def _expect_countable(host: Host, pids: list[int]) -> None:
-    """Raise Unobservable where there are more processes than can be looked at, with who has the most of them."""
+    """Raise Unobservable if there are more processes than can be read, with who has the most of them."""
     if len(pids) <= bounds.ALL_PROCESSES:
         return
     users: Counter[str] = Counter()
@@ -282,7 +282,7 @@ def _exe(host: Host, pid: int) -> tuple[str | None, str | None]:
 
 
 def output(host: Host, argv: list[str], none: int = 0) -> str:
-    """Return what a reading command prints; exit code `none` stands for nothing found. Raises Unobservable."""
+    """Return what a reading command prints; exit code `none` means that nothing is found. Raises Unobservable."""
     result = host.run(argv)
     if result.rc not in (0, none):
         raise Unobservable(" ".join(result.stderr.split()) or f"{' '.join(argv)}: exit {result.rc}")

@@ -85,7 +85,7 @@ def _is_module(name: str) -> bool:
     try:
         return importlib.util.find_spec(name) is not None
     except ImportError:
-        return False  # What it is said to be in is a module, and no package.
+        return False  # Its supposed package is a module.
 
 
 def _spec(name: str) -> importlib.machinery.ModuleSpec:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What one configuration may be, over all its files with what they include: whoever owns it may want all memory."""
+"""What one configuration may be, over all its files with what they include: its owner can try to use all memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .textfile import Read
 def within(host: Host, read: Read) -> Read:
     """Return a way of reading the files of one configuration that ends where they are too much.
 
-    Each reading counts, that of the same file too: its lines are kept each time. What is returned raises
+    Each reading counts, that of the same file too: its lines are stored each time. What is returned raises
     Unobservable with the file at which that was, and who answers for it.
     """
     files = size = lines = 0
@@ -32,7 +32,7 @@ def within(host: Host, read: Read) -> Read:
             if used > most:
                 who = f" of {host.whose}" if host.whose else ""
                 raise Unobservable(
-                    f"{path}: with it the configuration{who} has more than {most} {what}: take out of it what nobody"
+                    f"{path}: with it the configuration{who} has more than {most} {what}: remove what nothing"
                     " needs, or end who has been started with it"
                 )
         return text

@@ -30,7 +30,7 @@ _PIECE = 65536
 
 
 class Question(NamedTuple):
-    """What is to be done with what lies at `path` inside `root`, links followed.
+    """What to do with the file at `path` inside `root`, links followed.
 
     `what`: status; content (`limit` bytes from the beginning, or the end, and `flush`: the file is on the
     disk now); way, everything that is passed; names in a directory; search for files in it and `depth`
@@ -61,7 +61,7 @@ class Question(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """`path`: inside the root, links followed. `status`: as `_numbers` makes it, None where nothing is there.
+    """`path`: inside the root, links followed. `status`: as `_numbers` makes it, None if nothing is there.
     `error`: why there is nothing to tell; `withheld`: it is that the user who named the path may not read it."""
 
     path: str = ""
@@ -84,7 +84,7 @@ class Reader:
         self._link: socket.socket | None = None
 
     def ask(self, question: Question, timeout: float) -> Answer:
-        """Return the answer. Raises TimedOut, and OSError where no process can be made."""
+        """Return the answer. Raises TimedOut, and OSError if no process can be made."""
         end = time.monotonic() + timeout
         if not self._lock.acquire(timeout=timeout):
             raise TimedOut
@@ -103,7 +103,7 @@ class Reader:
             self._abandon()
             raise TimedOut from error
         except BaseException:
-            # Whoever asked is being ended: half an answer must not be taken for the next one.
+            # The caller is being ended: half an answer must not be taken for the next one.
             self._abandon()
             raise
 
@@ -128,7 +128,7 @@ class Reader:
 
 
 def _serve(link: socket.socket) -> None:
-    """Answer until nobody asks any more. Never returns."""
+    """Answer until no process asks any more. Never returns."""
     try:
         child_process.isolate(link.fileno())
         while True:
@@ -142,7 +142,7 @@ def _serve(link: socket.socket) -> None:
 
 
 def answer_to(question: Question) -> Answer:
-    """Return the answer to a question, from the file system. May take for ever."""
+    """Return the answer to a question, from the file system. May block indefinitely."""
     try:
         with foreign.Walk(question.root, question.path, question.namer) as walk:
             if walk.status is None:

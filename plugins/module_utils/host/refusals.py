@@ -1,16 +1,16 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What to do where a change is refused, by the kernel's words for it: of files, kernel attributes and programs alike."""
+"""The fix for a refused change, by the kernel's error text: for files, kernel attributes and programs."""
 
 from __future__ import annotations
 
 import errno
 import os
 
-_ANY = "mend what it says, then run again"
-_ROOM = "make room on {where} (df -h, df -i), then run again"
-_GONE = "the device is not there any more: look whether it was pulled or has failed (dmesg), then run again"
+_ANY = "fix the cause that this error names, then run again"
+_ROOM = "free space on {where} (df -h, df -i), then run again"
+_GONE = "the device is not there any more: check whether it was pulled or has failed (dmesg), then run again"
 #: Error -> what to do, whoever tells of it. `where` is the file system, as far as it is known.
 _REMEDIES = {
     errno.ENOSPC: _ROOM,
@@ -20,20 +20,20 @@ _REMEDIES = {
         " (mount -o remount,rw), then run again"
     ),
     errno.EIO: (
-        "the disk answers with an error, the kernel log (dmesg) has its own words: look at disk and cable, then run again"
+        "the disk answers with an error, the kernel log (dmesg) has details: check disk and cable, then run again"
     ),
     errno.ENODEV: _GONE,
     errno.ENXIO: _GONE,
 }
 #: Of devices, and programs that change them.
 _OF_DEVICES = {
-    errno.EINVAL: "the device or its driver does not take that, the kernel log (dmesg) says why: mend it, then run again",
+    errno.EINVAL: "the device or its driver does not take that, the kernel log (dmesg) says why: fix it, then run again",
 }
 #: Of files.
 _OF_FILES = {
     errno.EPERM: (
-        "lsattr -d {path} {directory} shows which is immutable (i) or append-only (a), take that away (chattr -i -a); where none"
-        " is, look what denies it (SELinux: ausearch -m avc); then run again"
+        "lsattr -d {path} {directory} shows which is immutable (i) or append-only (a), remove that (chattr -i -a); if none"
+        " is, check what denies it (SELinux: ausearch -m avc); then run again"
     ),
     errno.EACCES: "look who may write in {directory}, and what denies it (SELinux: ausearch -m avc), then run again",
 }

@@ -51,7 +51,7 @@ def observed_all(
     looked_at: int,
     switch: dict[str, str],
 ) -> None:
-    """End a module with several sorts of facts, bounded and printable already, why others are not there, the run
+    """End a module with several kinds of facts, bounded and printable already, why others are not there, the run
     that was the last to change the host, and the dead man's switch."""
     result = {
         "changed": False,
@@ -73,7 +73,7 @@ def _end(module: AnsibleModule, result: dict[str, Any]) -> None:
 
 def _leave() -> None:
     """End the process without taking apart what it has made: the kernel takes all of it back at once, where Python needs a
-    tenth of what a look at a host costs. Ansible has removed the module's files by now."""
+    tenth of the cost of one collection. Ansible has removed the module's files by now."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)

@@ -40,7 +40,7 @@ from .refusals import remedy
 READ_TIMEOUT = 10.0
 #: Seconds that a changing command may take; a sync of a busy disk is slow.
 CHANGE_TIMEOUT = 300.0
-#: Seconds that a daemon may take over all that it is asked at once.
+#: Seconds that a daemon may take for all questions of one connection.
 ASK_TIMEOUT = 3.0
 _PIECE = 65536
 #: /dev/null, in every kernel: devices.txt of Linux.
@@ -64,7 +64,7 @@ class Withheld(Unobservable):
 
 
 class NoAnswer(Unobservable):
-    """Nothing came in time: whatever else lies on the same disk will not come either."""
+    """Nothing came in time: other files on the same disk will not come either."""
 
 
 class TooLong(Unobservable):
@@ -72,11 +72,11 @@ class TooLong(Unobservable):
 
 
 class ChangeFailed(Exception):
-    """A change was refused, or did not take effect. The message: target, seen, expected, remedy."""
+    """A change was refused, or did not take effect. The message: target, observed, expected, remedy."""
 
 
 class Refused(ChangeFailed):
-    """A change that is not made as things are. `reason`: target, seen, expected; `fix`: what to do about it."""
+    """A change that is not made as things are. `reason`: target, observed, expected; `fix`: the remedy."""
 
     def __init__(self, reason: str, fix: str) -> None:
         super().__init__(f"{reason}; {fix}")
@@ -96,7 +96,7 @@ class TrialRefused(ChangeFailed):
 
 
 class Held(ChangeFailed):
-    """Another process holds a lock. `holder`: what it has said of itself there."""
+    """Another process holds a lock. `holder`: what it recorded of itself there."""
 
     def __init__(self, path: str, holder: str) -> None:
         super().__init__(f"{path}: another process holds this lock")
@@ -104,7 +104,7 @@ class Held(ChangeFailed):
 
 
 class Result(NamedTuple):
-    """What a finished command said: its exit code, standard output and standard error."""
+    """The result of a finished command: its exit code, standard output and standard error."""
 
     rc: int
     stdout: str
@@ -130,7 +130,7 @@ class Status(NamedTuple):
 
 
 class Located(NamedTuple):
-    """Where a path leads inside its root directory; `status` is None where nothing is there."""
+    """Where a path leads inside its root directory; `status` is None if nothing is there."""
 
     path: str
     status: Status | None
@@ -242,7 +242,7 @@ class Host:
             return False
 
     def locate(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> Located:
-        """Return where a path of somebody else's leads, links followed inside `root` ('' is our own).
+        """Return where a path that another user chose leads, links followed inside `root` ('' is our own).
 
         Raises Unobservable, also for a link that leads to nothing, and where a disk does not answer in time.
         """
@@ -258,10 +258,10 @@ class Host:
         flush: bool = False,
         timeout: float = READ_TIMEOUT,
     ) -> Part | None:
-        """Return at most `limit` bytes of somebody else's regular file, None where there is none.
+        """Return at most `limit` bytes of another user's regular file, None if there is none.
 
         From its beginning, or `at_end` its last ones. `flush`: only once the file is on the disk. It is
-        read with the rights of whoever may have chosen what lies at the path. Raises Unobservable.
+        read with the rights of the user who may have chosen the file at the path. Raises Unobservable.
         """
         limit = min(limit, bounds.OUTPUT)
         answer = self._query(Question("content", path, root, limit, at_end, flush), timeout)
@@ -279,14 +279,14 @@ class Host:
         return {passed: _status(numbers) for passed, numbers in json.loads(answer.content).items()}
 
     def list_names(self, path: str, root: str = "", timeout: float = READ_TIMEOUT) -> list[str] | None:
-        """Return the sorted names in somebody else's directory, None where there is none. Raises Unobservable."""
+        """Return the sorted names in another user's directory, None if there is none. Raises Unobservable."""
         answer = self._query(Question("names", path, root), timeout)
         return _paths_in(answer) if answer.status else None
 
     def linked_directories(
         self, path: str, most: int = bounds.FOUND, timeout: float = READ_TIMEOUT
     ) -> list[str]:
-        """Return `most` of the directories to which links in somebody else's directory lead, at most.
+        """Return `most` of the directories to which links in another user's directory lead, at most.
 
         Links that lead to nothing are left out. Raises Unobservable.
         """
@@ -302,7 +302,7 @@ class Host:
         ending: str = "",
         timeout: float = READ_TIMEOUT,
     ) -> list[str]:
-        """Return `most` of the files in somebody else's directory and `depth` levels of it, at most.
+        """Return `most` of the files in another user's directory and `depth` levels of it, at most.
 
         They are paths from there, of files that have `smallest` bytes at least and whose names end in
         `ending`; no link below the directory is followed. Raises Unobservable.
@@ -311,7 +311,7 @@ class Host:
         return _paths_in(self._query(question, timeout))
 
     def sync(self, path: str, whole: bool = False, timeout: float = CHANGE_TIMEOUT) -> None:
-        """Bring somebody else's file to the disk, or the `whole` file system on which a path lies.
+        """Sync another user's file to the disk, or the `whole` file system of a path.
 
         Raises ChangeFailed.
         """
@@ -466,7 +466,7 @@ class Host:
         timeout: float = CHANGE_TIMEOUT,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Run a command that changes the host. Raises ChangeFailed: CommandFailed with what it said.
+        """Run a command that changes the host. Raises ChangeFailed: CommandFailed with its output.
 
         `environment` is added to its variables: no list of processes shows a password there.
         """
@@ -496,7 +496,7 @@ class Host:
         An existing file keeps its owner, mode, access list, users' attributes and SELinux label; `mode` is for a
         new one, which gets the label that the policy has for it.
         A link is followed, so that it stays a link. `owner`: as whom it is written, where that user may
-        change what lies on the way to it; 0 is this process's own user. Raises ChangeFailed.
+        change a directory on the way to it; 0 is this process's own user. Raises ChangeFailed.
         A content that is too long for `read` is refused.
         """
         if len(content) > bounds.OUTPUT:
@@ -616,7 +616,7 @@ def _run(
         _abandon(child)
         raise Unobservable(f"{' '.join(argv)}: says more than {bounds.OUTPUT} bytes") from None
     except BaseException:
-        # Whoever asked is being ended: nobody waits for the answer any more.
+        # The caller is being ended: no process waits for the answer any more.
         _abandon(child)
         raise
     if output is None:
@@ -656,7 +656,7 @@ def _start(argv: list[str], environment: Mapping[str, str] | None) -> subprocess
 
 
 class _TooMuch(Exception):
-    """A command said more than SAID."""
+    """A command printed more than OUTPUT."""
 
 
 def _collect(child: subprocess.Popen[bytes], deadline: float) -> tuple[str, str] | None:
@@ -772,7 +772,7 @@ def _durably(path: str, owner: int, find: Callable[[str], str], act: Callable[[s
 def _act_as(owner: int, act: Callable[[], None]) -> None:
     """Change files in a child process that has no more rights than a user, 0 for this process's own. Raises OSError.
 
-    The user may stop that process, or have it wait at a file system of his own: it has a time limit.
+    The user may stop that process, or have it wait at their own file system: it has a time limit.
     """
     if not owner:
         act()
@@ -807,7 +807,7 @@ def _replace(path: str, content: bytes, mode: int) -> None:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
             # A link to /dev/null is how an administrator masks a file: it is not ours to replace.
-            raise OSError(errno.EINVAL, "not a regular file; somebody has masked or replaced it")
+            raise OSError(errno.EINVAL, "not a regular file; it was masked or replaced")
         mode, owner = status.st_mode & 0o7777, (status.st_uid, status.st_gid)
     except OSError as error:
         if error.errno != errno.ENOENT:

@@ -102,7 +102,7 @@ def split(text: str, file: str) -> list[str]:
     return lines
 
 
-def refusal(file: str, number: int, observed: str, wanted: str, remedy: str = "mend that line") -> Malformed:
+def refusal(file: str, number: int, observed: str, wanted: str, remedy: str = "fix that line") -> Malformed:
     """Return the error for one line; a long line is shown by its beginning."""
     shown = observed.rstrip("\r\n")
     if len(shown) > 80:
@@ -111,7 +111,7 @@ def refusal(file: str, number: int, observed: str, wanted: str, remedy: str = "m
 
 
 def without_content(error: Exception) -> str:
-    """Return an error's message; of a malformed file without what stands in it."""
+    """Return an error's message; of a malformed file without its content."""
     return error.without_content if isinstance(error, Malformed) else str(error)
 
 
@@ -146,14 +146,14 @@ def settled(pairs: Iterable[tuple[str, Setting]], files: list[str], first: bool 
 
 
 def conflict(file: str, name: str, found: Sequence[Line]) -> Malformed:
-    """Return the error for a name that is set to different values where it cannot be told which one counts."""
+    """Return the error for a name that is set to different values if it cannot be determined which one counts."""
     places = ", ".join(f"line {line.number}: {(line.value or '')[:40]!r}" for line in found[:3])
     more = ", ..." if len(found) > 3 else ""
     return Malformed(file, f"{name} set to different values ({places}{more})", "one of them")
 
 
 def plain(words: str, what: str) -> str:
-    """Return words that are to be written into a file. Raises ValueError for control characters."""
+    """Return text for one line of a file, checked. Raises ValueError for control characters."""
     if _CONTROL.search(words):
         raise ValueError(
             f"{what}: observed {words[:80]!r}; expected text on one line without control characters"
@@ -172,7 +172,7 @@ def replace(
 ) -> str:
     """Return the text with a part of some lines replaced, each marked by a comment above it.
 
-    A change is (line, start, end, what stands there now). All other bytes stay.
+    A change is (line, start, end, the text there now). All other bytes stay.
     Raises ValueError for a part that would be several lines.
     """
     mark = _mark(sign, note) + _newline(lines)

@@ -35,15 +35,15 @@ def statuses(host: Host, paths: Collection[str]) -> dict[str, Status]:
     lines = [line.split() for line in result.stdout.splitlines()]
     if result.rc != 0 or len(lines) != len(paths) or any(len(line) != 2 for line in lines):
         why = " ".join(result.stderr.split()) or f"exit {result.rc}"
-        raise Unobservable(f"who may change {', '.join(paths)} cannot be told: {why}")
+        raise Unobservable(f"who may change {', '.join(paths)} cannot be read: {why}")
     try:
         return {path: Status(int(uid), int(mode, 16)) for path, (uid, mode) in zip(paths, lines)}
     except ValueError as error:
-        raise Unobservable(f"who may change {', '.join(paths)} cannot be told: {error}") from error
+        raise Unobservable(f"who may change {', '.join(paths)} cannot be read: {error}") from error
 
 
 def weakness(host: Host, path: str, owners: Collection[int] = ROOT, sticky: bool = False) -> str:
-    """Return what lets others than `owners` change what a path leads to, '' where nothing does.
+    """Return what lets others than `owners` change what a path leads to, '' if nothing does.
 
     Every directory and link on the way counts. Where access lists are, the group's bits are their
     mask. `sticky`: a directory on the way with that bit may be writable, because others cannot replace what an

@@ -101,9 +101,9 @@ Parse = Callable[[str, str, Assign], "dict[str, str]"]
 
 
 def parse_rules(text: str, header: str, assign: Assign) -> dict[str, str]:
-    """Return {id: words} of the devices whose settings one of our rule files keeps.
+    """Return {id: values} of the devices whose settings one of our rule files keeps.
 
-    None are kept where a line of somebody else's stands among ours: it may undo what they do.
+    None is returned if a line that is not ours is among them: it may undo what they do.
     """
     whole = written_rules(text, header, assign)
     ours = {line for known, words in whole.items() for line in _lines(known, assign(words))}
@@ -112,7 +112,7 @@ def parse_rules(text: str, header: str, assign: Assign) -> dict[str, str]:
 
 
 def written_rules(text: str, header: str, assign: Assign) -> dict[str, str]:
-    """Return {id: words} of the devices whose rules stand whole in one of our rule files.
+    """Return {id: values} of the devices whose rules stand whole in one of our rule files.
 
     A comment names the device and its settings for us, the lines below act; a comment whose lines
     were edited or removed does not count, because udev would do something else than it says.

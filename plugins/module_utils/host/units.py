@@ -88,12 +88,12 @@ _SPAN = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s|min|h|d|w|month|y)", re.ASCII)
 
 
 class Unit(NamedTuple):
-    """One service. `load`, `active` and `enabled` are systemd's words; `argv` is that of its first
-    command, as systemd prints it (words are not told apart any more). `main` is the process that systemd
+    """One service. `load`, `active` and `enabled` are systemd's values; `argv` is that of its first
+    command, as systemd prints it (without quotes around arguments). `main` is the process that systemd
     takes for the service, 0 where it knows none. `stale`: its files may have changed since systemd read them. `environment` is
     as systemd prints it, and may hold passwords: for this module alone; `files` are more of it. `starters`: units that
     start it, as far as systemd has them loaded. `mounts`: mount units without which it does not start, and for which it
-    waits. `manager`: the environment of systemd itself, None where it was not asked or is unknown."""
+    waits. `manager`: the environment of systemd itself, None if it was not read or is unknown."""
 
     name: str
     names: tuple[str, ...]
@@ -115,7 +115,7 @@ class Unit(NamedTuple):
 
     @property
     def starts_at_boot(self) -> str:
-        """Yes, no or unknown: whether the next boot starts it. No only where nothing is left that could."""
+        """Yes, no or unknown: whether the next boot starts it. No only if nothing is left that could."""
         if self.load == "masked" or self.enabled == "masked":
             return "no"
         if self.enabled == "disabled" and self.active in ("inactive", "failed") and not self.starters:
@@ -146,9 +146,9 @@ def has_file(host: Host, name: str) -> bool:
 
 
 def show(host: Host, names: Iterable[str], starts: bool = False) -> tuple[dict[str, Unit], str | None]:
-    """Return {name: what systemd says}, by each of a unit's names, and why nothing could be asked.
+    """Return {name: what systemd reports}, by each of a unit's names, and why nothing could be read.
 
-    One call for all of them, none for none. `starts`: whether it is asked, by one call more, what their next start gets
+    One call for all of them, none for none. `starts`: whether one more call reads what their next start gets
     from systemd's own environment.
     """
     requested = sorted(set(names))
@@ -269,9 +269,9 @@ def _unit_names(text: str) -> list[str]:
 
 
 def next_words(host: Host, unit: Unit) -> list[str]:
-    """Return the words behind the program's name that a unit's next start gives it, parted at blanks.
+    """Return the arguments that a unit's next start gives its program, split at blanks.
 
-    A variable that neither the unit nor systemd itself sets is empty. Raises Unobservable where they cannot be told, or
+    A variable that neither the unit nor systemd itself sets is empty. Raises Unobservable if they cannot be read, or
     where that start takes the server's flushes away.
     """
     if unit.stale:
@@ -282,7 +282,7 @@ def next_words(host: Host, unit: Unit) -> list[str]:
 
 
 def expanded(host: Host, unit: Unit, words: list[str]) -> list[str]:
-    """Return words with the variables in them replaced, as a unit's next start has them. Raises Unobservable."""
+    """Return arguments with the variables in them replaced, as a unit's next start has them. Raises Unobservable."""
     names = {found["braced"] or found["word"] for word in words for found in _VARIABLE.finditer(word)}
     values = variables(host, unit, names | {_PRELOAD})
     expect_flushing(unit.name, values.get(_PRELOAD, ""))
@@ -293,13 +293,15 @@ def expanded(host: Host, unit: Unit, words: list[str]) -> list[str]:
 
 
 def expect_flushing(where: str, preloads: str) -> None:
-    """Raise Unobservable where a server is to be started with a library that makes fsync(2) do nothing."""
+    """Raise Unobservable if a server will be started with a library that makes fsync(2) do nothing."""
     if any(map(breaks_fsync, re.split("[: ]", preloads))):
-        raise Unobservable(f"{where}: it preloads {preloads}, which makes fsync do nothing: take that out")
+        raise Unobservable(
+            f"{where}: it preloads {preloads}, which makes fsync do nothing: remove that library"
+        )
 
 
 def otherwise(unit: Unit) -> str:
-    """Return what is said of a server that its unit would start otherwise than it runs."""
+    """Return the note on a server whose unit would start it with other settings."""
     return (
         f"it was started with other arguments, or in another environment, than {unit.name} gives it next time: restart it,"
         " or take that change of its unit out, then run again"
@@ -314,7 +316,7 @@ def differs(
     environment: Mapping[str, str] | None = None,
     related: Callable[[Iterable[str]], list[str]] = list,
 ) -> str | None:
-    """Return why the next start of a server by its unit is unknown to be as this one, None where it is.
+    """Return why it is unknown that the next start of a server by its unit equals this one, or None.
 
     `argv` are this one's arguments, and `environment` those of the variables `names` that it was started with. `related`
     returns the arguments that count.

@@ -25,7 +25,7 @@ def all_of(
     profiles: Mapping[str, Mapping[str, Any]],
     doubted: Sequence[str],
 ) -> list[str]:
-    """Return all that is to be said besides the doubts."""
+    """Return all lines except the doubts."""
     lines = recommend(made, rows, profiles)
     limited = [row for row in rows if row["held_back"] == "yes"]
     if limited:
@@ -53,7 +53,7 @@ def recommend(
 ) -> list[str]:
     """Return what the figures recommend within the profiles that mounts are pinned to.
 
-    All that is measured keeps a profile's promise: each way waits for the disk. What changes a promise is no advice.
+    All that is measured meets a profile's guarantee: each way waits for the disk. No advice changes a guarantee.
     """
     return [*_fastest(made, rows), *_delays(made, rows), *_settings(made, rows, profiles)]
 
@@ -135,7 +135,7 @@ def _point(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _how(made: Plan, variant: Variant, profiles: Mapping[str, Mapping[str, Any]]) -> str:
     if variant.setting == "sync":
-        return "no profile sets it: put it into fstab by hand, if slower buffered writes are all right"
+        return "no profile sets it: put it into fstab by hand, if slower buffered writes are acceptable"
     setting = "atime" if variant.setting == "atime" else _scheduler_setting(made.leaves)
     if setting is None:
         return "no profile sets a scheduler for this kind of disk"
@@ -144,7 +144,7 @@ def _how(made: Plan, variant: Variant, profiles: Mapping[str, Mapping[str, Any]]
         return f"pin a profile, and set durable_overrides: {{{setting}: {variant.value}}}"
     if all(profile.get(setting) == variant.value for profile in profiles.values()):
         return "the pinned profile wants it already: run harden_db"
-    return f"it keeps the promise of the profile: durable_overrides: {{{setting}: {variant.value}}}"
+    return f"it meets the guarantee of the profile: durable_overrides: {{{setting}: {variant.value}}}"
 
 
 def _scheduler_setting(leaves: Iterable[dict[str, Any]]) -> str | None:

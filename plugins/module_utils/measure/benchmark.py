@@ -26,7 +26,7 @@ from .variants import Variant
 WATCH, BUSY = 2.0, 0.2
 #: Seconds that fio may take beyond its run time.
 _PATIENCE = 60.0
-#: The command that makes the plot, which is kept beside it.
+#: The command that makes the plot, which is stored next to it.
 MADE_BY = "ansible-playbook durable.dbhost.benchmark"
 
 
@@ -47,7 +47,7 @@ def run(host: Host, made: Plan, busy_allowed: bool) -> list[dict[str, Any]]:
     """Measure and return a row for each (variant, way, clients, mount).
 
     Raises Refused before anything is written, else ChangeFailed, Unobservable or OSError. Scratch files are
-    taken away and settings put back in each case.
+    removed and settings restored in each case.
     """
     names = [leaf["name"] for leaf in made.leaves]
     if not busy_allowed:
@@ -173,7 +173,7 @@ def result_of(
 ) -> dict[str, Any]:
     """Return what the module hands on of its rows: doubts, recommendations, prices, table and plot. Pure.
 
-    `profiles`: those that mounts are pinned to, by mount; `known`: all that are to be priced, by name.
+    `profiles`: those that mounts are pinned to, by mount; `known`: all whose cost is reported, by name.
     """
     doubts = advice.doubts(made, rows)
     priced = prices.of(made, rows, known) if rows else []
@@ -210,7 +210,7 @@ def _busy(host: Host, name: str) -> int:
 
 
 def _flushes(host: Host, names: Sequence[str]) -> dict[str, int]:
-    """Return the flushes of each disk; nothing where one cannot be counted: it is told, not needed."""
+    """Return the flushes of each disk, or nothing if one cannot be counted: the numbers are optional."""
     try:
         return {name: flushes(host, name) for name in names}
     except ChangeFailed:

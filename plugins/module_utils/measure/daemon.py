@@ -14,9 +14,9 @@ _LONGEST = 4096
 
 
 def detach(work: Callable[[Callable[[str], None]], None], patience: float) -> str:
-    """Run `work` in a process of its own and return the first that it says, '' when it says nothing in time.
+    """Run `work` in a separate process and return its first message, '' if none comes in time.
 
-    `work` gets a function that says something, once; it raises OSError when nobody listens any more.
+    `work` gets a function that sends a message, once; it raises OSError if no reader is left.
     """
     reader, writer = os.pipe()
     child = os.fork()

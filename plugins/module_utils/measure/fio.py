@@ -43,7 +43,7 @@ class Figures(NamedTuple):
 def argv(pattern: str, groups: Sequence[Sequence[str]], size: int, seconds: int, most: int) -> list[str]:
     """Return the command: a client for each path, `size` MiB each; `most` commits in a second by all of a group.
 
-    All groups, of as many paths each, write at the same time, and are reported each by itself.
+    All groups, of as many paths each, write at the same time, and are reported separately.
     """
     again = () if pattern in _APPENDS else ("--time_based",)
     clients = [

@@ -25,7 +25,7 @@ NO_DELAY, LONGEST = -1, 1000
 
 
 class _Group:
-    """Commits that are written together, and what came of it."""
+    """Commits that are written together, and the result."""
 
     def __init__(self) -> None:
         self.commits: list[bytes] = []
@@ -36,7 +36,7 @@ class _Group:
 class Log:
     """A log that is overwritten from its beginning to its end, again and again.
 
-    Whoever comes first waits for others as long as the delay says, then writes and syncs for all who have come. Below
+    The first client waits for others for the delay, then writes and syncs for all that have come. Below
     0 each client syncs for itself.
     """
 
@@ -50,7 +50,7 @@ class Log:
         self._joining, self._writing = threading.Lock(), threading.Lock()
 
     def commit(self, data: bytes) -> None:
-        """Return once a block is durable as far as the kernel says, whoever wrote it. Raises OSError."""
+        """Return once a block is durable as far as the kernel reports, written by any client. Raises OSError."""
         if self._delay < 0:
             self._write([data])
             return

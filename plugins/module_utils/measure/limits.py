@@ -16,7 +16,7 @@ _LEFT = 5
 
 
 class Refused(ValueError):
-    """A measurement that is not begun. The message: what was seen, what was wanted, what to do."""
+    """A measurement that is not started. The message: the observed value, the expected one, the fix."""
 
 
 def number(name: str, value: Any, least: int, most: int) -> int:
@@ -27,7 +27,7 @@ def number(name: str, value: Any, least: int, most: int) -> int:
 
 
 def chosen(name: str, values: Any, known: Any) -> list[str]:
-    """Return a list of known words, each once. Raises Refused."""
+    """Return a list of known values, each once. Raises Refused."""
     words = list(values) if isinstance(values, (list, tuple)) else []
     wrong = [word for word in words if word not in known]
     if not words or wrong:
@@ -41,7 +41,7 @@ def is_enough_left(status: os.statvfs_result) -> bool:
 
 
 def expect_space(target: str, status: os.statvfs_result, size: int) -> None:
-    """Raise Refused unless a file system is writable and `size` bytes are small beside what is free."""
+    """Raise Refused unless a file system is writable and `size` bytes are small compared with the free space."""
     if status.f_flag & os.ST_RDONLY:
         raise Refused(f"{target}: mounted read-only; expected one that can be written, as an engine would")
     free, whole = status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize
@@ -49,5 +49,5 @@ def expect_space(target: str, status: os.statvfs_result, size: int) -> None:
     if free < wanted:
         raise Refused(
             f"{target}: observed {free // MIB} MiB free, expected {-(-wanted // MIB)} MiB for a scratch file of"
-            f" {-(-size // MIB)} MiB: make room, or choose a smaller size"
+            f" {-(-size // MIB)} MiB: free space, or choose a smaller size"
         )

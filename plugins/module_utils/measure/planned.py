@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a benchmark is to measure, refused before anything is written where it cannot be."""
+"""The plan of a benchmark, refused before anything is written if it cannot be measured."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Way(NamedTuple):
 class Plan(NamedTuple):
     """What is measured on some mounts at the same time; `size` is MiB for each client, `rate` that of each mount.
 
-    `looked_at`: what enforce/one_run.py said when the host was looked at. `servers`: load -> the server of its transactions.
+    `looked_at`: the number of enforce/one_run.py when the host was collected. `servers`: load -> its server.
     """
 
     places: list[dict[str, Any]]
@@ -75,7 +75,7 @@ class Plan(NamedTuple):
 
     @property
     def tried(self) -> list[str]:
-        """Return the sorts of settings that are changed for a while."""
+        """Return the kinds of settings that are changed for a while."""
         return list(dict.fromkeys(variant.setting for variant in self.variants if variant.setting))
 
 

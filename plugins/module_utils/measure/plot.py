@@ -59,7 +59,7 @@ def as_lines(rows: Sequence[dict[str, Any]], notes: Sequence[str]) -> list[str]:
 
 
 class Frame:
-    """Where a number of clients and a rate lie in a panel; both axes are logarithmic."""
+    """Where a number of clients and a rate are in a panel; both axes are logarithmic."""
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """`rows`: all that any panel shows, so that panels can be compared."""

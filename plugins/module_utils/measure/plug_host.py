@@ -44,7 +44,7 @@ def plan(host: Host, run: str, row: Mapping[str, Any]) -> Job:
 def begin(host: Host, job: Job, address: tuple[str, int], key: str) -> None:
     """Begin the commits, and return once each client has one acknowledged. Raises Refused, OSError or Unobservable.
 
-    They go on until the power is cut, or until the job's time is over; then their files are taken away.
+    They go on until the power is cut, or until the job's time is over; then their files are removed.
     """
     if boot_id(host) != job.boot_id:
         raise Refused("the host was restarted since the run was planned; begin again")
@@ -90,7 +90,7 @@ def _clients(
         except OSError as error:
             raise Refused(
                 f"the witness at {address[0]} port {address[1]}: {error}; expected one that this host reaches:"
-                " look at its address and at the firewalls between"
+                " check its address and the firewalls between"
             ) from error
     return clients
 
@@ -119,7 +119,7 @@ def verify(host: Host, job: Job, acknowledged: Mapping[int, int]) -> Losses:
     """Look for each commit that was acknowledged. Raises Refused, OSError or Unobservable."""
     if boot_id(host) == job.boot_id:
         raise Refused(
-            "the host was not restarted since the commits were begun: observed the same boot, expected the one after"
+            "the host was not restarted since the commits were started: observed the same boot, expected the one after"
             " the power was cut"
         )
     with _files(host, job) as files:
@@ -147,7 +147,7 @@ def _files(host: Host, job: Job) -> Iterator[dict[int, int]]:
 
 
 def clean(host: Host, mounts: Sequence[str]) -> list[str]:
-    """Take away the files of runs that have ended, and return them. Raises Refused or OSError."""
+    """Remove the files of runs that have ended, and return them. Raises Refused or OSError."""
     gone = []
     for place in find(host, mounts):
         with scratch.directory(place["mount"]) as opened:
@@ -177,7 +177,7 @@ def _expect_none(target: str, place: int) -> None:
 
 
 def _left(place: int) -> list[str]:
-    """Return this user's regular files of runs that nobody is at any more. Raises Refused where one still runs."""
+    """Return this user's regular files of runs that have ended. Raises Refused if one still runs."""
     found = []
     for name in sorted(name for name in os.listdir(place) if name.startswith(PREFIX)):
         descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=place)

@@ -26,10 +26,10 @@ _NAMED = 20
 
 
 class Job(NamedTuple):
-    """A run: `clients` of it take turns over (mount, pattern), each with a file of `size` MiB of its own.
+    """A run: `clients` of it take turns over (mount, pattern), each with a separate file of `size` MiB.
 
-    `devices`: the superblock of each mount. `boot_id`: the boot in which it was begun. `rate`: commits in a
-    second by all. `seconds`: after which it ends by itself.
+    `devices`: the superblock of each mount. `boot_id`: the boot in which it was started. `rate`: commits in a
+    second by all. `seconds`: after which it ends automatically.
     """
 
     run: str
@@ -64,16 +64,16 @@ class Job(NamedTuple):
         return commit % self.slots
 
     def oldest(self, client: int, count: int) -> int:
-        """Return the oldest of `count` commits that must still be there, whatever the next one has begun."""
+        """Return the oldest of `count` commits that must still be there, whatever the next one has started."""
         if PATTERNS[self.pattern_of(client)].appends:
             return count - count % self.slots
         return max(0, count - self.slots + 1)
 
 
 class Losses(NamedTuple):
-    """What became of the acknowledged commits: how many, how many could be looked for, how many are lost.
+    """The acknowledged commits: how many, how many could be checked, how many are lost.
 
-    Commits that were written over since, as they would be in a log, cannot be looked for.
+    Commits that were written over since, as they would be in a log, cannot be checked.
     """
 
     acknowledged: int

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The witness's own host: starts the witness, reads what it wrote down, and takes it away."""
+"""The witness's own host: starts the witness, reads what it wrote down, and removes it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .plug_job import Job
 READY = "ready"
 #: Seconds beyond the job's own for which a witness listens: for the last answers.
 _LONGER = 120
-#: Seconds that it may take to begin, and to end when it is told to.
+#: Seconds that it may take to begin, and to end on request.
 _PATIENCE = 20.0
 
 
@@ -43,7 +43,7 @@ def paths(directory: str, host: str) -> Paths:
 def start(place: Paths, job: Job, key: str, address: str, port: int) -> None:
     """Start a witness and return once it listens. Raises Refused, OSError or Unobservable."""
     if len(key) < 32:
-        raise Refused("key: observed a short one; expected at least 32 letters")
+        raise Refused("key: observed a short one; expected at least 32 characters")
     _expect_own(os.path.dirname(place.log))
     before = os.umask(0o022)  # os.makedirs has no mode for those above.
     try:
@@ -99,7 +99,7 @@ def _serve(listener: socket.socket, log: int, job: Job, key: str, place: Paths, 
 def read(place: Paths) -> plug_log.Log:
     """Return what was written down. Raises Refused, OSError or Unobservable."""
     if not os.path.exists(place.log):
-        raise Refused(f"{place.log}: not there: no run was begun with this witness, or it was cleaned away")
+        raise Refused(f"{place.log}: not there: no run was started with this witness, or it was cleaned away")
     _expect_own(os.path.dirname(place.log))
     directory = os.open(os.path.dirname(place.log), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

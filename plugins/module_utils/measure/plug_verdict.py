@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a run with the plug pulled has shown, and the attestation that somebody may put their name to. Pure."""
+"""What a run with the plug pulled has shown, and the attestation that a person may sign. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def judge(job: Job, losses: Losses, ended: Mapping[int, str]) -> Verdict:
     if ended:
         client, why = sorted(ended.items())[0]
         return Verdict(
-            "not_cut", f"client {client} came to an end of its own ({why}): the power was not cut under it"
+            "not_cut", f"client {client} ended before the cut ({why}): the power was not cut under it"
         )
     if losses.lost:
         return Verdict(
@@ -43,24 +43,26 @@ def judge(job: Job, losses: Losses, ended: Mapping[int, str]) -> Verdict:
             "too_few",
             f"observed {losses.acknowledged} acknowledged commits, expected at least {ENOUGH}: run it longer",
         )
-    return Verdict("kept", f"every one of the {losses.checked} commits that could be looked for is there")
+    return Verdict("kept", f"every one of the {losses.checked} commits that could be checked is there")
 
 
 def attestation(job: Job, losses: Losses, by: str, today: str, virtualization: str) -> Lines:
     """Return the YAML for the host's variables. `today` is an ISO 8601 date. Raises Refused or BadInput."""
     if not by.strip():
-        raise Refused("by: observed nothing; expected who vouches that the plug was pulled")
+        raise Refused(
+            "by: observed nothing; expected the name of the person who attests that the plug was pulled"
+        )
     try:
         begin = datetime.date.fromisoformat(today)
     except ValueError:
         raise Refused(f"today: observed {today!r}; expected YYYY-MM-DD") from None
     reason = (
         f"plug pulled, verified on {today}, {losses.acknowledged} commits acknowledged by {job.clients} clients"
-        f" ({', '.join(job.patterns)}) on {', '.join(job.mounts)}, {losses.checked} looked for, none lost; run {job.run}"
+        f" ({', '.join(job.patterns)}) on {', '.join(job.mounts)}, {losses.checked} checked, none lost; run {job.run}"
     )
     notes = [
         "# Below: only if what was cut is the power of the machine that holds the disks, with its own caches"
-        " (not a reset, not the end of a virtual machine), and these mounts lie on all disks of the host."
+        " (not a reset, not the end of a virtual machine), and these mounts use all disks of the host."
         " A disk of an array is not the host's: its target is its own id, which the report names."
     ]
     if virtualization not in ("none", ""):
@@ -78,7 +80,7 @@ def table(job: Job, losses: Losses, verdict: Verdict) -> Lines:
             f"pull-the-plug {job.run}: {verdict.word}",
             f"  {verdict.why}",
             f"  mounts: {', '.join(job.mounts)}; patterns: {', '.join(job.patterns)}; clients: {job.clients}",
-            f"  acknowledged: {losses.acknowledged}, looked for: {losses.checked}, lost: {losses.lost}",
+            f"  acknowledged: {losses.acknowledged}, checked: {losses.checked}, lost: {losses.lost}",
             *(f"  lost: {name}" for name in losses.named),
         )
     )

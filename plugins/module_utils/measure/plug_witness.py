@@ -28,7 +28,7 @@ LINE, MOST = 128, 256 * 1024 * 1024
 _GONE = 2.0
 #: Seconds that a stranger may take to say hello, whatever it says meanwhile.
 _HELLO = 5.0
-#: Connections that have not said hello. One more takes the place of another: to come late locks nobody out.
+#: Connections that have not sent hello. One more takes the place of another: to come late locks nobody out.
 STRANGERS = 64
 
 
@@ -38,7 +38,7 @@ def prove(key: str, challenge: str, client: int) -> str:
 
 
 class Peer:
-    """One connection from an address: `client` is -1 until it has said who it is, and a stranger till then."""
+    """One connection from an address: `client` is -1 until it has named itself, and a stranger till then."""
 
     def __init__(self, connection: socket.socket, address: str) -> None:
         self.connection = connection
@@ -64,7 +64,7 @@ class Witness:
         self._selector.register(listener, selectors.EVENT_READ, None)
 
     def serve(self, seconds: float) -> None:
-        """Serve until the time is over, the log is full, or somebody stops it. Raises OSError for the log's disk."""
+        """Serve until the time is over, the log is full, or a user stops it. Raises OSError for the log's disk."""
         end = time.monotonic() + seconds
         while time.monotonic() < end and self._written < MOST and not self._stopped():
             lines: list[str] = []
@@ -84,7 +84,7 @@ class Witness:
         self._selector.close()
 
     def _accept(self) -> None:
-        """Take who is waiting: as many as there is room for, so that answers are not kept back."""
+        """Take who is waiting: as many as there is room for, so that answers are not delayed."""
         for _newcomer in range(STRANGERS):
             try:
                 connection, address = self._listener.accept()
@@ -130,7 +130,7 @@ class Witness:
             self._forget(peer)
 
     def _take(self, peer: Peer, line: str, lines: list[str], answers: list[tuple[Peer, bytes]]) -> bool:
-        """Take a line; False when whoever said it is not to be heard any more."""
+        """Process a line; False if its sender must not be served any more."""
         if peer.client < 0:
             client, _space, proof = line.partition(" ")
             number = int(client) if client.isdigit() and len(client) < 4 else -1
@@ -146,7 +146,7 @@ class Witness:
             self._note_end(peer, line[4:], lines)
             return True
         if line != str(self._next[peer.client]):
-            self._note_end(peer, "said what does not follow", lines)
+            self._note_end(peer, "sent a line out of order", lines)
             return False
         lines.append(f"a {peer.client} {line}\n")
         self._next[peer.client] += 1

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commits on the host whose plug is to be pulled, each told to the witness before the next."""
+"""Commits on the host whose plug will be pulled, each reported to the witness before the next."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Ends(Exception):
 
 
 class Client:
-    """One client: commits, tells the witness, waits for its answer, and so on until it is told to stop."""
+    """One client: commits, informs the witness, waits for its answer, and repeats until the end."""
 
     def __init__(self, job: Job, number: int, address: tuple[str, int], key: str, file: int) -> None:
         """`file`: the client's file, written in full unless it is to grow. Raises OSError or Ends."""
@@ -41,7 +41,7 @@ class Client:
             raise Ends("the witness does not know us: is it another run's?")
 
     def work(self, stopped: threading.Event) -> None:
-        """Commit until told to stop; `why` says why it ended."""
+        """Commit until stopped; `why` is the reason of the end."""
         try:
             self._work(stopped)
         except (OSError, Ends) as error:
@@ -66,7 +66,7 @@ class Client:
             if stopped.wait(max(0.0, due - time.monotonic())):
                 return
             if time.monotonic() - began > job.seconds:
-                raise Ends("the time was over, and nobody had cut the power")
+                raise Ends("the time was over without a power cut")
             self._log.commit(record(job, self.number, commit), job.slot_of(self.number, commit))
             self._say(str(commit))
             if self._hear() != str(commit):
@@ -89,7 +89,7 @@ class Client:
 def commit_all(clients: Sequence[Client], stopped: threading.Event, began: Callable[[], None]) -> str:
     """Run all clients until one ends; call `began` once each has a commit acknowledged. Return why it ended.
 
-    One that ends ends all: what is left would not be the load that was asked for.
+    One that ends ends all: what is left would not be the load that was requested.
     """
     threads = [threading.Thread(target=client.work, args=(stopped,), daemon=True) for client in clients]
     for thread in threads:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What each safety profile costs on the disks that were measured: commits in a second, beside those of now. Pure.
+"""What each safety profile costs on the disks that were measured: commits in a second, next to those of now. Pure.
 
 A profile's price is that of its write caches and barriers. Schedulers and atime options are priced by themselves.
 """
@@ -43,7 +43,7 @@ def of(
 
 
 def headline(prices: Sequence[dict[str, Any]]) -> str:
-    """Return in a line what the prices come to: of what is not now, and where that is nothing, of now."""
+    """Return the costs in one line: of settings that are not in force, or if there are none, of those in force."""
     now = [price for price in prices if price["variant"] == AS_IT_IS]
     others = [price for price in prices if price["variant"] not in (None, AS_IT_IS)]
     of_now = [rate["of_now"] for price in others for rate in price["rates"]]
@@ -89,7 +89,7 @@ def _variant(made: Plan, place: dict[str, Any], fields: Mapping[str, Any]) -> tu
     if fields["engines"] != "full":
         return None, "its engines do not wait for the disk"
     if fields["rests_on"] == "ups":
-        return None, "its guard takes barriers away, which no benchmark does"
+        return None, "its guard removes barriers, which no benchmark does"
     if fields["barrier"] not in (KEEP, place["barrier"]):
         return None, f"barriers are {place['barrier']} here, and a benchmark leaves them so"
     states = {leaf["write_cache"]["device"] for leaf in place["leaves"]} - {NONE}

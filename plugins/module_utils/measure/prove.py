@@ -21,7 +21,7 @@ from .patterns import BLOCK, PATTERNS, Log
 from .targets import find, may_be_redundant
 from .trace import Trace
 
-#: A commit is held to carry what at least this share of all commits was seen to carry...
+#: A commit is held to carry what at least this share of all commits was observed to carry...
 MOST = 0.9
 #: ...and not to carry what at most this share did.
 FEW = 0.1
@@ -82,7 +82,7 @@ def run(
 ) -> list[dict[str, Any]]:
     """Write as the engines do in each place and return a row for each (mount, pattern).
 
-    Raises Refused or OSError. Whatever happens, the scratch files are taken away.
+    Raises Refused or OSError. Whatever happens, the scratch files are removed.
     """
     rows = []
     with scratch.signals_end():
@@ -185,7 +185,7 @@ def judge(observed: Observed, quiet: Observed, leaves: Sequence[dict[str, Any]],
 def _fua_shares(
     observed: Observed, quiet: Observed, leaves: Sequence[dict[str, Any]]
 ) -> list[tuple[float, float]] | None:
-    """Return the share of commits with FUA for each disk, None where that is unknown."""
+    """Return the share of commits with FUA for each disk, None if that is unknown."""
     if all(_takes_no_fua(leaf) for leaf in leaves):
         return [(0.0, 0.0) for _leaf in leaves]
     if observed.fua is None or quiet.fua is None:

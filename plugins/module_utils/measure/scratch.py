@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Files that a measurement writes in a database's mount, and that are gone when it ends.
 
-The directory may belong to a user who is not trusted: files are made again under a name that nobody can
-foretell, never through a link, and reached by descriptor only. One that a killed run left behind is
-known by its name, and that nobody holds its lock; the next run takes it away.
+The directory may belong to a user who is not trusted: files are made again under a name that no user can
+predict, never through a link, and reached by descriptor only. One that a killed run left behind is
+known by its name, and that no process holds its lock; the next run removes it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def directory(mount: Mount) -> Iterator[int]:
 
 @contextmanager
 def files(target: str, place: int, sizes: Sequence[int]) -> Iterator[list[int]]:
-    """Make scratch files in an open directory, each written in full and durable; take them away at the end.
+    """Make scratch files in an open directory, each written in full and durable; remove them at the end.
 
     Yields a descriptor of each: `reopen` gives others. Raises Refused without the space, OSError.
     """
@@ -136,7 +136,7 @@ def fill(descriptor: int, size: int) -> None:
 
 
 def remove(place: int, name: str) -> None:
-    """Take a file away; one that is gone already is no error. Raises OSError."""
+    """Remove a file; one that is gone already is no error. Raises OSError."""
     try:
         os.unlink(name, dir_fd=place)
     except FileNotFoundError:
@@ -174,7 +174,7 @@ def remove_directory(place: int, name: str, descriptor: int) -> None:
 
 
 def sweep(place: int) -> list[str]:
-    """Take away what killed runs have left behind, and return the names."""
+    """Remove what killed runs have left behind, and return the names."""
     return [name for name in os.listdir(place) if name.startswith(PREFIX) and _swept(place, name)]
 
 
@@ -219,7 +219,7 @@ def _is_scratch_directory(descriptor: int) -> bool:
 
 
 class Ended(BaseException):
-    """A signal ended the run: what was begun is put back on the way out."""
+    """A signal ended the run: what was started is restored on the way out."""
 
 
 @contextmanager
@@ -227,7 +227,7 @@ def signals_end() -> Iterator[None]:
     """Turn signals that end a process into an exception, so that `finally` clauses run."""
 
     def end(number: int, _frame: FrameType | None) -> None:
-        # A second one must not stop the putting back that the first has begun.
+        # A second one must not stop the restore that the first has started.
         for later in _SIGNALS:
             signal.signal(later, signal.SIG_IGN)
         raise Ended(f"ended by signal {number}")

@@ -24,7 +24,7 @@ def find(host: Host, targets: Sequence[str]) -> list[dict[str, Any]]:
     """Return the facts of the mounts at these paths, each with `mount`, its line of the mount table, and `leaves`,
     the facts of its disks.
 
-    Raises Refused, before anything is written, for a path where nothing is mounted and for a stack whose
+    Raises Refused, before anything is written, for a path on which nothing is mounted and for a stack whose
     disks are unknown: what reaches them could not be counted.
     """
     blocks = Blocks(host)
@@ -43,7 +43,7 @@ def find(host: Host, targets: Sequence[str]) -> list[dict[str, Any]]:
         found, mount = by_target[target]
         facts = reader.collect(found)
         if facts["disks"] == UNKNOWN or not facts["disks"] or nfs.is_nfs(facts["fstype"]):
-            why = facts["evidence"]["disks"]["reason"] or "no disk of this host lies below it"
+            why = facts["evidence"]["disks"]["reason"] or "no disk of this host is below it"
             raise Refused(
                 f"{target}: its disks are unknown ({why}); expected layers that the facts understand"
             )

@@ -33,7 +33,7 @@ _FUA = re.compile(r"F?WF")
 def count(text: str) -> dict[str, int]:
     """Return how many FUA writes each disk was sent, {`major,minor`: writes}, of what blkparse printed.
 
-    Issued requests (action D) alone count: what a file system asked for may have become a flush on the way.
+    Issued requests (action D) alone count: a request of a file system may have become a flush on the way.
     """
     found: dict[str, int] = {}
     for line in text.splitlines():
@@ -44,7 +44,7 @@ def count(text: str) -> dict[str, int]:
 
 
 class Trace:
-    """A running trace of some disks. `stop` ends it and counts; one that is forgotten ends by itself."""
+    """A running trace of some disks. `stop` ends it and counts; one that is forgotten ends automatically."""
 
     def __init__(self, host: Host, names: Iterable[str], seconds: int) -> None:
         """Begin, and wait until the kernel traces all of them. Raises Unobservable with the reason."""
@@ -52,7 +52,7 @@ class Trace:
         enabled = [f"/sys/block/{name}/trace/enable" for name in self._names.values()]
         for path in enabled:
             if host.read(path).strip() != "0":
-                raise Unobservable(f"{path}: somebody traces this disk already")
+                raise Unobservable(f"{path}: another process traces this disk already")
         self._children: list[subprocess.Popen[bytes]] = []
         self._output = os.memfd_create("blkparse")
         self._complaints = os.memfd_create("blktrace")
@@ -66,7 +66,7 @@ class Trace:
         except BaseException:
             self.abandon()
             raise
-        # Set up and begun are two steps, and nothing tells of the second: a slow host takes its time.
+        # Set up and started are two steps, and nothing reports the second: a slow host takes its time.
         time.sleep(_BEGINS)
 
     def stop(self) -> dict[str, int]:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Settings that a benchmark tries on request and puts back: none of them makes a host less safe.
+"""Settings that a benchmark tries on request and restores: none of them makes a host less safe.
 
 The I/O scheduler of the disks, the atime option of the mounts, the mount option `sync` and a write cache that is
 switched off, which only tighten. Barriers and journal modes are never touched, and no cache is switched on that was off.
@@ -36,7 +36,7 @@ class Variant(NamedTuple):
 
     @property
     def is_about_speed(self) -> bool:
-        """Tell whether it changes speed alone, and not what a profile promises."""
+        """Tell whether it changes speed alone, and not what a profile guarantees."""
         return self.setting not in ("", "write_cache")
 
 
@@ -50,7 +50,7 @@ def plan(
     """Return what to measure under, what is as it is first; a value that is in force already is that.
 
     Raises Refused for a scheduler that the kernel has not loaded, an option that a file system has no rule for, and a
-    cache that may not be switched, or could not be put back.
+    cache that may not be switched, or could not be restored.
     """
     leaves = leaves_of(places)
     return [
@@ -102,7 +102,7 @@ def leaves_of(places: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def in_force(host: Host, places: Sequence[dict[str, Any]], variant: Variant) -> Iterator[None]:
     """Set a variant for a while, on all mounts or the disks below them.
 
-    Raises ChangeFailed, also when what was there could not be put back.
+    Raises ChangeFailed, also when the original could not be restored.
     """
     with ExitStack() as tried:
         if variant.setting == "write_cache":
@@ -132,7 +132,7 @@ def _expect_on(leaves: Sequence[dict[str, Any]]) -> None:
 
 
 def _expect_back(host: Host, leaves: Sequence[dict[str, Any]]) -> None:
-    """Raise Refused for a cache that could not be put back as it was found, now and at the next boot."""
+    """Raise Refused for a cache that could not be restored as it was found, now and at the next boot."""
     try:
         rules = cache_rules.read_rules(host)
     except Unobservable as error:
@@ -148,7 +148,7 @@ def _expect_back(host: Host, leaves: Sequence[dict[str, Any]]) -> None:
             why = "it has no name that stays"
         if why:
             raise Refused(
-                f"write_caches: {leaf['name']}: observed {why}; expected a cache that can be put back as it was:"
+                f"write_caches: {leaf['name']}: observed {why}; expected a cache that can be restored as it was:"
                 " measure other disks, or without it"
             )
     try:
@@ -175,7 +175,7 @@ def _uncached(host: Host, leaves: Sequence[dict[str, Any]]) -> Iterator[None]:
             _switch(host, on)
         except ChangeFailed as error:
             raise ChangeFailed(
-                f"write cache: could not be put back to {ENABLED}: {error}; off is the safer of the two: run harden_db,"
+                f"write cache: could not be restored to {ENABLED}: {error}; off is the safer of the two: run harden_db,"
                 " or switch it on by hand"
             ) from error
 
@@ -201,7 +201,7 @@ def _scheduled(host: Host, leaves: list[dict[str, Any]], value: str) -> Iterator
             try:
                 _schedule(host, path, was)
             except ChangeFailed as error:
-                failed.append(f"{path}: could not be put back to {was}: {error}; write it there by hand")
+                failed.append(f"{path}: could not be restored to {was}: {error}; write it there by hand")
         if failed:
             raise ChangeFailed("; ".join(failed))
 
@@ -241,7 +241,7 @@ def _mounted(host: Host, place: dict[str, Any], variant: Variant) -> Iterator[No
                 raise ChangeFailed("the options are not what they were")
         except ChangeFailed as error:
             raise ChangeFailed(
-                f"{place['target']}: could not be put back to {','.join(mount.options)}: {error}; remount it by hand"
+                f"{place['target']}: could not be restored to {','.join(mount.options)}: {error}; remount it by hand"
             ) from error
 
 

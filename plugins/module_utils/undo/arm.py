@@ -18,7 +18,7 @@ from .journal import Journal, KeepingHost
 
 
 def expect_possible(host: Host) -> None:
-    """Raise ChangeFailed where no switch can be armed: systemd does not run, or others than root may change what it runs."""
+    """Raise ChangeFailed if no switch can be armed: systemd does not run, or others than root may change what it runs."""
     try:
         if not systemd.runs(host):
             raise ChangeFailed("it is a service of systemd, which does not run here")
@@ -80,7 +80,7 @@ def _as_now(host: Host, layer: Any, rows: list[dict[str, Any]]) -> list[dict[str
 
 
 def _leased(host: Host) -> list[str]:
-    """Return the mount points that a guard may have barriers off at: a run that takes it away leaves nobody behind them."""
+    """Return the mount points where a guard may have barriers off: a run that removes it leaves nothing that restores them."""
     try:
         found = lease.read(host)
     except Unobservable:

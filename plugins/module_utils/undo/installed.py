@@ -12,7 +12,7 @@ from ..host import json_text, our_paths, systemd
 from ..host.seam import ChangeFailed, Host, Unobservable
 from . import journal
 
-#: States of the switch: there is none; one waits; one has put a host back; one cannot, and why is said.
+#: States of the switch: there is none; one waits; one has put a host back; one cannot, with the reason.
 NONE, ARMED, FIRED, BROKEN = "none", "armed", "fired", "broken"
 #: In the order in which they go: without a journal the rest does nothing.
 _FILES = (our_paths.UNDO_JOURNAL, our_paths.UNDO_UNIT, our_paths.UNDO_PROGRAM)
@@ -50,7 +50,7 @@ WantedBy=sysinit.target emergency.target
 
 
 class Switch(NamedTuple):
-    """The switch as a look finds it; `said` is what of it is worth a line."""
+    """The state of the switch; `said` is its message for people, '' if there is none."""
 
     state: str
     said: str = ""
@@ -90,12 +90,12 @@ def disarm(host: Host, now: str) -> Switch:
                 return look(host)
             remove(host, is_stopped=False)
     except ChangeFailed as error:
-        return Switch(look(host).state, f"it was not taken away: {str(error).partition('; ')[0]}")
+        return Switch(look(host).state, f"it was not removed: {str(error).partition('; ')[0]}")
     return look(host)
 
 
 def take_away(host: Host) -> bool:
-    """Take the switch away in a run that holds the host, in any state; return whether there was one. Raises ChangeFailed."""
+    """Remove the switch in a run that holds the host, in any state; return whether there was one. Raises ChangeFailed."""
     found = look(host).state != NONE
     if found:
         if host.exists(our_paths.UNDO_FIRED):

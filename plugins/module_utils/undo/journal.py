@@ -13,14 +13,14 @@ from ..host import bounds, json_text, our_paths
 from ..host.seam import CHANGE_TIMEOUT, ChangeFailed, Host, Unobservable
 
 _SCHEMA = 1
-#: Seconds: as long as may be asked for.
+#: Seconds: the longest time that may be requested.
 _MOST = 86400
 #: What is no part of a boot.
 _PASSING = (f"{our_paths.VOLATILE}/", f"{our_paths.TRIAL}/")
 
 
 class Entry(NamedTuple):
-    """A file before and after one change to it, None where it is not there; `mode` is for one that must be made again."""
+    """A file before and after one change to it, None if it is not there; `mode` is for one that must be made again."""
 
     path: str
     before: str | None
@@ -42,7 +42,7 @@ class Journal(NamedTuple):
 
 
 def read(host: Host) -> Journal | None:
-    """Return the journal, None where there is none. Raises Unobservable for one that nobody of us wrote."""
+    """Return the journal, None if there is none. Raises Unobservable for one that this collection did not write."""
     if not host.exists(our_paths.UNDO_JOURNAL):
         return None
     try:
@@ -71,7 +71,7 @@ def _too_long(path: str, why: str) -> str:
 
 
 def content_of(host: Host, path: str) -> str | None:
-    """Return what a file says, None where it is not there. Raises ChangeFailed."""
+    """Return a file's text, None if it is not there. Raises ChangeFailed."""
     try:
         return host.read(path) if host.exists(path) else None
     except Unobservable as error:
@@ -110,7 +110,7 @@ class KeepingHost(Host):
         except Unobservable as error:
             raise ChangeFailed(str(error)) from error
         if journal is None:
-            raise ChangeFailed(f"{path}: not changed: the dead man's switch was taken away meanwhile")
+            raise ChangeFailed(f"{path}: not changed: the dead man's switch was removed meanwhile")
         if before != after:
             entry = Entry(path, before, after, mode)
             try:

@@ -1,13 +1,13 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The program of the dead man's switch: waits until nobody has come for long enough, and puts the host back.
+"""The program of the dead man's switch: waits for the timeout without a new connection, and restores the host.
 
     undo.pyz
 
 Files go back in the reverse order of their changes, so that each boot on the way is one that the run itself passed through. What
-runs is only made safer again: barriers on, caches off, a guard's lease withdrawn. Exit code 0 where it is done or
-nothing was to be done, 1 where it is to be tried again, 2 where the journal cannot be read.
+runs is only made safer again: barriers on, caches off, a guard's lease withdrawn. Exit code 0 if it is done or
+nothing had to be done, 1 if it must be tried again, 2 if the journal cannot be read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PAUSE = 2.0
 
 
 def main() -> int:
-    """Wait, and put back; return the exit code."""
+    """Wait, and restore; return the exit code."""
     os.umask(0o022)
     host = Host()
     try:
@@ -121,7 +121,7 @@ def _report(host: Host, now: str, back: list[str], failures: list[str]) -> None:
 
 
 def _withdraw_guard(host: Host, found: Journal) -> list[str]:
-    """Take away the guard that the run has installed or given a lease, for good: its files do not come back with the others."""
+    """Permanently remove the guard that the run has installed or given a lease: its files are not restored with the others."""
     if not found.guard:
         return []
     try:
@@ -150,7 +150,7 @@ def _restore(host: Host, entry: Entry) -> str | None:
     if observed == entry.before:
         return None
     if observed != entry.after:
-        return f"{entry.path}: somebody else changed it since, so it was left as it is"
+        return f"{entry.path}: another program changed it since, so it was left as it is"
     if entry.before is not None:
         host.write_file(entry.path, entry.before.encode("utf-8", "surrogateescape"), mode=entry.mode)
         return None

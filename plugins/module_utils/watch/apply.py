@@ -52,7 +52,7 @@ class Work(NamedTuple):
 
 
 class Release(NamedTuple):
-    """What release takes away."""
+    """What release removes."""
 
     changes: tuple[Change, ...]
 
@@ -111,7 +111,7 @@ def apply(host: Host, work: Work, targets: list[Any]) -> None:
 
 
 def plan_release(host: Host, **_options: Any) -> Release:
-    """Return what release takes away; reads only."""
+    """Return what release removes; reads only."""
     there = [path for path in (*_FILES, *_numbers(host)) if host.exists(path)]
     return Release(
         tuple(Change(path, posixpath.basename(path), "persisted", "present", ABSENT) for path in there)

@@ -17,7 +17,7 @@ from ..rows import VERDICTS
 _PREFIX = "durable_dbhost"
 #: Name -> what it says; all of them are gauges. Times are in seconds since the epoch.
 HELP = {
-    "assessed_timestamp_seconds": "When the host was last looked at.",
+    "assessed_timestamp_seconds": "When the host was last collected.",
     "verdict": "1 for the host's verdict, 0 for each other one.",
     "failing": "Whether the verdict is one that fails.",
     "reasons": "Reasons for the verdict.",

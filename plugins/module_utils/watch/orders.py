@@ -29,7 +29,7 @@ class Orders(NamedTuple):
 
 
 def render(inputs: Mapping[str, Any], metrics: str) -> bytes:
-    """Return the file's content, of Inputs as a mapping. Raises ChangeFailed for words that this version does not know."""
+    """Return the file's content, of Inputs as a mapping. Raises ChangeFailed for keys that this version does not know."""
     unknown = sorted(set(inputs) - set(Inputs._fields))
     if unknown:
         raise ChangeFailed(f"inputs: observed {', '.join(unknown)}; expected {', '.join(Inputs._fields)}")

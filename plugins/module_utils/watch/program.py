@@ -6,7 +6,7 @@
     watch.pyz
 
 Looks once; the report goes to a file, one line to the journal, and numbers to node_exporter's textfile collector where that
-is wanted. Exit code 2 where the verdict is one that fails, 1 where nothing could be looked at. Changes nothing else.
+is wanted. Exit code 2 if the verdict is one that fails, 1 if nothing could be read. Changes nothing else.
 """
 
 from __future__ import annotations

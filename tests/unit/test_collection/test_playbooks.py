@@ -140,7 +140,7 @@ def test_a_shutdown_wants_its_word_and_no_check_mode_and_is_of_one_host_at_a_tim
     # What is begun is begun once, after all that may refuse it, and its end is read before anything is attested.
     assert names.count("ansible.builtin.reboot") == 1
     assert names.index("durable.dbhost.shutdown_rehearsal") < names.index("ansible.builtin.reboot")
-    assert play["tasks"][-1]["when"] == "durable_seen.verdict != 'kept'"
+    assert play["tasks"][-1]["when"] == "durable_observed.verdict != 'kept'"
 
 
 def test_every_name_that_begins_with_durable_is_known() -> None:

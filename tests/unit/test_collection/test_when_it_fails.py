@@ -203,7 +203,7 @@ def engine() -> FakeHost:
     [
         (
             lambda: Refusing({our_paths.CACHE_RULES: errno.ENOSPC}),
-            *("write_cache", {"disk": SDA, **OFF}, "No space left on device: not changed; make room on / "),
+            *("write_cache", {"disk": SDA, **OFF}, "No space left on device: not changed; free space on / "),
             f"not done: {SDA} write_cache (persisted): observed unset, expected disabled",
         ),
         (

@@ -67,7 +67,7 @@ _CAUSES = (
     (
         # Our messages continue with the state of the file, or have their own fix.
         re.compile(
-            r"\A(?!.*make room on ).*(failed to create temporary directory|failed to transfer file"
+            r"\A(?!.*free space on ).*(failed to create temporary directory|failed to transfer file"
             r"|no usable temporary directory|no space left on device(?![:;]))",
             re.I | re.S,
         ),

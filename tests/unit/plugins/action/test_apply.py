@@ -108,7 +108,7 @@ def test_what_was_changed_before_a_step_failed_counts() -> None:
 
 
 def test_what_a_step_says_of_a_full_disk_is_handed_on_as_it_is() -> None:
-    why = "/etc/fstab: No space left on device: not changed; make room on / (df -h, df -i), then run again"
+    why = "/etc/fstab: No space left on device: not changed; free space on / (df -h, df -i), then run again"
     assert run({"taken": [taken(0, why)]})[0]["error"] == f"tighten mount_options: {why}"
     assert run({"taken": [taken(0, "No space left on device")]})[0]["error"].endswith(
         ": No space left on device"

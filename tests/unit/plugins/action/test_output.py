@@ -99,7 +99,7 @@ def test_a_link_of_somebody_else_s_leads_nowhere(depth: str, victim: Path, tmp_p
         lambda: keep(str(tmp_path / depth), "a.json", "x"),
         lambda: remove(str(tmp_path / depth), "a.json"),
     ):
-        with pytest.raises(OSError, match="somebody else's link"):
+        with pytest.raises(OSError, match="another user's link"):
             act()
     assert victim.read_text() == "theirs"
 

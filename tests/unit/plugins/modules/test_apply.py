@@ -161,7 +161,7 @@ def test_another_run_is_not_interrupted(host: SmallHost, run: Any) -> None:
 def test_a_plan_of_before_another_run_is_not_carried_out(host: SmallHost, run: Any) -> None:
     with one_run.hold(host, "eve on db9", "2026-01-31T12:00:00Z", ["write_cache"]):
         pass
-    assert "changed while or after it was looked at: by eve on db9" in run(barriers("on"))["msg"]
+    assert "changed while or after it was collected: by eve on db9" in run(barriers("on"))["msg"]
     assert host.mutations == []
     assert run(barriers("on"), looked_at=1)["changed"] is True
 

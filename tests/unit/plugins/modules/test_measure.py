@@ -81,7 +81,7 @@ def test_a_full_disk_fails_with_words(monkeypatch: pytest.MonkeyPatch, capsys: A
 
     monkeypatch.setattr(prove, "run", full)
     result = run_module(prove_fua, SmallHost(), monkeypatch, capsys, mounts=["/srv/pgdata"])
-    assert "No space left on device; make room on that file system" in result["msg"]
+    assert "No space left on device; free space on that file system" in result["msg"]
     assert "It has been removed" in result["msg"]
 
 

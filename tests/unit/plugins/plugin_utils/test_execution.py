@@ -85,7 +85,7 @@ def test_an_earlier_refusal_does_not_explain_a_connection_that_is_lost_now() -> 
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("[Errno 28] No space left on device: '/run/x'", "make room on that file system"),
+        ("[Errno 28] No space left on device: '/run/x'", "free space on that file system"),
         ("'NoneType' object is not iterable", "run again with -vvv"),
         ("", "no text; run again with -vvv"),
     ],

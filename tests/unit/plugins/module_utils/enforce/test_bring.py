@@ -70,7 +70,7 @@ class Layer(SimpleNamespace):
         (
             Layer(seen=[[A], "gone"], refuses="a: no"),
             True,
-            ["a: no; done or not, it cannot be seen: a cache (running)"],
+            ["a: no; done or not, it cannot be read: a cache (running)"],
         ),
         # A target that was left out at the plan already keeps no other from being done.
         (Layer(seen=[[A]], failures={"c": "c: busy"}), True, ["c: busy; done: a cache (running)"]),

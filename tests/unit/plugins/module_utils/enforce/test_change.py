@@ -49,7 +49,7 @@ def test_an_account_says_of_each_change_whether_it_was_made_and_what_is_seen_ins
         " not done: serial:x write_cache (running): observed unknown, expected disabled"
     )
     assert account([CHANGE], []) == "done: serial:x write_cache (running)"
-    assert account([CHANGE], None) == "done or not, it cannot be seen: serial:x write_cache (running)"
+    assert account([CHANGE], None) == "done or not, it cannot be read: serial:x write_cache (running)"
     many = [CHANGE._replace(target=str(number)) for number in range(9)]
     assert account(many, []).endswith(", 5 write_cache (running) and 3 more")
 

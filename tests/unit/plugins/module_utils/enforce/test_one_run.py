@@ -71,7 +71,7 @@ def test_a_look_while_a_run_changes_the_host_is_good_for_nothing(host: FakeHost)
     with one_run.hold(host, "ann on desk", NOW, []):
         looked_at = one_run.look(host)
     assert looked_at == one_run.CHANGING
-    with pytest.raises(ChangeFailed, match="changed while or after it was looked at"):
+    with pytest.raises(ChangeFailed, match="changed while or after it was collected"):
         hold(host, looked_at)
 
 
@@ -114,7 +114,7 @@ def test_after_a_text_that_no_run_wrote_the_host_counts_as_changed_once(
     host.files[LOCK] = text
     with pytest.raises(ChangeFailed, match=r"its text cannot be read.*Nothing was changed.*Fix: run again"):
         hold(host, looked_at)
-    with pytest.raises(ChangeFailed, match="changed while or after it was looked at"):
+    with pytest.raises(ChangeFailed, match="changed while or after it was collected"):
         hold(host, looked_at)
     hold(host, one_run.look(host))
 
@@ -122,7 +122,7 @@ def test_after_a_text_that_no_run_wrote_the_host_counts_as_changed_once(
 def test_a_holder_whose_text_cannot_be_read_still_excludes_others(host: FakeHost) -> None:
     host.files[LOCK] = "{"
     host.held.add(LOCK)
-    with pytest.raises(ChangeFailed, match="another run changes this host: it has not said who it is"):
+    with pytest.raises(ChangeFailed, match="another run changes this host: it has not recorded who it is"):
         hold(host)
 
 
@@ -265,7 +265,7 @@ class TestKernel:
         answer = alone_with_a_tmpfs(FULL, tmp_path, "size=4k")
         assert answer["refused"] == (
             f"{tmp_path}/durable-dbhost/lock: the lock of this host cannot be taken: No space left on device."
-            f" Nothing was changed. Fix: make room on {tmp_path} (df -h, df -i), then run again"
+            f" Nothing was changed. Fix: free space on {tmp_path} (df -h, df -i), then run again"
         )
         assert answer["ran"] == ["rollback timer"]
         # The run before read the host before the timer changed it.

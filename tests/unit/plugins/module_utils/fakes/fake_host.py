@@ -516,7 +516,7 @@ class FakeHost(Host):
 
     def _write(self, path: str, text: str) -> None:
         if self.resolve(path) == "/dev/null":
-            raise ChangeFailed(f"{path}: not a regular file; somebody has masked or replaced it")
+            raise ChangeFailed(f"{path}: not a regular file; it was masked or replaced")
         self.files[path] = text
 
     def _status(self, paths: list[str]) -> Result:

@@ -54,7 +54,7 @@ for act in (lambda path: Host().write_file(path, b"new" * 4096), Host().remove_f
     [
         (
             "head -c 99999 /dev/zero > $1/fill || :",
-            "No space left on device: not changed; make room on {place} (df",
+            "No space left on device: not changed; free space on {place} (df",
         ),
         (
             "mount -o remount,ro $1",
@@ -109,15 +109,15 @@ def test_what_has_its_name_and_is_not_synced_is_told_apart(
             "",
             "why that file system is read-only",
         ),
-        ("mkfs.ext4: No space left on device", "", "make room on that file system"),
-        ("Disk quota exceeded", "/etc/x", "make room on "),
+        ("mkfs.ext4: No space left on device", "", "free space on that file system"),
+        ("Disk quota exceeded", "/etc/x", "free space on "),
         ("Permission denied, as user 26", "/etc/x", "look who may write in /etc,"),
         # Of a program nobody knows which file it is about, and no disk of its own is missing.
-        ("Operation not permitted", "", "mend what it says"),
-        ("hdparm: No such file or directory", "", "mend what it says"),
+        ("Operation not permitted", "", "fix the cause that this error names"),
+        ("hdparm: No such file or directory", "", "fix the cause that this error names"),
         ("Invalid argument", "", "the device or its driver does not take that"),
-        ("Invalid argument", "/etc/x", "mend what it says"),
-        ("NVMe status: Feature Not Changeable", "", "mend what it says"),
+        ("Invalid argument", "/etc/x", "fix the cause that this error names"),
+        ("NVMe status: Feature Not Changeable", "", "fix the cause that this error names"),
     ],
 )
 def test_each_refusal_has_its_way_out(said: str, path: str, way_out: str) -> None:
@@ -137,14 +137,14 @@ def test_a_device_that_is_gone_is_named_by_an_attribute_too(tmp_path: Path) -> N
     [
         (
             OSError(errno.ENOSPC, "No space left on device", "/proc/x"),
-            "/proc/x: No space left on device; make room on /proc (df -h, df -i), then run again",
+            "/proc/x: No space left on device; free space on /proc (df -h, df -i), then run again",
         ),
         # Of a directory that is held open.
         (
             OSError(errno.ENOSPC, "No space left on device", "x"),
-            "x: No space left on device; make room on that file system (df -h, df -i), then run again",
+            "x: No space left on device; free space on that file system (df -h, df -i), then run again",
         ),
-        (OSError("odd"), "odd; mend what it says, then run again"),
+        (OSError("odd"), "odd; fix the cause that this error names, then run again"),
     ],
 )
 def test_an_error_of_a_file_system_names_its_path_and_a_fix(error: OSError, message: str) -> None:

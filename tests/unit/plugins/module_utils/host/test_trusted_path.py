@@ -104,7 +104,7 @@ def test_what_is_not_there_does_not_run(host: FakeHost, path: str) -> None:
 @pytest.mark.parametrize("said", ["", "0\n", "0 x\n", "0 81a4\n0 81a4\n"])
 def test_half_an_answer_is_none(host: FakeHost, said: str) -> None:
     host.commands[("stat", "--format=%u %f", "--", "/a")] = Result(0, said, "")
-    with pytest.raises(Unobservable, match="cannot be told"):
+    with pytest.raises(Unobservable, match="cannot be read"):
         trusted_path.statuses(host, ["/a"])
 
 

@@ -325,7 +325,7 @@ class TestVariants:
     def test_what_could_not_be_put_back_is_said(self, tried: Variant) -> None:
         host = Kernel()
         with (
-            pytest.raises(ChangeFailed, match=r"could not be put back to .*by hand"),
+            pytest.raises(ChangeFailed, match=r"could not be restored to .*by hand"),
             variants.in_force(host, [place()], tried),
         ):
             host.deaf = True

@@ -143,7 +143,7 @@ def test_a_cache_that_something_switches_on_meanwhile_fails_the_measurement() ->
 def test_one_that_does_not_come_back_is_said() -> None:
     host = SmallHost()
     with (
-        pytest.raises(ChangeFailed, match=r"could not be put back to enabled: .*run harden_db"),
+        pytest.raises(ChangeFailed, match=r"could not be restored to enabled: .*run harden_db"),
         variants.in_force(host, find(host, ["/srv/pgdata"]), OFF),
     ):
         host.disks["sda"].refuses = True
@@ -174,7 +174,7 @@ def test_no_run_goes_beside_a_harden_db_and_none_on_a_host_that_was_changed_sinc
     made = planned.plan(host, {**ROW, "write_caches": ["disabled"]})
     with one_run.hold(host, "harden-db", "now", []), pytest.raises(ChangeFailed, match="harden-db"):
         benchmark.run(host, made, busy_allowed=True)
-    with pytest.raises(ChangeFailed, match="was changed while or after it was looked at"):
+    with pytest.raises(ChangeFailed, match="was changed while or after it was collected"):
         benchmark.run(host, made, busy_allowed=True)
     assert host.mutations == []
 

@@ -207,7 +207,7 @@ def test_a_trace_that_cannot_begin_says_why() -> None:
     with pytest.raises(Unobservable, match="trace/enable"):
         trace.Trace(host, ["sda"], 1)
     host.files["/sys/block/sda/trace/enable"] = "1\n"
-    with pytest.raises(Unobservable, match="somebody traces this disk"):
+    with pytest.raises(Unobservable, match="another process traces this disk"):
         trace.Trace(host, ["sda"], 1)
 
 

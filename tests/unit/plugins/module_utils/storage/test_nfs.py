@@ -194,5 +194,5 @@ def test_facts_that_lost_it_are_not_judged(field: str) -> None:
 
 def test_nothing_is_measured_there() -> None:
     """What reaches the disks of another machine could not be counted."""
-    with pytest.raises(Refused, match="no disk of this host lies below it"):
+    with pytest.raises(Refused, match="no disk of this host is below it"):
         targets.find(client(), [NAS])

@@ -407,7 +407,7 @@ def test_what_somebody_else_changed_meanwhile_stays_and_is_named() -> None:
     host.files["/etc/fstab"] = f"{host.text('/etc/fstab')}# mine\n"
     assert put_back.put_back(host, NOW) == 0
     assert host.text("/etc/fstab").endswith("# mine\n")
-    assert "/etc/fstab: somebody else changed it since" in installed.look(host).said
+    assert "/etc/fstab: another program changed it since" in installed.look(host).said
 
 
 @pytest.mark.parametrize(
@@ -617,7 +617,7 @@ def test_what_an_attempt_that_failed_has_left_and_put_back_is_told_in_the_end(en
         told = installed.look(host)
     assert told.state == installed.FIRED
     assert cache_rules.RULES_PATH in told.said
-    assert told.said.count("/etc/fstab: somebody else changed it since") == 1
+    assert told.said.count("/etc/fstab: another program changed it since") == 1
 
 
 def test_what_nobody_can_read_of_an_earlier_attempt_keeps_no_host_from_going_back() -> None:

@@ -516,7 +516,7 @@ def test_no_line_of_an_option_file_is_shown() -> None:
     found = seen(host)["settings"][LOG]
     assert (found["running"], found["persisted"]) == ("1", "unknown")
     assert found["reason"] == (
-        f"{SERVER_CNF} line 1: expected a [group] before the first option; mend that line, then run again"
+        f"{SERVER_CNF} line 1: expected a [group] before the first option; fix that line, then run again"
     )
 
 

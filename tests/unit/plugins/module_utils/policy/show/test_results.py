@@ -212,14 +212,14 @@ def test_what_the_switch_did_is_the_first_note() -> None:
         ),
         (
             "/run/durable-dbhost/lock: the lock of this host cannot be taken: No space left on device. Nothing was changed."
-            " Fix: make room on /run (df -h, df -i), then run again",
+            " Fix: free space on /run (df -h, df -i), then run again",
             False,
         ),
         (
-            "/etc/durable-dbhost/undo/journal.json: No space left on device: not changed; make room on /",
+            "/etc/durable-dbhost/undo/journal.json: No space left on device: not changed; free space on /",
             False,
         ),
-        ("install: cannot create directory: No space left on device; make room on /", False),
+        ("install: cannot create directory: No space left on device; free space on /", False),
     ],
 )
 def test_a_full_disk_of_our_own_files_is_not_taken_for_one_of_ansible_s(said: str, is_ansibles: bool) -> None:
