@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Count phrases that pages, messages and task names avoid, and fail if there are more of them than tools/words.txt permits.
 
-    words.py [FILE...]    show each line of these files (all without one), with the words to use in their place
+    words.py [FILE...]    show each line of these files (all without one), with the replacements
 
 A line with `words: allow` is exempt, as is text in backticks or in a block of code. tools/words.txt has the phrases as regular
-expressions of Python, the words to use, and the number of lines that may still contain one. The number may only fall.
+expressions of Python, the replacements, and the number of lines that may still contain one. The number may only fall.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NOT_CHECKED = "docs/evidence/"
 
 
 def phrases(text: str) -> tuple[int, list[tuple[re.Pattern[str], str]]]:
-    """Return the number of phrases that are permitted, and the phrases with the words to use in their place."""
+    """Return the number of phrases that are permitted, and the phrases with their replacements."""
     rows = [row for row in text.splitlines() if row and not row.startswith("#")]
     bound = int(rows[0].removeprefix("permitted: "))
     split = (row.partition(" -> ") for row in rows[1:])
@@ -72,7 +72,7 @@ def _of_code(text: str) -> Iterator[tuple[int, str]]:
 
 
 def avoided(name: str, text: str, rules: list[tuple[re.Pattern[str], str]]) -> Iterator[str]:
-    """Yield one row for each phrase of a file that is to be avoided: place, phrase and replacement."""
+    """Yield one row for each phrase of a file that must be avoided: place, phrase and replacement."""
     for number, line in prose(name, text):
         if EXEMPT not in line:
             bare = re.sub(r"`[^`]*`", "`x`", line)

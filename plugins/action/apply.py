@@ -150,8 +150,8 @@ def _number(number: Any) -> int:
 
 
 def _results(answer: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the steps that a host says it has taken, and what is wrong with how it says that: whoever is root there
-    wrote it."""
+    """Return the steps that a host reports, and why its answer is malformed: a host's root can
+    forge it."""
     try:
         return [
             {

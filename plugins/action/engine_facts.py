@@ -49,7 +49,7 @@ class Bounded(ActionBase):
         return result
 
     def cleanup(self, force: bool = False) -> None:
-        """Take what lies on the host for this task away; a host that is lost meanwhile has said so already.
+        """Remove this task's files from the host; a host that is lost meanwhile has reported that already.
 
         Ansible has no time limit for it.
         """

@@ -43,7 +43,7 @@ class ActionModule(ActionBase):
                     paths.append(_keep(directory, name, str(text)))
                 else:
                     _remove(directory, name)
-        stored = [f"kept in {', '.join(paths)}"] if paths else []
+        stored = [f"stored in {', '.join(paths)}"] if paths else []
         show([host, *laid_out(str(given["show"])).splitlines(), *stored])
         result.update(changed=False, paths=paths)
         return result

@@ -12,7 +12,7 @@ short_description: Configure the monitor of a UPS
 version_added: 0.1.0
 description:
   - Edits single directives of NUT's C(upsmon.conf) and C(nut.conf), marked by a comment above each, and leaves every
-    other byte. With apcupsd it puts scripts of events beside C(apcupsd.conf), which run the scripts that were there.
+    other byte. With apcupsd it puts scripts of events next to C(apcupsd.conf), which run the scripts that were there.
   - NUT's monitor is restarted after a change, not reloaded. A reload never reaches the part of it that shuts the host down.
   - A file of passwords that others may read becomes 0640, of the group of upsmon's user.
   - Drivers of UPSes are never configured.
@@ -29,7 +29,7 @@ options:
       notify_command:
         description:
           - The program that the monitor runs at each event. The collection's own,
-            C(/usr/local/lib/durable-dbhost/bin/ups-notify), is written where it is not there yet; it wakes the guard, then runs
+            C(/usr/local/lib/durable-dbhost/bin/ups-notify), is written if it is not there yet; it wakes the guard, then runs
             the command that was there before.
         type: str
       notify_flags:
@@ -52,7 +52,7 @@ options:
         type: int
       mode:
         description:
-          - C(MODE) of C(nut.conf), set only where it is C(none). NUT only.
+          - C(MODE) of C(nut.conf), set only if it is C(none). NUT only.
           - Without it, a C(none) becomes what O(targets[].monitor) needs.
         type: str
         choices: [netclient, standalone, netserver]
@@ -78,7 +78,7 @@ options:
             choices: [primary, secondary]
             required: true
   state:
-    description: V(released) puts back what was there before; the monitor then reads it.
+    description: V(released) restores the original values; the monitor then reads it.
     type: str
     choices: [present, released]
     default: present

@@ -88,7 +88,7 @@ monitor:
   type: str
 verdict:
   description:
-    - V(kept) where all was as it must be, V(not_kept), or V(unknown) where nothing tells how an engine stopped.
+    - V(kept) if every condition was met, V(not_kept), or V(unknown) if the journal does not show how an engine stopped.
   returned: for V(read)
   type: str
 why:

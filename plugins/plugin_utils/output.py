@@ -67,7 +67,7 @@ def measured(name: str, host: str, suffix: str) -> str:
 def keep(directory: str, name: str, text: str, mode: int = REPORT) -> str:
     """Write a file whole, or leave the one that was there; return its path. A missing directory is made.
 
-    Its temporary name cannot be foreseen, and no link stands for the file or its directory but one of root's or
+    Its temporary name cannot be predicted, and no link replaces the file or its directory except one of root's or
     of this user's own. Raises OSError.
     """
     place = _open(directory)

@@ -152,7 +152,7 @@ class _Covers:
 
 
 def _place(mount: Mount) -> tuple[str, str]:
-    """Return the parent of a mount, and where it is mounted; the first of all names itself."""
+    """Return the parent of a mount, and the place of its mount point there; the first of all names itself."""
     return "" if mount.parent == mount.number else mount.parent, mount.target
 
 

@@ -392,7 +392,7 @@ class Host:
     def _query(self, question: Question, timeout: float) -> Answer:
         left = self.until - time.monotonic()
         if left <= 0:
-            raise Unobservable(f"{question.path}: not read: the time for all that is asked here was over")
+            raise Unobservable(f"{question.path}: not read: the time for all queries of this host was over")
         try:
             answer = _READER.ask(question._replace(named_by=self.named_by), min(timeout, left))
         except TimedOut:
@@ -408,7 +408,7 @@ class Host:
         """Run a command that only reads. Raises Unobservable when it is missing, too slow or says too much."""
         left = self.until - time.monotonic()
         if left <= 0:
-            raise Unobservable(f"{argv[0]}: not run: the time for all that is asked here was over")
+            raise Unobservable(f"{argv[0]}: not run: the time for all queries of this host was over")
         return _run(argv, min(timeout, left), memory=bounds.MEMORY)
 
     def ask(
@@ -770,7 +770,7 @@ def _durably(path: str, owner: int, find: Callable[[str], str], act: Callable[[s
 
 
 def _act_as(owner: int, act: Callable[[], None]) -> None:
-    """Change files in a child process that has no more rights than a user, 0 for this process's own. Raises OSError.
+    """Change files in a child process with the rights of a user, 0 for this process's own. Raises OSError.
 
     The user may stop that process, or have it wait at their own file system: it has a time limit.
     """

@@ -9,7 +9,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..facts.storage import DiskFacts
 from . import variants
+from .figures import Row
 from .planned import Plan
 from .plausible import doubt
 from .plot import way
@@ -21,7 +23,7 @@ WORTH = 0.1
 
 def all_of(
     made: Plan,
-    rows: Sequence[dict[str, Any]],
+    rows: Sequence[Row],
     profiles: Mapping[str, Mapping[str, Any]],
     doubted: Sequence[str],
 ) -> list[str]:
@@ -36,7 +38,7 @@ def all_of(
     return [*first, *lines]
 
 
-def doubts(made: Plan, rows: Sequence[dict[str, Any]]) -> list[str]:
+def doubts(made: Plan, rows: Sequence[Row]) -> list[str]:
     """Return why some rates are not plausible; the worst of each disk."""
     found: dict[str, str] = {}
     leaves = {place["target"]: place["leaves"] for place in made.places}
@@ -48,9 +50,7 @@ def doubts(made: Plan, rows: Sequence[dict[str, Any]]) -> list[str]:
     return list(found.values())
 
 
-def recommend(
-    made: Plan, rows: Sequence[dict[str, Any]], profiles: Mapping[str, Mapping[str, Any]]
-) -> list[str]:
+def recommend(made: Plan, rows: Sequence[Row], profiles: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return what the figures recommend within the profiles that mounts are pinned to.
 
     All that is measured meets a profile's guarantee: each way waits for the disk. No advice changes a guarantee.
@@ -58,7 +58,7 @@ def recommend(
     return [*_fastest(made, rows), *_delays(made, rows), *_settings(made, rows, profiles)]
 
 
-def _fastest(made: Plan, rows: Sequence[dict[str, Any]]) -> list[str]:
+def _fastest(made: Plan, rows: Sequence[Row]) -> list[str]:
     lines = []
     for place in made.places:
         for clients in made.clients:
@@ -77,11 +77,11 @@ def _fastest(made: Plan, rows: Sequence[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def _delays(made: Plan, rows: Sequence[dict[str, Any]]) -> list[str]:
+def _delays(made: Plan, rows: Sequence[Row]) -> list[str]:
     """Return which commit_delay is the fastest on each mount, by the number of clients, if several were measured."""
     lines = []
     for place in made.places:
-        rates: dict[int, dict[int, float]] = {}
+        rates: dict[int, dict[int | None, float]] = {}
         for row in rows:
             if (row["mount"], row["variant"]) == (place["target"], variants.AS_IT_IS):
                 rates.setdefault(row["clients"], {})[row["commit_delay"]] = row["rate"]
@@ -109,9 +109,7 @@ def _best_delay(rates: Mapping[int, float]) -> int | None:
     return best if rates[best] >= (1 + WORTH) * max(others) else None
 
 
-def _settings(
-    made: Plan, rows: Sequence[dict[str, Any]], profiles: Mapping[str, Mapping[str, Any]]
-) -> list[str]:
+def _settings(made: Plan, rows: Sequence[Row], profiles: Mapping[str, Mapping[str, Any]]) -> list[str]:
     by_name = {variant.words: variant for variant in made.variants if variant.is_about_speed}
     gains = {name: gain(rows, name) for name in by_name}
     best = max(gains, key=lambda name: gains[name], default=None)
@@ -122,14 +120,14 @@ def _settings(
     return [f"{best}: faster by {gains[best]:.0%}; {_how(made, by_name[best], profiles)}"]
 
 
-def gain(rows: Sequence[dict[str, Any]], name: str) -> float:
+def gain(rows: Sequence[Row], name: str) -> float:
     """Return by which share the commits of a variant are faster, the geometric mean over what was measured."""
     was = {_point(row): row["rate"] for row in rows if row["variant"] == variants.AS_IT_IS}
     ratios = [row["rate"] / was[_point(row)] for row in rows if row["variant"] == name]
     return math.prod(ratios) ** (1 / len(ratios)) - 1 if ratios else 0.0
 
 
-def _point(row: Mapping[str, Any]) -> tuple[Any, ...]:
+def _point(row: Row) -> tuple[str, str, int | None, int]:
     return row["mount"], row["pattern"], row["commit_delay"], row["clients"]
 
 
@@ -147,7 +145,7 @@ def _how(made: Plan, variant: Variant, profiles: Mapping[str, Mapping[str, Any]]
     return f"it meets the guarantee of the profile: durable_overrides: {{{setting}: {variant.value}}}"
 
 
-def _scheduler_setting(leaves: Iterable[dict[str, Any]]) -> str | None:
+def _scheduler_setting(leaves: Iterable[DiskFacts]) -> str | None:
     kinds = {(leaf["kind"], leaf["rotational"]) for leaf in leaves}
     if len(kinds) != 1:
         return None

@@ -16,10 +16,12 @@ from ..enforce import one_run
 from ..host.printable import Lines, lines
 from ..host.seam import ChangeFailed, Host, Unobservable
 from ..storage.flush import flushes
-from . import advice, fio, grouped, prices, scratch, transactions, variants
+from . import advice, costs, fio, grouped, scratch, transactions, variants
+from .figures import Price, Result, Row, Run
 from .limits import MIB, Refused
 from .planned import Plan, Way
 from .plot import as_lines, svg
+from .targets import Place
 from .variants import Variant
 
 #: Seconds for which a disk is watched before anything is written, and how busy it may be: of 1.
@@ -43,7 +45,7 @@ def expect_quiet(host: Host, names: Iterable[str]) -> None:
             )
 
 
-def run(host: Host, made: Plan, busy_allowed: bool) -> list[dict[str, Any]]:
+def run(host: Host, made: Plan, busy_allowed: bool) -> list[Row]:
     """Measure and return a row for each (variant, way, clients, mount).
 
     Raises Refused before anything is written, else ChangeFailed, Unobservable or OSError. Scratch files are
@@ -74,7 +76,7 @@ class _Scratch(NamedTuple):
 
 
 @contextmanager
-def _scratch(host: Host, made: Plan, place: dict[str, Any], sizes: Sequence[int]) -> Iterator[_Scratch]:
+def _scratch(host: Host, made: Plan, place: Place, sizes: Sequence[int]) -> Iterator[_Scratch]:
     """Write the scratch files of a mount and start its scratch servers, all of which are removed at the end."""
     target = place["target"]
     with ExitStack() as opened:
@@ -91,7 +93,7 @@ def _scratch(host: Host, made: Plan, place: dict[str, Any], sizes: Sequence[int]
         yield _Scratch(files, {load: running[server] for load, server in made.servers.items()})
 
 
-def _under(host: Host, made: Plan, variant: Variant, on_mounts: Sequence[_Scratch]) -> list[dict[str, Any]]:
+def _under(host: Host, made: Plan, variant: Variant, on_mounts: Sequence[_Scratch]) -> list[Run]:
     """Return what is measured under one variant."""
     with variants.in_force(host, made.places, variant):
         return [
@@ -102,9 +104,7 @@ def _under(host: Host, made: Plan, variant: Variant, on_mounts: Sequence[_Scratc
         ]
 
 
-def _measure(
-    host: Host, made: Plan, way: Way, clients: int, on_mounts: Sequence[_Scratch]
-) -> Iterator[dict[str, Any]]:
+def _measure(host: Host, made: Plan, way: Way, clients: int, on_mounts: Sequence[_Scratch]) -> Iterator[Run]:
     """Yield a row for each mount."""
     files = [each.files[: made.files(way, clients)] for each in on_mounts]
     for descriptor in (each for descriptors in files for each in descriptors):
@@ -130,7 +130,10 @@ def _measure(
             "pattern": way.pattern,
             "commit_delay": way.delay,
             "clients": clients,
-            **figures._asdict(),
+            "commits": figures.commits,
+            "rate": figures.rate,
+            "mean": figures.mean,
+            "p99": figures.p99,
             "flushes_per_commit": round(max(counts), 2) if len(counts) == len(names) else "unknown",
             "held_back": "yes" if figures.rate > 0.95 * made.rate and not way.is_load else "no",
             "server": made.servers[way.pattern].version if way.is_load else None,
@@ -167,16 +170,16 @@ def _prepare(descriptor: int, pattern: str, size: int) -> None:
 
 def result_of(
     made: Plan,
-    rows: list[dict[str, Any]],
-    profiles: dict[str, dict[str, Any]],
-    known: dict[str, dict[str, Any]],
-) -> dict[str, Any]:
+    rows: list[Row],
+    profiles: Mapping[str, Mapping[str, Any]],
+    known: Mapping[str, Mapping[str, Any]],
+) -> Result:
     """Return what the module hands on of its rows: doubts, recommendations, prices, table and plot. Pure.
 
     `profiles`: those that mounts are pinned to, by mount; `known`: all whose cost is reported, by name.
     """
     doubts = advice.doubts(made, rows)
-    priced = prices.of(made, rows, known) if rows else []
+    priced = costs.of(made, rows, known) if rows else []
     advised = advice.all_of(made, rows, profiles, doubts) if rows else []
     notes = [*(f"WARNING: {line}" for line in doubts), *advised]
     return {
@@ -186,13 +189,13 @@ def result_of(
         "doubts": doubts,
         "advice": advised,
         "prices": priced,
-        "table": lines([*prices.as_lines(priced), *as_lines(rows, notes)]) if rows else "",
+        "table": lines([*costs.as_lines(priced), *as_lines(rows, notes)]) if rows else "",
         "svg": _plot(made, rows, priced) if rows else "",
     }
 
 
-def _plot(made: Plan, rows: list[dict[str, Any]], priced: list[dict[str, Any]]) -> Lines:
-    title = prices.headline(priced) or f"Commits on {', '.join(made.targets)}"
+def _plot(made: Plan, rows: list[Row], priced: list[Price]) -> Lines:
+    title = costs.headline(priced) or f"Commits on {', '.join(made.targets)}"
     named: dict[tuple[str, str], str] = {}
     for price in priced:
         if price["variant"]:

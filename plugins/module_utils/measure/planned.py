@@ -10,10 +10,11 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..enforce import one_run
+from ..facts.storage import DiskFacts
 from ..host.seam import Host, Unobservable
 from . import fio, grouped, transactions, variants
 from .limits import Refused, chosen, number
-from .targets import find
+from .targets import Place, find
 from .variants import Variant
 
 #: How commits can be written.
@@ -40,7 +41,7 @@ class Plan(NamedTuple):
     `looked_at`: the number of enforce/one_run.py when the host was collected. `servers`: load -> its server.
     """
 
-    places: list[dict[str, Any]]
+    places: list[Place]
     ways: list[Way]
     clients: list[int]
     variants: list[Variant]
@@ -69,7 +70,7 @@ class Plan(NamedTuple):
         return [place["target"] for place in self.places]
 
     @property
-    def leaves(self) -> list[dict[str, Any]]:
+    def leaves(self) -> list[DiskFacts]:
         """Return the disks below the mounts, each once."""
         return variants.leaves_of(self.places)
 
@@ -79,7 +80,7 @@ class Plan(NamedTuple):
         return list(dict.fromkeys(variant.setting for variant in self.variants if variant.setting))
 
 
-def plan(host: Host, row: dict[str, Any]) -> Plan:
+def plan(host: Host, row: Mapping[str, Any]) -> Plan:
     """Return the plan that the module's options ask for; reads only. Raises Refused."""
     looked_at = one_run.look(host)
     loads = _some("transactions", row, transactions.LOADS)
@@ -114,7 +115,7 @@ def plan(host: Host, row: dict[str, Any]) -> Plan:
     return made
 
 
-def _ways(host: Host, row: dict[str, Any]) -> list[Way]:
+def _ways(host: Host, row: Mapping[str, Any]) -> list[Way]:
     """Return the ways to write. Raises Refused, also without the program that writes so."""
     patterns = chosen("patterns", row["patterns"], PATTERNS)
     by_fio = [pattern for pattern in patterns if pattern in fio.WORDS]
@@ -137,7 +138,7 @@ def _ways(host: Host, row: dict[str, Any]) -> list[Way]:
     ]
 
 
-def _places(host: Host, mounts: Sequence[str]) -> list[dict[str, Any]]:
+def _places(host: Host, mounts: Sequence[str]) -> list[Place]:
     """Return the facts of the mounts. Raises Refused, also for two mount points of one file system."""
     if not mounts:
         raise Refused("mounts: observed none; expected at least one mount point")
@@ -152,7 +153,7 @@ def _places(host: Host, mounts: Sequence[str]) -> list[dict[str, Any]]:
     return places
 
 
-def _some(name: str, row: dict[str, Any], known: Collection[str]) -> list[str]:
+def _some(name: str, row: Mapping[str, Any], known: Collection[str]) -> list[str]:
     return chosen(name, row[name], known) if row[name] else []
 
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from ..facts.storage import DiskFacts
 
 #: Rotations in a second of the fastest disks that were ever sold, 15,000 in a minute.
 ROTATIONS = 15_000 / 60
@@ -15,7 +15,7 @@ MARGIN = 1.5
 FLASH = 20_000
 
 
-def doubt(disk: dict[str, Any], rate: float, clients: int) -> str | None:
+def doubt(disk: DiskFacts, rate: float, clients: int) -> str | None:
     """Return why a disk's rate of commits is not plausible, None where it may be true.
 
     Each commit of a client waits for the one before. On a rotating disk the next sector of a log has then

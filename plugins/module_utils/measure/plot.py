@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 from xml.sax.saxutils import escape
 
 from ..host.printable import Lines, line, lines
+from . import figures
+from .figures import Row
 
 #: A panel and what is drawn in it, in pixels.
 _PANEL, _ACROSS = (460, 260), 2
@@ -27,18 +28,18 @@ text{fill:#222} .faint{fill:#666} .paper{fill:#fff} .grid{stroke:#ddd} path{fill
 .s0{stroke:#56b4e9} .s1{stroke:#ff8c42} .s2{stroke:#3ddc97} .s3{stroke:#f0a6ca} .s4{stroke:#f0e442} .s5{stroke:#bbb}}"""
 
 
-def way(row: Mapping[str, Any]) -> str:
+def way(row: figures.Way) -> str:
     """Return how the commits of a row were written."""
     delay = row["commit_delay"]
     return str(row["pattern"]) if delay is None else f"{row['pattern']} ({delay} ms)"
 
 
-def label(row: Mapping[str, Any]) -> str:
+def label(row: Row) -> str:
     """Return what one row measured."""
     return f"{row['mount']}, {way(row)}, {row['clients']} client(s), {row['variant']}"
 
 
-def as_lines(rows: Sequence[dict[str, Any]], notes: Sequence[str]) -> list[str]:
+def as_lines(rows: Sequence[Row], notes: Sequence[str]) -> list[str]:
     """Return the rows as lines of text, those of a mount below its name, and the notes below."""
     head = (
         f"{'pattern':<20} {'clients':>7} {'setting':<24} {'commits/s':>10} {'mean ms':>9}"
@@ -61,7 +62,7 @@ def as_lines(rows: Sequence[dict[str, Any]], notes: Sequence[str]) -> list[str]:
 class Frame:
     """Where a number of clients and a rate are in a panel; both axes are logarithmic."""
 
-    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, rows: Sequence[Row]) -> None:
         """`rows`: all that any panel shows, so that panels can be compared."""
         self.clients = sorted({row["clients"] for row in rows})
         rates = [max(row["rate"], _LEAST) for row in rows]
@@ -85,16 +86,14 @@ class Frame:
         return round(_TOP + (1 - share) * _HEIGHT, 1)
 
 
-def svg(
-    title: str, rows: Sequence[Mapping[str, Any]], profiles: Mapping[tuple[str, str], str], made_by: str
-) -> Lines:
+def svg(title: str, rows: Sequence[Row], profiles: Mapping[tuple[str, str], str], made_by: str) -> Lines:
     """Return rates over clients as lines: a panel for each mount and way to write, in it one for each setting.
 
     `profiles`: the names of those that a (mount, setting) is the price of; `made_by`: the command that makes it.
     """
     frame = Frame(rows)
     variants = list(dict.fromkeys(row["variant"] for row in rows))
-    panels: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    panels: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         panels.setdefault((row["mount"], way(row)), []).append(row)
     down = -(-len(panels) // _ACROSS)
@@ -134,7 +133,7 @@ def _axes(frame: Frame, title: str) -> Iterator[str]:
     yield f'<text transform="translate(14 {middle}) rotate(-90)" text-anchor="middle" class="faint">commits/s</text>'
 
 
-def _series(frame: Frame, rows: Sequence[Mapping[str, Any]], variants: Sequence[str]) -> Iterator[str]:
+def _series(frame: Frame, rows: Sequence[Row], variants: Sequence[str]) -> Iterator[str]:
     for number, variant in enumerate(variants):
         own = [row for row in rows if row["variant"] == variant]
         points = [(frame.x(row["clients"]), frame.y(row["rate"])) for row in own]
@@ -145,7 +144,7 @@ def _series(frame: Frame, rows: Sequence[Mapping[str, Any]], variants: Sequence[
             yield f'<circle class="dot" cx="{x}" cy="{y}" r="3"><title>{_text(_tooltip(row))}</title></circle>'
 
 
-def _tooltip(row: Mapping[str, Any]) -> str:
+def _tooltip(row: Row) -> str:
     return f"{label(row)}: {row['rate']} commits/s"
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypedDict
 
+from ..facts.storage import DiskFacts
 from ..host.observation import UNKNOWN
 from ..host.printable import Lines, lines
 from ..host.seam import ChangeFailed, Host, Unobservable
@@ -18,7 +19,7 @@ from ..storage.flush import counted
 from . import scratch
 from .limits import MIB, chosen, number
 from .patterns import BLOCK, PATTERNS, Log
-from .targets import find, may_be_redundant
+from .targets import Place, find, may_be_redundant
 from .trace import Trace
 
 #: A commit is held to carry what at least this share of all commits was observed to carry...
@@ -52,6 +53,22 @@ class Observed(NamedTuple):
     reason: str | None
 
 
+class Row(TypedDict):
+    """What one pattern's commits carried to the disks of one mount, as the module returns it."""
+
+    mount: str
+    fstype: str
+    pattern: str
+    words: str
+    commits: int
+    found: str
+    safety: str
+    why: str
+    flushes_per_commit: dict[str, float | None]
+    fua_per_commit: dict[str, float | None]
+    fua_unknown: str | None
+
+
 class Verdict(NamedTuple):
     """FUA, flush, neither, unclear or unknown; whether that is ok, at_risk or unknown; and why."""
 
@@ -60,7 +77,7 @@ class Verdict(NamedTuple):
     why: str
 
 
-def limits_of(row: dict[str, Any]) -> Limits:
+def limits_of(row: Mapping[str, Any]) -> Limits:
     """Return the limits that the module's options name. Raises Refused."""
     return Limits(
         commits=number("commits", row["commits"], 20, 1000),
@@ -70,16 +87,12 @@ def limits_of(row: dict[str, Any]) -> Limits:
     )
 
 
-def plan(
-    host: Host, targets: Sequence[str], patterns: Sequence[str]
-) -> tuple[list[dict[str, Any]], list[str]]:
+def plan(host: Host, targets: Sequence[str], patterns: Sequence[str]) -> tuple[list[Place], list[str]]:
     """Return the places and patterns to prove; reads only. Raises Refused."""
     return find(host, targets), chosen("patterns", patterns, PATTERNS)
 
 
-def run(
-    host: Host, places: Sequence[dict[str, Any]], patterns: Sequence[str], limits: Limits
-) -> list[dict[str, Any]]:
+def run(host: Host, places: Sequence[Place], patterns: Sequence[str], limits: Limits) -> list[Row]:
     """Write as the engines do in each place and return a row for each (mount, pattern).
 
     Raises Refused or OSError. Whatever happens, the scratch files are removed.
@@ -95,9 +108,7 @@ def run(
     return rows
 
 
-def _prove(
-    host: Host, place: dict[str, Any], opened: int, name: str, quiet: Observed, limits: Limits
-) -> dict[str, Any]:
+def _prove(host: Host, place: Place, opened: int, name: str, quiet: Observed, limits: Limits) -> Row:
     pattern = PATTERNS[name]
     size = limits.size * MIB
     names = [leaf["name"] for leaf in place["leaves"]]
@@ -149,7 +160,7 @@ def watch(host: Host, names: Sequence[str], seconds: int, act: Callable[[], int]
     return Observed(commits, took, flushes, found, reason)
 
 
-def judge(observed: Observed, quiet: Observed, leaves: Sequence[dict[str, Any]], redundant: bool) -> Verdict:
+def judge(observed: Observed, quiet: Observed, leaves: Sequence[DiskFacts], redundant: bool) -> Verdict:
     """Say what a commit carried to the disks, from the counts with and without our writes. Pure.
 
     `redundant`: one write may go to several of the disks, so that each must be sent what one is.
@@ -183,7 +194,7 @@ def judge(observed: Observed, quiet: Observed, leaves: Sequence[dict[str, Any]],
 
 
 def _fua_shares(
-    observed: Observed, quiet: Observed, leaves: Sequence[dict[str, Any]]
+    observed: Observed, quiet: Observed, leaves: Sequence[DiskFacts]
 ) -> list[tuple[float, float]] | None:
     """Return the share of commits with FUA for each disk, None if that is unknown."""
     if all(_takes_no_fua(leaf) for leaf in leaves):
@@ -194,7 +205,7 @@ def _fua_shares(
     return [_share(observed, quiet, observed.fua[name], quiet.fua[name]) for name in names]
 
 
-def _takes_no_fua(leaf: dict[str, Any]) -> bool:
+def _takes_no_fua(leaf: DiskFacts) -> bool:
     """Tell whether the kernel strips FUA from all that it sends to a disk."""
     return bool(leaf["fua"] == "unsupported" or leaf["write_cache"]["kernel"] == "write through")
 
@@ -205,7 +216,7 @@ def _share(observed: Observed, quiet: Observed, count: int, of_others: int) -> t
     return max(0.0, count - others) / observed.commits, count / observed.commits
 
 
-def _of_neither(leaves: Sequence[dict[str, Any]]) -> tuple[str, str]:
+def _of_neither(leaves: Sequence[DiskFacts]) -> tuple[str, str]:
     """Return what it means that neither was sent, and why."""
     caches = {leaf["name"]: leaf["write_cache"] for leaf in leaves}
     caching = [name for name, cache in caches.items() if cache["kernel"] != "write through"]
@@ -260,7 +271,7 @@ def _each(observed: Observed, count: int) -> float | None:
     return round(count / observed.commits, 3) if observed.commits else None
 
 
-def table(rows: Sequence[dict[str, Any]]) -> Lines:
+def table(rows: Sequence[Row]) -> Lines:
     """Return the rows as the text that a run shows."""
     found = []
     for row in rows:

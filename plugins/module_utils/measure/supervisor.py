@@ -18,7 +18,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -62,7 +62,7 @@ class Supervisor:
         """Return the last lines of the server's output."""
         return str(self._request({"output": True}, _PATIENCE)["output"])
 
-    def _request(self, request: dict[str, Any], patience: float) -> dict[str, Any]:
+    def _request(self, request: Mapping[str, object], patience: float) -> dict[str, Any]:
         try:
             self._channel.sendall(json.dumps(request).encode("ascii") + b"\n")
         except OSError:
@@ -171,7 +171,7 @@ class _Work:
         self._channel, self._place, self._until = channel, place, until
         self._server = -1
 
-    def answer(self, answer: dict[str, Any]) -> None:
+    def answer(self, answer: Mapping[str, object]) -> None:
         """Send an answer; without a parent there is no reader."""
         with suppress(OSError):
             self._channel.sendall(json.dumps(answer).encode("ascii") + b"\n")
@@ -198,7 +198,7 @@ class _Work:
             else:
                 self.answer({"output": _last(self._server)})
 
-    def _run(self, argv: list[str], output: int, timeout: float) -> dict[str, Any]:
+    def _run(self, argv: list[str], output: int, timeout: float) -> Mapping[str, object]:
         deadline = min(self._until, time.monotonic() + timeout)
         try:
             child = _start(argv, output)

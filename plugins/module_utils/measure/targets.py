@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from ..facts.storage import DiskFacts, MountFacts
+from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN
 from ..host.seam import Host, Unobservable
 from ..storage import nfs
@@ -20,9 +21,15 @@ from .limits import Refused
 _REDUNDANT = ("md", "dm", "multipath", "unknown")
 
 
-def find(host: Host, targets: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the facts of the mounts at these paths, each with `mount`, its line of the mount table, and `leaves`,
-    the facts of its disks.
+class Place(MountFacts):
+    """The facts of a mount with its line of the mount table and the facts of its disks."""
+
+    mount: Mount
+    leaves: list[DiskFacts]
+
+
+def find(host: Host, targets: Sequence[str]) -> list[Place]:
+    """Return the mounts at these paths.
 
     Raises Refused, before anything is written, for a path on which nothing is mounted and for a stack whose
     disks are unknown: what reaches them could not be counted.
@@ -34,7 +41,7 @@ def find(host: Host, targets: Sequence[str]) -> list[dict[str, Any]]:
     except (Unobservable, ValueError) as error:
         raise Refused(f"/proc/self/mountinfo: {error}") from error
     by_target = {mount.target: (found, mount) for found in here for mount in found.mounts}
-    places = []
+    places: list[Place] = []
     for target in dict.fromkeys(targets):
         if target not in by_target:
             raise Refused(
@@ -52,6 +59,6 @@ def find(host: Host, targets: Sequence[str]) -> list[dict[str, Any]]:
     return places
 
 
-def may_be_redundant(place: dict[str, Any]) -> bool:
+def may_be_redundant(place: Place) -> bool:
     """Tell whether one write may go to several of a mount's disks."""
     return any(layer["type"] in _REDUNDANT for layer in place["stack"])

@@ -11,14 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..enforce.change import verify
+from ..facts.storage import DiskFacts
 from ..host.mountinfo import Mount, parse_mountinfo, visible
 from ..host.seam import ChangeFailed, Host, Unobservable
 from ..storage import cache_rules, write_cache
 from ..storage.caches import DISABLED, ENABLED, NONE
 from .limits import Refused
+from .targets import Place
 
 SCHEDULERS = ("none", "mq-deadline", "kyber", "bfq")
 MOUNT_OPTIONS = ("noatime", "relatime", "strictatime", "sync")
@@ -42,7 +44,7 @@ class Variant(NamedTuple):
 
 def plan(
     host: Host,
-    places: Sequence[dict[str, Any]],
+    places: Sequence[Place],
     schedulers: Sequence[str] = (),
     options: Sequence[str] = (),
     caches: Sequence[str] = (),
@@ -61,7 +63,7 @@ def plan(
     ]
 
 
-def _caches(host: Host, leaves: Sequence[dict[str, Any]], states: Sequence[str]) -> Iterator[Variant]:
+def _caches(host: Host, leaves: Sequence[DiskFacts], states: Sequence[str]) -> Iterator[Variant]:
     if ENABLED in states:
         _expect_on(leaves)
     if DISABLED in states and _to_switch(leaves):
@@ -69,7 +71,7 @@ def _caches(host: Host, leaves: Sequence[dict[str, Any]], states: Sequence[str])
         yield Variant(CACHE_OFF, "write_cache", DISABLED)
 
 
-def _scheduler(leaves: Sequence[dict[str, Any]], name: str) -> Iterator[Variant]:
+def _scheduler(leaves: Sequence[DiskFacts], name: str) -> Iterator[Variant]:
     for leaf in leaves:
         observed = leaf["scheduler"]
         if observed["running"] not in observed["available"] or name not in observed["available"]:
@@ -81,7 +83,7 @@ def _scheduler(leaves: Sequence[dict[str, Any]], name: str) -> Iterator[Variant]
         yield Variant(f"scheduler {name}", "scheduler", name)
 
 
-def _option(places: Sequence[dict[str, Any]], option: str) -> Iterator[Variant]:
+def _option(places: Sequence[Place], option: str) -> Iterator[Variant]:
     for place in places:
         if place["fstype"] not in ("ext4", "xfs"):
             raise Refused(
@@ -93,13 +95,13 @@ def _option(places: Sequence[dict[str, Any]], option: str) -> Iterator[Variant]:
         yield Variant(f"mount option {option}", "atime", option)
 
 
-def leaves_of(places: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def leaves_of(places: Sequence[Place]) -> list[DiskFacts]:
     """Return the disks below some mounts, each once."""
     return list({leaf["name"]: leaf for place in places for leaf in place["leaves"]}.values())
 
 
 @contextmanager
-def in_force(host: Host, places: Sequence[dict[str, Any]], variant: Variant) -> Iterator[None]:
+def in_force(host: Host, places: Sequence[Place], variant: Variant) -> Iterator[None]:
     """Set a variant for a while, on all mounts or the disks below them.
 
     Raises ChangeFailed, also when the original could not be restored.
@@ -115,12 +117,12 @@ def in_force(host: Host, places: Sequence[dict[str, Any]], variant: Variant) -> 
         yield
 
 
-def _to_switch(leaves: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _to_switch(leaves: Sequence[DiskFacts]) -> list[DiskFacts]:
     """Return the disks that have a cache, and not one that is off already."""
     return [leaf for leaf in leaves if leaf["write_cache"]["device"] not in (DISABLED, NONE)]
 
 
-def _expect_on(leaves: Sequence[dict[str, Any]]) -> None:
+def _expect_on(leaves: Sequence[DiskFacts]) -> None:
     """Raise Refused unless each cache is on: to switch one on would be less safe than what was found."""
     for leaf in leaves:
         observed = leaf["write_cache"]["device"]
@@ -131,7 +133,7 @@ def _expect_on(leaves: Sequence[dict[str, Any]]) -> None:
             )
 
 
-def _expect_back(host: Host, leaves: Sequence[dict[str, Any]]) -> None:
+def _expect_back(host: Host, leaves: Sequence[DiskFacts]) -> None:
     """Raise Refused for a cache that could not be restored as it was found, now and at the next boot."""
     try:
         rules = cache_rules.read_rules(host)
@@ -142,10 +144,10 @@ def _expect_back(host: Host, leaves: Sequence[dict[str, Any]]) -> None:
         why = f"{', '.join(above)} above it drops flushes" if above else None
         if comes != ENABLED:
             why = f"after a reset it is {comes}, and a switch may be saved"
-        if rules.get(leaf["id"], ("", ENABLED))[1] != ENABLED:
-            why = "its rule switches it off at the next boot: run harden_db first"
         if leaf["id"] is None:
             why = "it has no name that stays"
+        elif rules.get(leaf["id"], ("", ENABLED))[1] != ENABLED:
+            why = "its rule switches it off at the next boot: run harden_db first"
         if why:
             raise Refused(
                 f"write_caches: {leaf['name']}: observed {why}; expected a cache that can be restored as it was:"
@@ -157,12 +159,12 @@ def _expect_back(host: Host, leaves: Sequence[dict[str, Any]]) -> None:
         raise Refused(f"write_caches: {error}") from error
 
 
-def _targets(leaves: Sequence[dict[str, Any]], state: str) -> list[write_cache.Target]:
-    return [write_cache.Target(leaf["id"], state) for leaf in leaves]
+def _targets(leaves: Sequence[DiskFacts], state: str) -> list[write_cache.Target]:
+    return [write_cache.Target(leaf["id"], state) for leaf in leaves if leaf["id"]]
 
 
 @contextmanager
-def _uncached(host: Host, leaves: Sequence[dict[str, Any]]) -> Iterator[None]:
+def _uncached(host: Host, leaves: Sequence[DiskFacts]) -> Iterator[None]:
     """Switch caches off and on again, each in the order that is safe."""
     off, on = _targets(leaves, DISABLED), _targets(leaves, ENABLED)
     try:
@@ -189,7 +191,7 @@ def _switch(host: Host, targets: list[write_cache.Target]) -> None:
 
 
 @contextmanager
-def _scheduled(host: Host, leaves: list[dict[str, Any]], value: str) -> Iterator[None]:
+def _scheduled(host: Host, leaves: Sequence[DiskFacts], value: str) -> Iterator[None]:
     before = {f"/sys/block/{leaf['name']}/queue/scheduler": leaf["scheduler"]["running"] for leaf in leaves}
     try:
         for path in before:
@@ -219,7 +221,7 @@ def _schedule(host: Host, path: str, value: str) -> None:
 
 
 @contextmanager
-def _mounted(host: Host, place: dict[str, Any], variant: Variant) -> Iterator[None]:
+def _mounted(host: Host, place: Place, variant: Variant) -> Iterator[None]:
     mount = _mount_of(host, place)
     try:
         _set(host, mount, variant)
@@ -245,7 +247,7 @@ def _mounted(host: Host, place: dict[str, Any], variant: Variant) -> Iterator[No
             ) from error
 
 
-def _mount_of(host: Host, place: dict[str, Any]) -> Mount:
+def _mount_of(host: Host, place: Place) -> Mount:
     try:
         mounts = visible(parse_mountinfo(host.read("/proc/self/mountinfo")))
     except (Unobservable, ValueError) as error:

@@ -33,7 +33,7 @@ def can_be_hostile() -> bool:
 SAID: dict[str, tuple[str, ...]] = {
     "settings": ("part0.conf", "has more than", WHO),
     "below": (),
-    "tablespaces": ("the time for all that is asked here was over",),
+    "tablespaces": ("the time for all queries of this host was over",),
     "crowd": (f"more {WHO} are as this one",),
     "opened": (),
     "arguments": ("expected a path of at most 4096",),

@@ -534,7 +534,7 @@ class TestTime:
 
     def test_when_the_time_for_all_is_over_nothing_is_asked(self, host: Host) -> None:
         host.until = time.monotonic() - 1
-        with pytest.raises(Unobservable, match="the time for all that is asked here was over"):
+        with pytest.raises(Unobservable, match="the time for all queries of this host was over"):
             host.locate("/etc")
 
     def test_a_process_that_was_ended_is_made_anew(self, host: Host, top: Path) -> None:

@@ -46,9 +46,7 @@ def test_odd_white_space_ends_no_line() -> None:
 
 def test_a_long_line_is_shown_by_its_beginning() -> None:
     message = str(textfile.refusal("x", 1, "y" * 500 + "\r\n", "less"))
-    assert (
-        message == f"x line 1: observed {'y' * 80 + '...'!r}; expected less; fix that line, then run again"
-    )
+    assert message == f"x line 1: observed {'y' * 80 + '...'!r}; expected less; fix that line, then run again"
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import (
     benchmark,
+    costs,
     planned,
     plot,
-    prices,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.variants import (
     AS_IT_IS,
@@ -45,7 +45,7 @@ def rows(*names: str) -> list[dict[str, Any]]:
 
 def priced(plan: planned.Plan, *names: str, **known: Any) -> dict[str, dict[str, Any]]:
     """Return the price of each shipped profile, or of others."""
-    found = prices.of(plan, rows(*names), known or SHIPPED)
+    found = costs.of(plan, rows(*names), known or SHIPPED)
     return {price["profile"]: price for price in found}
 
 
@@ -94,7 +94,7 @@ def test_a_profile_that_keeps_the_cache_is_what_is_there() -> None:
 
 
 def test_the_table_has_a_column_for_each_number_of_clients() -> None:
-    text = prices.as_lines(prices.of(made(OFF), rows(AS_IT_IS, CACHE_OFF), SHIPPED))
+    text = costs.as_lines(costs.of(made(OFF), rows(AS_IT_IS, CACHE_OFF), SHIPPED))
     assert text[0].startswith("/srv: commits/s of each profile")
     assert [line.split() for line in text[2:4]] == [
         "dsync 76 (0.96) 236 (1.07) 358 (1.08) 483 (1.11) 600 (1.02) strict".split(),
@@ -111,7 +111,7 @@ def test_the_plot_says_what_was_found() -> None:
     assert {f"{CACHE_OFF}: strict", f"{AS_IT_IS}: flush, protected", "commits/s", "clients"} <= set(said)
     assert said[-1] == "ansible-playbook durable.dbhost.benchmark"
     assert len([one for one in picture.iter() if one.tag.endswith("circle")]) == 10
-    alone = prices.headline(prices.of(made(), rows(AS_IT_IS), SHIPPED))
+    alone = costs.headline(costs.of(made(), rows(AS_IT_IS), SHIPPED))
     assert alone == "flush, protected: 79 to 586 commits/s"
 
 

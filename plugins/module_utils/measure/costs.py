@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What each safety profile costs on the disks that were measured: commits in a second, next to those of now. Pure.
 
-A profile's price is that of its write caches and barriers. Schedulers and atime options are priced by themselves.
+A price is that of write caches and barriers. Schedulers and atime options have separate figures.
 """
 
 from __future__ import annotations
@@ -13,28 +13,27 @@ from typing import Any
 
 from ..profiles import KEEP
 from ..storage.caches import DISABLED, ENABLED, NONE
+from .figures import Price, PricedRate, Row
 from .planned import Plan
 from .plot import way
+from .targets import Place
 from .variants import AS_IT_IS, CACHE_OFF
 
 _WIDE = 14
 
 
-def of(
-    made: Plan, rows: Sequence[dict[str, Any]], known: Mapping[str, Mapping[str, Any]]
-) -> list[dict[str, Any]]:
+def of(made: Plan, rows: Sequence[Row], known: Mapping[str, Mapping[str, Any]]) -> list[Price]:
     """Return for each mount and known profile its `variant` and `rates`, or `why` it has no price here.
 
     `known`: the fields of profiles by name. `of_now`: the rate as a share of what it is now.
     """
-    found = []
+    found: list[Price] = []
     for place in made.places:
         now = {_point(row): row["rate"] for row in _rows(rows, place["target"], AS_IT_IS)}
         for name, fields in known.items():
             variant, why = _variant(made, place, fields)
             rates = [
-                {**_named(row), "of_now": round(row["rate"] / now[_point(row)], 3)}
-                for row in _rows(rows, place["target"], variant)
+                _rate(row, row["rate"] / now[_point(row)]) for row in _rows(rows, place["target"], variant)
             ]
             found.append(
                 {"mount": place["target"], "profile": name, "variant": variant, "why": why, "rates": rates}
@@ -42,7 +41,7 @@ def of(
     return found
 
 
-def headline(prices: Sequence[dict[str, Any]]) -> str:
+def headline(prices: Sequence[Price]) -> str:
     """Return the costs in one line: of settings that are not in force, or if there are none, of those in force."""
     now = [price for price in prices if price["variant"] == AS_IT_IS]
     others = [price for price in prices if price["variant"] not in (None, AS_IT_IS)]
@@ -53,11 +52,11 @@ def headline(prices: Sequence[dict[str, Any]]) -> str:
     return f"{_names(now)}: {min(rates):,.0f} to {max(rates):,.0f} commits/s" if rates else ""
 
 
-def _names(prices: Sequence[dict[str, Any]]) -> str:
+def _names(prices: Sequence[Price]) -> str:
     return ", ".join(dict.fromkeys(price["profile"] for price in prices))
 
 
-def as_lines(prices: Sequence[dict[str, Any]]) -> list[str]:
+def as_lines(prices: Sequence[Price]) -> list[str]:
     """Return the prices as lines of text: a column for each number of clients."""
     found = []
     for mount in dict.fromkeys(price["mount"] for price in prices):
@@ -74,7 +73,7 @@ def as_lines(prices: Sequence[dict[str, Any]]) -> list[str]:
     return found
 
 
-def _priced(prices: Sequence[dict[str, Any]], clients: Sequence[int]) -> list[str]:
+def _priced(prices: Sequence[Price], clients: Sequence[int]) -> list[str]:
     """Return the lines of profiles that are one variant, and so have one price."""
     rates = prices[0]["rates"]
     cells = {(way(rate), rate["clients"]): f"{rate['rate']:.0f} ({rate['of_now']:.2f})" for rate in rates}
@@ -84,7 +83,7 @@ def _priced(prices: Sequence[dict[str, Any]], clients: Sequence[int]) -> list[st
     ]
 
 
-def _variant(made: Plan, place: dict[str, Any], fields: Mapping[str, Any]) -> tuple[str | None, str | None]:
+def _variant(made: Plan, place: Place, fields: Mapping[str, Any]) -> tuple[str | None, str | None]:
     """Return the variant in which a mount is as a profile wants it, or None and why it was not measured."""
     if fields["engines"] != "full":
         return None, "its engines do not wait for the disk"
@@ -104,13 +103,20 @@ def _variant(made: Plan, place: dict[str, Any], fields: Mapping[str, Any]) -> tu
     return None, f"the write cache is {observed} here; measure with write_caches: [{DISABLED}]"
 
 
-def _rows(rows: Sequence[dict[str, Any]], mount: str, variant: str | None) -> list[dict[str, Any]]:
+def _rows(rows: Sequence[Row], mount: str, variant: str | None) -> list[Row]:
     return [row for row in rows if (row["mount"], row["variant"]) == (mount, variant)]
 
 
-def _point(row: Mapping[str, Any]) -> tuple[Any, ...]:
+def _point(row: Row) -> tuple[str, int | None, int]:
     return row["pattern"], row["commit_delay"], row["clients"]
 
 
-def _named(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: row[name] for name in ("pattern", "commit_delay", "clients", "rate", "server")}
+def _rate(row: Row, of_now: float) -> PricedRate:
+    return {
+        "pattern": row["pattern"],
+        "commit_delay": row["commit_delay"],
+        "clients": row["clients"],
+        "rate": row["rate"],
+        "server": row["server"],
+        "of_now": round(of_now, 3),
+    }
