@@ -105,6 +105,7 @@ undo_after:
 """
 
 import time
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -154,7 +155,7 @@ CODE = {
 }
 
 
-def _guarded(host: Host, given: dict[str, Any], check_mode: bool) -> tuple[Host, str]:
+def _guarded(host: Host, given: Mapping[str, Any], check_mode: bool) -> tuple[Host, str]:
     """Return the host for steps that the rollback timer takes back, and why the timer is not armed, '' if it is.
 
     Raises ChangeFailed if the timer cannot work on this host.
@@ -171,7 +172,7 @@ def _guarded(host: Host, given: dict[str, Any], check_mode: bool) -> tuple[Host,
         return UnarmedHost(host), str(error)
 
 
-def _as_result(step: StepResult) -> dict[str, Any]:
+def _as_result(step: StepResult) -> Mapping[str, object]:
     return {
         "step": [step.phase, step.layer],
         "class": step.klass,

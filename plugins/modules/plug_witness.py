@@ -75,6 +75,7 @@ ended:
   type: dict
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -96,7 +97,7 @@ SPEC = {
 }
 
 
-def started(given: dict[str, Any], check: bool) -> dict[str, Any]:
+def started(given: Mapping[str, Any], check: bool) -> Mapping[str, Any]:
     """Start it."""
     job = plug_job.loads(given["job"])
     port = number("port", given["port"], 1, 65535)
@@ -108,7 +109,7 @@ def started(given: dict[str, Any], check: bool) -> dict[str, Any]:
     return {"changed": True}
 
 
-def read(given: dict[str, Any], check: bool) -> dict[str, Any]:
+def read(given: Mapping[str, Any], check: bool) -> Mapping[str, Any]:
     """Return what the host reported to it."""
     log = plug_keeper.read(plug_keeper.paths(given["directory"], given["name"]))
     return {
@@ -118,7 +119,7 @@ def read(given: dict[str, Any], check: bool) -> dict[str, Any]:
     }
 
 
-def absent(given: dict[str, Any], check: bool) -> dict[str, Any]:
+def absent(given: Mapping[str, Any], check: bool) -> Mapping[str, Any]:
     """End it and forget."""
     place = plug_keeper.paths(given["directory"], given["name"])
     return {"changed": False if check else plug_keeper.stop(place)}

@@ -133,6 +133,7 @@ removed:
   elements: str
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -172,12 +173,12 @@ REQUIRED = [
 ]
 
 
-def planned(host: Host, given: dict[str, Any], check: bool) -> dict[str, Any]:
+def planned(host: Host, given: Mapping[str, Any], check: bool) -> Mapping[str, Any]:
     """Return the job."""
     return {"job": plug_job.dumps(plug_host.plan(host, given["run"], given))}
 
 
-def started(host: Host, given: dict[str, Any], check: bool) -> dict[str, Any]:
+def started(host: Host, given: Mapping[str, Any], check: bool) -> Mapping[str, Any]:
     """Begin it."""
     job = plug_job.loads(given["job"])
     port = number("port", given["port"], 1, 65535)
@@ -187,7 +188,7 @@ def started(host: Host, given: dict[str, Any], check: bool) -> dict[str, Any]:
     return {"changed": True}
 
 
-def verified(host: Host, given: dict[str, Any], check: bool) -> dict[str, Any]:
+def verified(host: Host, given: Mapping[str, Any], check: bool) -> Mapping[str, Any]:
     """Look for the commits, and say what that shows."""
     job = plug_job.loads(given["job"])
     if len(given["acknowledged"]) != job.clients:
@@ -210,7 +211,7 @@ def verified(host: Host, given: dict[str, Any], check: bool) -> dict[str, Any]:
     }
 
 
-def cleaned(host: Host, given: dict[str, Any], check: bool) -> dict[str, Any]:
+def cleaned(host: Host, given: Mapping[str, Any], check: bool) -> Mapping[str, Any]:
     """Take the files of ended runs away."""
     gone = [] if check else plug_host.clean(host, given["mounts"])
     return {"changed": bool(gone), "removed": gone}

@@ -111,6 +111,7 @@ attestation:
   type: str
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -130,7 +131,7 @@ SPEC = {
 }
 
 
-def planned(host: Host, given: dict[str, Any]) -> dict[str, Any]:
+def planned(host: Host, given: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the job, and what to tell beforehand."""
     names = ", ".join(sorted({str(row.get("name")) for row in given["unattributed"]}))
     if names:
@@ -142,7 +143,7 @@ def planned(host: Host, given: dict[str, Any]) -> dict[str, Any]:
     return {"job": rehearsal.dumps(job), "notice": rehearsal_host.notice(host, job), "monitor": job.monitor}
 
 
-def read(host: Host, given: dict[str, Any]) -> dict[str, Any]:
+def read(host: Host, given: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what was shown."""
     job = rehearsal.loads(given["job"])
     observed = rehearsal_host.read(host, job)

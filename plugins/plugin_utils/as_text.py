@@ -12,13 +12,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
+#: An assessment, or the report of a host as docs/report.schema.json has it.
+Report = dict[str, Any]
 
-def packed(found: dict[str, Any]) -> str:
+
+def packed(found: Report) -> str:
     """Return an assessment or a report as JSON, in ASCII."""
     return json.dumps(found, separators=(",", ":"))
 
 
-def unpacked(text: str) -> dict[str, Any]:
+def unpacked(text: str) -> Report:
     """Return what was packed. Raises ValueError."""
     found = json.loads(text)
     if not isinstance(found, dict):

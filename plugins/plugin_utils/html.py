@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
@@ -24,6 +24,7 @@ from ..module_utils.policy.show.page import (
 )
 from ..module_utils.policy.show.report import change_line, power_lines, worst_first
 from ..module_utils.rows import VERDICTS
+from .as_text import Report
 
 _TEMPLATE = "report.html.j2"
 _FINDINGS = "https://github.com/durable-db/dbhost/blob/main/docs/findings.md"
@@ -48,7 +49,20 @@ _SETTING_TONES = {
 }
 
 
-def render(reports: Iterable[dict[str, Any]], missing: Sequence[str] = (), notes: Sequence[str] = ()) -> str:
+#: A row of a report's `settings`.
+_Setting = Mapping[str, Any]
+
+
+class _Box(TypedDict):
+    """One part of the way of a commit, as the page draws it."""
+
+    kind: str
+    name: str
+    lines: list[str]
+    tone: str
+
+
+def render(reports: Iterable[Report], missing: Sequence[str] = (), notes: Sequence[str] = ()) -> str:
     """Return the page, of the reports as the files have them; it needs no network and no other file."""
     ordered = printable(worst_first(reports))
     return _template().render(
@@ -76,7 +90,7 @@ def _template() -> Template:
     return environment.get_template(_TEMPLATE)
 
 
-def _run(ordered: list[dict[str, Any]]) -> dict[str, str] | None:
+def _run(ordered: list[Report]) -> dict[str, str] | None:
     """Return what was done, when, and by which version: of reports that were merged, from the first to the last."""
     if not ordered:
         return None
@@ -90,13 +104,13 @@ def _run(ordered: list[dict[str, Any]]) -> dict[str, str] | None:
     }
 
 
-def _fleet(ordered: list[dict[str, Any]]) -> list[tuple[str, int]]:
+def _fleet(ordered: list[Report]) -> list[tuple[str, int]]:
     """Return (verdict, number of hosts), worst first."""
     count = Counter(report["verdict"] for report in ordered)
     return [(verdict, count[verdict]) for verdict in VERDICTS if count[verdict]]
 
 
-def _group(group: Group) -> dict[str, Any]:
+def _group(group: Group) -> Mapping[str, object]:
     return {
         "verdict": group.verdict,
         "hosts": group.hosts,
@@ -105,14 +119,14 @@ def _group(group: Group) -> dict[str, Any]:
     }
 
 
-def _has_changed(report: dict[str, Any]) -> bool:
+def _has_changed(report: Report) -> bool:
     since = report.get("since")
     return since is not None and (since["verdict"] != report["verdict"] or bool(since["settings"]))
 
 
-def _host(report: dict[str, Any]) -> dict[str, Any]:
+def _host(report: Report) -> Mapping[str, object]:
     """Return a report with what the page draws of it."""
-    by_target: dict[str, list[dict[str, Any]]] = {}
+    by_target: dict[str, list[_Setting]] = {}
     for row in report["settings"]:
         by_target.setdefault(row["target"], []).append(row)
     tones = _tones(report, by_target)
@@ -139,7 +153,7 @@ def _link(finding: str) -> str:
     return f"{_FINDINGS}#{''.join(finding.lower().split('.'))}"
 
 
-def _tones(report: dict[str, Any], by_target: dict[str, list[dict[str, Any]]]) -> dict[str, str]:
+def _tones(report: Report, by_target: dict[str, list[_Setting]]) -> dict[str, str]:
     """Return {target: the tone of the worst that was found of it}: of its settings, and of the host's other findings."""
     accepted = {(each["finding"], each["target"]) for each in report["accepted"]}
     left = {
@@ -157,13 +171,13 @@ def _worst(tones: Iterable[str]) -> str:
     return min(tones, key=_LOUDEST.index, default="")
 
 
-def _tone(rows: list[dict[str, Any]]) -> str:
+def _tone(rows: list[_Setting]) -> str:
     """Return the tone of the worst of some settings; one of speed alone is no trouble."""
     verdicts = {row["verdict"] for row in rows if row["class"] == "safety"}
     return next((tone for verdict, tone in _SETTING_TONES.items() if verdict in verdicts), "")
 
 
-def _row(row: dict[str, Any]) -> dict[str, Any]:
+def _row(row: _Setting) -> Mapping[str, object]:
     """Return a setting with its evidence as text, each source once."""
     sides = [row["evidence"].get(side) or {} for side in ("running", "persisted")]
     texts = [each.get("source") for each in sides] + [each.get("reason") for each in sides]
@@ -175,7 +189,7 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _lanes(report: dict[str, Any], tones: dict[str, str]) -> Iterator[list[dict[str, Any]]]:
+def _lanes(report: Report, tones: dict[str, str]) -> Iterator[list[_Box]]:
     """Yield each managed mount as the boxes of its way: engines with their files, file system, layers, disks, power."""
     disks = {disk["name"]: disk for disk in report["stack"]["disks"]}
     for mount in report["stack"]["mounts"]:
@@ -215,11 +229,11 @@ def _lanes(report: dict[str, Any], tones: dict[str, str]) -> Iterator[list[dict[
         yield lane
 
 
-def _uses(engine: dict[str, Any], mount: dict[str, Any]) -> bool:
+def _uses(engine: Mapping[str, Any], mount: Mapping[str, Any]) -> bool:
     return any(row["mount"] == mount["target"] for row in engine["files"])
 
 
-def _engine(engine: dict[str, Any], target: str, tones: dict[str, str]) -> dict[str, Any]:
+def _engine(engine: Mapping[str, Any], target: str, tones: dict[str, str]) -> _Box:
     places = sorted({row["directory"] for row in engine["files"] if row["mount"] == target})
     opened = sorted({row["opened"] for row in engine["files"] if row["mount"] == target})
     return {
@@ -236,7 +250,7 @@ def _engine(engine: dict[str, Any], target: str, tones: dict[str, str]) -> dict[
     }
 
 
-def _disk(disk: dict[str, Any], tones: dict[str, str]) -> dict[str, Any]:
+def _disk(disk: Mapping[str, Any], tones: dict[str, str]) -> _Box:
     cache = disk["write_cache"]
     return {
         "kind": " ".join(
@@ -251,7 +265,7 @@ def _disk(disk: dict[str, Any], tones: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _power(report: dict[str, Any]) -> dict[str, Any]:
+def _power(report: Report) -> _Box:
     power = report["power"]
     upses = [ups["system"] for ups in power["upses"]] if power else []
     guard = power["guard"]["state"] if power else ""

@@ -13,6 +13,7 @@ import contextlib
 import posixpath
 import re
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
 from ansible.errors import AnsibleError
@@ -38,9 +39,11 @@ _VERSION = re.compile(r"python(\d)\.(\d{1,2})m?", re.ASCII)
 _CURRENT = re.compile(r"Current version: (\d)\.(\d{1,2})\b", re.ASCII)
 _MOST = 3
 _Version = tuple[int, int]
+#: What a module returns to Ansible.
+Result = dict[str, Any]
 
 
-def explained(action: Bounded, variables: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
+def explained(action: Bounded, variables: Mapping[str, Any], result: Result) -> Result:
     """Return a failed result; with another `msg` if the host's Python is missing or too old. Raises nothing of the host."""
     message = str(result.get("msg") or "")
     found: dict[str, _Version] = {}
@@ -58,7 +61,7 @@ def explained(action: Bounded, variables: dict[str, Any], result: dict[str, Any]
     return {**result, "msg": _message(observed if is_old else None, used, [path for _version, path in good])}
 
 
-def _used(action: Bounded, variables: dict[str, Any], result: dict[str, Any]) -> str:
+def _used(action: Bounded, variables: Mapping[str, Any], result: Result) -> str:
     """Return the interpreter with which Ansible started the module, '' if that is unknown."""
     facts = result.get("ansible_facts")
     known = facts.get("discovered_interpreter_python") if isinstance(facts, dict) else None

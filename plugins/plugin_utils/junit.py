@@ -6,15 +6,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from ..module_utils.host.printable import name, printable
 from ..module_utils.policy.show.report import worst_first
+from .as_text import Report
 
 
-def render(reports: Iterable[dict[str, Any]]) -> str:
+def render(reports: Iterable[Report]) -> str:
     """Return the XML. A case fails as its host or setting does; what is unknown is an error, what is slow or accepted passes."""
     root = Element("testsuites", name="durable.dbhost")
     for report in printable(worst_first(reports)):
@@ -55,7 +56,7 @@ def render(reports: Iterable[dict[str, Any]]) -> str:
     return f"{tostring(root, encoding='unicode', xml_declaration=True)}\n"
 
 
-def _kind(row: dict[str, Any]) -> str | None:
+def _kind(row: Mapping[str, Any]) -> str | None:
     """Return what a setting's verdict is to JUnit."""
     if row["verdict"] in ("ok", "tightened") or row["class"] != "safety":
         return None

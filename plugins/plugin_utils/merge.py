@@ -11,7 +11,7 @@ import posixpath
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..module_utils.host import json_text
 from ..module_utils.policy import kinds
@@ -20,7 +20,8 @@ from ..module_utils.policy.show.assessment import unobserved
 from ..module_utils.policy.show.report import natural, with_outcomes, worst_first
 from ..module_utils.policy.show.results import conclude
 from ..module_utils.rows import VERDICTS
-from .json_schema import misfits
+from .as_text import Report
+from .json_schema import Schema, misfits
 from .output import Found
 
 #: How a report writes its time, UTC.
@@ -39,13 +40,13 @@ _SCHEMA_FILE = Path(__file__).parents[2] / "docs/report.schema.json"
 class Fleet(NamedTuple):
     """Reports worst first, and the notes on all of them."""
 
-    reports: list[dict[str, Any]]
+    reports: list[Report]
     notes: list[str]
 
 
 class _HostReport(NamedTuple):
     path: str
-    report: dict[str, Any]
+    report: Report
     time: datetime
 
 
@@ -57,7 +58,7 @@ def merge(files: Iterable[Found], expected: Sequence[str], now: datetime, max_ho
     the file, whose verdict is `unknown`.
     """
     found_reports: dict[str, list[_HostReport]] = {}
-    faults: list[dict[str, Any]] = []
+    faults: list[Report] = []
     for file in files:
         found = _read(file)
         if isinstance(found, str):
@@ -103,7 +104,7 @@ def _read(file: Found) -> _HostReport | str | None:
     return _HostReport(file.path, found, time)
 
 
-def _of_host(host: str, reports: list[_HostReport], now: datetime, max_hours: float) -> dict[str, Any]:
+def _of_host(host: str, reports: list[_HostReport], now: datetime, max_hours: float) -> Report:
     """Return the report of a host that counts: the newest, of one time the worst."""
     newest = max(reports, key=lambda each: (each.time, -VERDICTS.index(each.report["verdict"])))
     text = f"its newest report says {newest.report['verdict']}, of {newest.report['time']} ({newest.path})"
@@ -139,7 +140,7 @@ def _notes(reports: dict[str, list[_HostReport]], expected: Sequence[str]) -> It
             yield f"{host}: {len(times)} reports; the newest counts, of {times[-1].strftime(TIME)}"
 
 
-def _unknown(host: str, why: str, now: datetime) -> dict[str, Any]:
+def _unknown(host: str, why: str, now: datetime) -> Report:
     """Return the report of a host of which only a reason is known."""
     report = conclude([{"assessment": unobserved(Inputs(), kinds.NOT_MERGED.found(cause=why))}], {}, {}, True)
     of_run = {"time": now.strftime(TIME), "collection": "", "since": None}
@@ -147,7 +148,7 @@ def _unknown(host: str, why: str, now: datetime) -> dict[str, Any]:
 
 
 @functools.lru_cache(maxsize=1)
-def schema() -> dict[str, Any]:
+def schema() -> Schema:
     """Return the JSON Schema of a report."""
-    found: dict[str, Any] = json.loads(_SCHEMA_FILE.read_text(encoding="utf-8"))
+    found: Schema = json.loads(_SCHEMA_FILE.read_text(encoding="utf-8"))
     return found

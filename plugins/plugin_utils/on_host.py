@@ -10,6 +10,7 @@ import errno
 import os
 import re
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
@@ -21,6 +22,7 @@ from ..module_utils.policy.show.results import of_python
 from ..module_utils.rows import HANGS, NO_ANSWER
 from . import interpreters
 from .deadline import Expired, deadline
+from .interpreters import Result
 
 #: How a module ends that its interpreter is too old for, among others.
 _UNHANDLED = "an error that it does not handle"
@@ -35,8 +37,8 @@ _RESET = 10
 
 
 def execute(
-    action: Bounded, module: str, arguments: dict[str, Any], variables: dict[str, Any], limit: int
-) -> dict[str, Any]:
+    action: Bounded, module: str, arguments: Mapping[str, object], variables: Mapping[str, Any], limit: int
+) -> Result:
     """Return what a module returns; for one that could not be run `failed` or `unreachable`, and `msg`.
 
     A host that does not answer within `limit` seconds (0: no limit) is unreachable. What the module does there may go on.
@@ -44,7 +46,7 @@ def execute(
     started = time.monotonic()
     try:
         with deadline(limit):
-            result: dict[str, Any] = action._execute_module(
+            result: Result = action._execute_module(
                 module_name=module, module_args=arguments, task_vars=variables
             )
             result = _with_reason(result)
@@ -66,7 +68,7 @@ def execute(
     return result
 
 
-def _with_reason(result: dict[str, Any]) -> dict[str, Any]:
+def _with_reason(result: Result) -> Result:
     """Return a result with `msg`: of a module that ended by an exception Ansible has the reason in `exception` alone.
 
     ansible-core 2.19 and later make it an object, and leave `msg` empty. Earlier ones have the traceback.
@@ -93,7 +95,7 @@ def connect_anew(action: Bounded) -> None:
         action._connection.reset()
 
 
-def learned(answer: dict[str, Any]) -> dict[str, Any]:
+def learned(answer: Mapping[str, Any]) -> Result:
     """Return what an action hands on of a module's answer to Ansible: what it learned of the host, and its warnings."""
     facts = answer.get("ansible_facts")
     discovered = {name: facts[name] for name in _LEARNED if name in facts} if isinstance(facts, dict) else {}

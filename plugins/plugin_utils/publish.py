@@ -8,20 +8,20 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
 from urllib.parse import quote
 
 from ..module_utils.policy.show.history import with_history
 from ..module_utils.policy.show.page import render
 from ..module_utils.policy.show.report import details
 from . import html, junit, sarif
+from .as_text import Report
 from .output import keep, measured, refused, remove, rename, show, stored
 from .variables import REPORT_DIR, Unreadable, Variables
 
 
 def publish(
     inventory: Variables,
-    reports: list[dict[str, Any]],
+    reports: list[Report],
     missing: Sequence[str] = (),
     notes: Sequence[str] = (),
     of_hosts: bool = True,
@@ -79,7 +79,7 @@ def _stale(host: str) -> str:
     return f"{quote(host, safe='')}.stale"
 
 
-def _since(directory: str, report: dict[str, Any]) -> dict[str, Any]:
+def _since(directory: str, report: Report) -> Report:
     host = report["host"]
     return with_history(report, stored(directory, _file(host)) or stored(directory, _stale(host)))
 
@@ -87,7 +87,7 @@ def _since(directory: str, report: dict[str, Any]) -> dict[str, Any]:
 def _write(
     directory: str,
     formats: list[str],
-    reports: list[dict[str, Any]],
+    reports: list[Report],
     missing: Sequence[str],
     notes: Sequence[str],
 ) -> list[str]:

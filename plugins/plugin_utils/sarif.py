@@ -12,11 +12,12 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypedDict
 
 from ..module_utils.host.printable import printable
 from ..module_utils.policy.show.report import worst_first
+from .as_text import Report
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 #: Rule of the result for a host's `error`.
@@ -33,7 +34,15 @@ _LINK = re.compile(r"\]\(")
 _BRACES = str.maketrans({"{": "{{", "}": "}}"})
 
 
-def render(reports: Iterable[dict[str, Any]]) -> str:
+class _Result(TypedDict):
+    ruleId: str
+    level: str
+    message: Mapping[str, str]
+    locations: list[Mapping[str, object]]
+    partialFingerprints: Mapping[str, str]
+
+
+def render(reports: Iterable[Report]) -> str:
     """Return the log as JSON: one run, with a result for each reason and each error of the hosts, worst first."""
     ordered = printable(worst_first(reports))
     results = [each for number, report in enumerate(ordered) for each in _results(number, report)]
@@ -55,7 +64,7 @@ def render(reports: Iterable[dict[str, Any]]) -> str:
     return f"{json.dumps(log, indent=2)}\n"
 
 
-def _results(number: int, report: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _results(number: int, report: Report) -> Iterator[_Result]:
     """Yield the results of a host; `number`: the host's place in the run's `logicalLocations`.
 
     The fingerprint of the second result with the same rule and targets differs from that of the first.
@@ -76,7 +85,7 @@ def _results(number: int, report: dict[str, Any]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _findings(report: dict[str, Any]) -> Iterator[tuple[str, str, str, list[str]]]:
+def _findings(report: Report) -> Iterator[tuple[str, str, str, list[str]]]:
     """Yield (rule, level, text, targets) of a host's error, then of each reason."""
     if report["error"]:
         yield ERROR, "error", report["error"], []
@@ -85,7 +94,7 @@ def _findings(report: dict[str, Any]) -> Iterator[tuple[str, str, str, list[str]
         yield each["id"], LEVELS.get(each["verdict"], "note"), text, each["targets"]
 
 
-def _named(name: str, full: str = "", **more: int) -> dict[str, Any]:
+def _named(name: str, full: str = "", **more: int) -> Mapping[str, object]:
     """Return a logical location; `full`: its name with that of its parent, '' without a parent."""
     return {"name": name, "fullyQualifiedName": full or name, **more}
 

@@ -81,7 +81,7 @@ def _became(live: str, again: Any, redactor: Redactor) -> bool:
     return again == redactor.names.text(live) or again in redactor.stands_for(live)
 
 
-def _key(key: str, again: dict[str, Any], redactor: Redactor) -> str:
+def _key(key: str, again: Mapping[str, Any], redactor: Redactor) -> str:
     return key if key in again else redactor.names.text(key)
 
 

@@ -38,6 +38,8 @@ _CHANGES = (
 
 #: A recording is plain JSON; its form is in tests/fixtures/README.md.
 Recording = dict[str, Any]
+#: {call: {its key: the answer, as JSON has it}}.
+Calls = dict[str, dict[str, Any]]
 _Answer = TypeVar("_Answer")
 
 
@@ -83,7 +85,7 @@ class RecordingHost(_LooksOnly):
 
     def __init__(self, inner: Host) -> None:
         self._inner = inner
-        self.calls: dict[str, dict[str, Any]] = {call: {} for call in CALLS}
+        self.calls: Calls = {call: {} for call in CALLS}
 
     def read(self, path: str) -> str:
         return self._keep("read", path, lambda: self._inner.read(path))

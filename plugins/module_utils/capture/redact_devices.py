@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from ..host import json_text, udev
@@ -261,7 +262,7 @@ def drbd_84_shown(text: str, names: Identities) -> str:
     return "".join(_sections(resource) for resource in found)
 
 
-def _sections(resource: dict[str, Any]) -> str:
+def _sections(resource: Mapping[str, Any]) -> str:
     peer = "".join(
         f"net {{ {_statements(one['net'])}}} _remote_host {{ }} " for one in resource["connections"] or ()
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,7 @@ from . import redact_devices as devices
 from . import redact_mounts as mounts
 from .identities import Identities
 from .pseudonyms import Collision
-from .recording import Recording
+from .recording import Calls, Recording
 
 WITHHELD = "withheld: no rule says what of it may be shown"
 _ATTEMPTS = 20
@@ -260,7 +260,7 @@ class Redactor:
             for host in mounts.hosts_in(text):
                 self.names.learn_host(host)
 
-    def _answers(self, call: str, answers: dict[str, Any]) -> dict[str, Any]:
+    def _answers(self, call: str, answers: Mapping[str, Any]) -> Mapping[str, Any]:
         dropped = [key for key in answers if _DROPPED.fullmatch(key)]
         given = {**answers, **{key: self._absent(call, key) for key in dropped}}
         return dict(self._answer(call, key, given[key]) for key in sorted(given))
@@ -333,7 +333,7 @@ def _rule_for(path: str) -> _Rule | None:
     return next((rule for pattern, rule in _FILES if re.fullmatch(pattern, path, re.S)), None)
 
 
-def _without_idle_processes(calls: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def _without_idle_processes(calls: Calls) -> Calls:
     """Leave out the processes of which nothing was read except the mounts that they have.
 
     There are thousands, others each time, and the facts have passed them over.

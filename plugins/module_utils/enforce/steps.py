@@ -55,7 +55,7 @@ def take(
         yield StepResult(phase, layer, klass, outcome)
 
 
-def _brought(host: Host, code: Any, given: dict[str, Any], foretell: bool, partly: bool) -> Outcome:
+def _brought(host: Host, code: Any, given: Mapping[str, Any], foretell: bool, partly: bool) -> Outcome:
     try:
         checked = ArgumentSpecValidator(code.ARGUMENTS.spec).validate(given)
         if checked.error_messages:

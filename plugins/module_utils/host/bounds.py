@@ -11,6 +11,7 @@ part of the input. All that is read on a host is bounded so that a module stays 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 MIB = 2**20
@@ -116,7 +117,7 @@ def size(value: Any) -> int:
     return 24
 
 
-def too_large(facts: dict[str, Any]) -> str | None:
+def too_large(facts: Mapping[str, object]) -> str | None:
     """Return why facts are no answer, with what fills them, or None where a controller takes them."""
     used = size(facts)
     why = f"some {used} bytes" if used > 2 * ANSWER else too_much(json.dumps(facts))

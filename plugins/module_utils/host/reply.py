@@ -46,7 +46,7 @@ def warn(module: AnsibleModule, text: str) -> None:
 
 def observed_all(
     module: AnsibleModule,
-    facts: dict[str, Any],
+    facts: Mapping[str, object],
     failures: dict[str, str],
     looked_at: int,
     switch: dict[str, str],
@@ -63,7 +63,7 @@ def observed_all(
     _end(module, result)
 
 
-def _end(module: AnsibleModule, result: dict[str, Any]) -> None:
+def _end(module: AnsibleModule, result: Mapping[str, object]) -> None:
     # Not where a test calls a module's main(): that process has more to do, and an exit code of its own.
     spec = getattr(sys.modules["__main__"], "__spec__", None)
     if spec and spec.name.startswith(_MODULES):

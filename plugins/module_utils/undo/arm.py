@@ -14,7 +14,7 @@ from ..host.refusals import remedy
 from ..host.seam import ChangeFailed, CommandFailed, Host, Unobservable
 from ..ups.guard import lease
 from . import installed, journal, put_back
-from .journal import Journal, KeepingHost
+from .journal import Journal, KeepingHost, Rows
 
 
 def expect_possible(host: Host) -> None:
@@ -68,7 +68,7 @@ def _journal(
     )
 
 
-def _as_now(host: Host, layer: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _as_now(host: Host, layer: Any, rows: Rows) -> Rows:
     """Return what a layer reports of its targets, without those that it refuses: a step still changes the others."""
     if not hasattr(layer, "as_now"):
         return []

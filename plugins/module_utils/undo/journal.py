@@ -19,6 +19,10 @@ _MOST = 86400
 _PASSING = (f"{our_paths.VOLATILE}/", f"{our_paths.TRIAL}/")
 
 
+#: Targets for the module of a layer, with what was in force.
+Rows = list[dict[str, Any]]
+
+
 class Entry(NamedTuple):
     """A file before and after one change to it, None if it is not there; `mode` is for one that must be made again."""
 
@@ -31,11 +35,11 @@ class Entry(NamedTuple):
 class Journal(NamedTuple):
     """What takes a host back to where a run found it.
 
-    `rows`: {layer: targets for its module, with what was in force}; `seconds`: after how long; `guard`: whether the guard's
+    `rows`: by layer; `seconds`: after how long; `guard`: whether the guard's
     lease goes; `entries`: the files, in the order in which they were changed.
     """
 
-    rows: dict[str, list[dict[str, Any]]]
+    rows: dict[str, Rows]
     seconds: int = 0
     guard: bool = False
     entries: tuple[Entry, ...] = ()

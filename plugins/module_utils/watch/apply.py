@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..enforce import our_files
@@ -48,7 +49,7 @@ class Work(NamedTuple):
 
     changes: tuple[Change, ...]
     files: dict[str, bytes]
-    options: dict[str, Any]
+    options: Mapping[str, Any]
 
 
 class Release(NamedTuple):
@@ -62,7 +63,7 @@ def target_of(row: Any) -> Any:
     return row
 
 
-def plan(host: Host, _targets: list[Any], inputs: dict[str, Any], calendar: str, metrics: str) -> Work:
+def plan(host: Host, _targets: list[Any], inputs: Mapping[str, Any], calendar: str, metrics: str) -> Work:
     """Return the work that makes the host watch itself by these inputs; reads only. Raises ChangeFailed, Unobservable."""
     if not systemd.runs(host):
         raise ChangeFailed(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import calendar
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..host.printable import line
@@ -28,7 +28,7 @@ HELP = {
 _DAY = 86400
 
 
-def render(report: dict[str, Any], failing: bool) -> str:
+def render(report: Mapping[str, Any], failing: bool) -> str:
     """Return the whole file."""
     lines = []
     for name, rows in _families(report, failing):
@@ -40,7 +40,7 @@ def render(report: dict[str, Any], failing: bool) -> str:
 _Rows = list[tuple[dict[str, str], int]]
 
 
-def _families(report: dict[str, Any], failing: bool) -> Iterator[tuple[str, _Rows]]:
+def _families(report: Mapping[str, Any], failing: bool) -> Iterator[tuple[str, _Rows]]:
     profile = str(report["profile"] or "")
     yield "assessed_timestamp_seconds", [({}, _seconds(report["time"], "%Y-%m-%dT%H:%M:%SZ"))]
     yield (
@@ -63,7 +63,7 @@ def _families(report: dict[str, Any], failing: bool) -> Iterator[tuple[str, _Row
     )
 
 
-def _counted(names: tuple[str, ...], rows: list[dict[str, Any]]) -> _Rows:
+def _counted(names: tuple[str, ...], rows: Iterable[Mapping[str, Any]]) -> _Rows:
     """Return the number of rows for each combination of values of the fields `names`, which are the labels."""
     counts = Counter(tuple(row[name] for name in names) for row in rows)
     return [(dict(zip(names, key)), number) for key, number in sorted(counts.items())]
