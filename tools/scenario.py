@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run one molecule scenario, or some of its tests, and keep its machines on request.
 
-Kept machines are taken up where they are by the next run that keeps them; one that does not
+The next run that keeps machines continues with them as they are; one that does not
 keep them begins by throwing them away.
 """
 

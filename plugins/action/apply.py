@@ -81,7 +81,7 @@ class ActionModule(Bounded):
             errors.append(f"lost the host: {answer.get('msg', 'unreachable')}")
         elif answer.get("failed"):
             # What failed before the first step explains the failures of the steps.
-            errors.insert(0, cause(answer) or "the module failed, and said nothing")
+            errors.insert(0, cause(answer) or "the module failed without a message")
         every = [[step["phase"], step["layer"]] for step in arguments["steps"]]
         result.update(
             changed=bool(answer.get("changed")) or lost,

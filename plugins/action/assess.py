@@ -59,7 +59,7 @@ class ActionModule(Bounded):
                 now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
                 found = printable(assess_answer(inputs, now, answer))
         reboot = wants_reboot(inputs, found, before, given.get("applied"))
-        why = cause(given["failed"]) or "a task failed, and said nothing" if given.get("failed") else None
+        why = cause(given["failed"]) or "a task failed without a message" if given.get("failed") else None
         result.update(
             changed=False,
             assessment=packed(found),

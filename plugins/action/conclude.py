@@ -78,7 +78,7 @@ def _concluded(registered: Mapping[str, Any], since: int, looked_only: bool) -> 
     ]
     # A task that failed tells no time.
     failed = [
-        cause(facts) or "a task failed, and said nothing" for facts in found.values() if facts.get("failed")
+        cause(facts) or "a task failed without a message" for facts in found.values() if facts.get("failed")
     ]
     if not looks:
         looks = [_without_facts((failed or [_NOT_RUN])[-1])]

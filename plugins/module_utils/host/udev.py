@@ -35,11 +35,11 @@ _SUBSTITUTES = {
 #: Kind of name -> udev property, for all kinds.
 PROPERTIES = {**_OWN, **_SUBSTITUTES}
 _COPIED = (
-    "a copy of the disk has the same name, and what is said of this disk holds for the copy in its place"
+    "a copy of the disk has the same name, so the findings of this disk apply to the copy in its place"
 )
 _RISKS = {
     **dict.fromkeys(("ptuuid", "member", "fsuuid"), _COPIED),
-    "path": "another disk in the same place has the same name, and what is said of this disk holds for that one",
+    "path": "another disk in the same place has the same name, so the findings of this disk apply to that one",
 }
 #: Layers over disks show what is written to the disks, or a part of it.
 _LAYERS = "/devices/virtual/"

@@ -130,7 +130,7 @@ def test_a_step_about_speed_that_failed_is_no_error() -> None:
         (AnsibleError("sudo: a password is required"), "a password is required for root's rights", []),
         # How far it came nobody knows.
         (AnsibleConnectionFailure("no route"), "lost the host: no route", BEGUN),
-        ({"failed": True}, "the module failed, and said nothing", []),
+        ({"failed": True}, "the module failed without a message", []),
         ({"taken": [{"step": 1}]}, "its answer is not one of the module's: TypeError", []),
         ({"taken": [{"step": []}]}, "its answer is not one of the module's: KeyError", []),
         ({"taken": 3}, "its answer is not one of the module's: TypeError", []),
