@@ -303,7 +303,7 @@ def header(stages: list[Stage]) -> str:
     counts = {group: sum(stage.group == group for stage in stages) for group in GROUPS}
     rows = [f"  {counts[group]:>2} {group}: {GROUPS[group]}" for group in GROUPS if counts[group]]
     expected = Times(OUTPUT / "times.json").left({}, [stage.name for stage in stages], TOGETHER)
-    return "\n".join([f"== {len(stages)} stages, {TOGETHER} at a time; {expected or 'no times stored'}", *rows])
+    return "\n".join([f"== {len(stages)} stages, {TOGETHER} at a time; {expected or 'no times'}", *rows])
 
 
 def show_failed() -> None:

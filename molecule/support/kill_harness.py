@@ -250,7 +250,7 @@ def _as_put_back(wanted: state.State, now: str) -> Told:
             for path in state.files_that_differ(wanted)
             if path != our_paths.LOCK and "undo" not in path and TRIAL not in path
         ],
-        **installed.look(Host())._asdict(),
+        **installed.switch_of(Host())._asdict(),
         "truth": truth_script.look(),
     }
 

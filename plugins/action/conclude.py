@@ -73,19 +73,19 @@ def _concluded(registered: Mapping[str, Any], since: int, looked_only: bool) -> 
     fresh = {name: facts for name, facts in found.items() if facts.get("clock", since - 1) >= since}
     # A stock module's result has no time: the module ran if the collection before it required that.
     is_rebooted = fresh.get("harden_after", {}).get("wants_reboot", False)
-    looks = [
+    collected = [
         {**fresh[name], "assessment": unpacked(fresh[name]["assessment"])} for name in LOOKS if name in fresh
     ]
     # A task that failed tells no time.
     failed = [
         cause(facts) or "a task failed without a message" for facts in found.values() if facts.get("failed")
     ]
-    if not looks:
-        looks = [_without_facts((failed or [_NOT_RUN])[-1])]
+    if not collected:
+        collected = [_without_facts((failed or [_NOT_RUN])[-1])]
     elif found["harden_last"].get("failed"):
-        looks.append({**looks[-1], "error": f"the facts were not collected again: {failed[-1]}"})
+        collected.append({**collected[-1], "error": f"the facts were not collected again: {failed[-1]}"})
     return conclude(
-        looks,
+        collected,
         fresh.get(APPLIED, {}),
         registered.get(REBOOTED) or {} if is_rebooted else {},
         looked_only,

@@ -26,7 +26,7 @@ POWER = ("always", "guarded", "never")
 
 class HostFacts(NamedTuple):
     """`facts`: {durable_engines, durable_storage, durable_power: its facts}; `failures`: why one is not there;
-    `looked_at`: which run was the last to change the host, as one_run.look says it."""
+    `looked_at`: which run was the last to change the host, as one_run.last_run says it."""
 
     facts: dict[str, dict[str, Any]]
     failures: dict[str, str]
@@ -41,7 +41,7 @@ def collect(
     `databases`: as in `durable_databases`; `power`: one of POWER; `margin`: seconds, as ups.collect takes them.
     What is too large for a controller is left out, the largest first.
     """
-    found = HostFacts({}, {}, one_run.look(host))
+    found = HostFacts({}, {}, one_run.last_run(host))
     _add(found, "durable_engines", lambda: engines.collect(host, now, databases))
     of_engines = found.facts.get("durable_engines", {})
     paths = dict.fromkeys((*of_databases(databases), *of_engines.get("paths", ())))
@@ -64,10 +64,10 @@ def power_facts(host: Host, now: str, stop_timeouts: list[StopTimeout], margin: 
     return facts
 
 
-def _add(found: HostFacts, name: str, look: Callable[[], Mapping[str, Any]]) -> None:
+def _add(found: HostFacts, name: str, collect: Callable[[], Mapping[str, Any]]) -> None:
     """Add one kind of facts, or why it could not be collected."""
     try:
-        found.facts[name] = printable(look())
+        found.facts[name] = printable(collect())
     except (Unobservable, ValueError) as error:
         found.failures[name] = line(f"This machine cannot be observed: {error}")
     except Exception as error:  # After an unexpected error the other kinds are still reported.

@@ -217,7 +217,7 @@ def main() -> None:
     as_results = [_as_result(step) for step in results]
     if unarmed:
         fail(module, unarmed, changed, taken=as_results)
-    finish(module, changed=changed, taken=as_results, switch=installed.look(host).state)
+    finish(module, changed=changed, taken=as_results, switch=installed.switch_of(host).state)
 
 
 if __name__ == "__main__":

@@ -128,7 +128,7 @@ def main() -> None:
     found = collect(host, now, given["databases"], given["power"], given["margin"])
     is_whole = given["disarm"] and "durable_storage" in found.facts and not module.check_mode
     observed_all(
-        module, *found, (installed.disarm(host, now) if is_whole else installed.look(host))._asdict()
+        module, *found, (installed.disarm(host, now) if is_whole else installed.switch_of(host))._asdict()
     )
 
 

@@ -45,7 +45,7 @@ class Run(NamedTuple):
         return line(f"{self.by}, since {self.since} ({', '.join(self.reach) or 'unknown layers'})")
 
 
-def look(host: Host) -> int:
+def last_run(host: Host) -> int:
     """Return the number of the last run that has started to change a host, for changes that rest on what is read from now.
 
     CHANGING while a run holds the lock; UNREADABLE if the number cannot be read.
@@ -71,9 +71,9 @@ def hold(
 ) -> Iterator[None]:
     """Be the only run that changes a host while a block runs.
 
-    `by`, `since`, `reach`: as a Run has them. `looked_at`: the result of `look` before the host was read, on which the
+    `by`, `since`, `reach`: as a Run has them. `looked_at`: the result of `last_run` before the host was read, on which the
     changes rest; None if they rest on nothing that was read before. `is_text_needed`: as Host.hold takes it. Raises
-    ChangeFailed if another run holds the lock, or may have changed the host since that `look`.
+    ChangeFailed if another run holds the lock, or may have changed the host since that `last_run`.
     """
     is_known = True
 
@@ -82,7 +82,7 @@ def hold(
         before = _read(text)
         is_known = before is not None
         if before is None:
-            # No earlier `look` has returned it, so changes that rest on one are refused.
+            # No earlier `last_run` has returned it, so changes that rest on one are refused.
             number = 2**47 + secrets.randbits(46)
         elif looked_at is not None and before.number != looked_at:
             raise ChangeFailed(

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable
 from ..host import processes, trusted_path
 from ..host.paths import normal
 from ..host.printable import command
-from ..host.process_context import look, resolve
+from ..host.process_context import is_there, resolve
 from ..host.seam import ChangeFailed, Host, Refused, Unobservable
 
 #: Much more than a server's files lies below these.
@@ -106,7 +106,7 @@ def _writer(
             f"that others than root or its server may change it ({observed})",
             f"let only root or user {owner} change {directory} and what is above it (chown, chmod go-w)",
         )
-    if look(host, path):
+    if is_there(host, path):
         _expect_file(path, trusted_path.statuses(host, [path])[path], owner, uid)
     if owner == 0 and uid >= processes.FIRST_PERSON and not restores:
         # Any login can start a server that names root's file, and have it changed for the servers of the system.

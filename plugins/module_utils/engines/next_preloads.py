@@ -9,7 +9,7 @@ import re
 
 from ..host import boot_environment, bounded_read, named_by, system_conf, unit_lines, units
 from ..host.observation import Observation, unknown
-from ..host.process_context import look
+from ..host.process_context import is_there
 from ..host.processes import breaks_fsync
 from ..host.seam import Host, Unobservable
 
@@ -61,7 +61,7 @@ def _of_unit(host: Host, unit: units.Unit) -> list[tuple[str, str]]:
 def _breaks(host: Host, root: str, library: str) -> bool:
     """Tell whether a library makes fsync do nothing. ld.so goes on without one that is not there."""
     is_plain = library.startswith("/") and "$" not in library
-    return breaks_fsync(library) and (not is_plain or look(host, library, root))
+    return breaks_fsync(library) and (not is_plain or is_there(host, library, root))
 
 
 def _source(host: Host, unit: units.Unit) -> str:

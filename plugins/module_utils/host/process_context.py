@@ -137,7 +137,7 @@ class Places:
             return ""
 
 
-def look(host: Host, path: str, root: str = "") -> bool:
+def is_there(host: Host, path: str, root: str = "") -> bool:
     """Tell whether a path is there, links followed inside `root`.
 
     Raises Unobservable, also for a link that leads to nothing, and where a disk does not answer in time.
@@ -146,12 +146,12 @@ def look(host: Host, path: str, root: str = "") -> bool:
 
 
 def resolve(host: Host, root: str, path: str) -> str:
-    """Return where a path lies inside `root`, links followed. Raises Unobservable as look does."""
+    """Return where a path lies inside `root`, links followed. Raises Unobservable as is_there does."""
     return host.locate(path, root).path
 
 
 def link_target(host: Host, path: str) -> str | None:
-    """Return where a path leads if it is a link itself, None if not. Raises Unobservable as look does."""
+    """Return where a path leads if it is a link itself, None if not. Raises Unobservable as is_there does."""
     above, name = posixpath.split(path)
     target = host.locate(path).path
     return target if target != posixpath.join(host.locate(above).path, name) else None

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from .process_context import look
+from .process_context import is_there
 from .seam import Host, Unobservable
 
 ROOT = frozenset({0})
@@ -85,7 +85,7 @@ def expect_program(host: Host, path: str) -> None:
 def choose(host: Host, paths: Iterable[str]) -> str:
     """Return the first of these programs that exists, if it meets `expect_program`. Raises Unobservable."""
     wanted = list(paths)
-    path = next((path for path in wanted if look(host, path)), "")
+    path = next((path for path in wanted if is_there(host, path)), "")
     if not path:
         raise Unobservable(f"none of {', '.join(wanted)} exists. Fix: install the package that has it")
     expect_program(host, path)
@@ -126,6 +126,6 @@ def weak_future(host: Host, path: str, owners: Collection[int] = ROOT, sticky: b
     """
     if not path.startswith("/"):
         raise Unobservable(f"{path!r}: expected an absolute path")
-    while path != "/" and not look(host, path):
+    while path != "/" and not is_there(host, path):
         path = posixpath.dirname(path)
     return weakness(host, path, owners, sticky)

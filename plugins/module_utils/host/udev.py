@@ -34,9 +34,7 @@ _SUBSTITUTES = {
 }
 #: Kind of name -> udev property, for all kinds.
 PROPERTIES = {**_OWN, **_SUBSTITUTES}
-_COPIED = (
-    "a copy of the disk has the same name, so the findings of this disk apply to the copy in its place"
-)
+_COPIED = "a copy of the disk has the same name, so the findings of this disk apply to the copy in its place"
 _RISKS = {
     **dict.fromkeys(("ptuuid", "member", "fsuuid"), _COPIED),
     "path": "another disk in the same place has the same name, so the findings of this disk apply to that one",

@@ -82,7 +82,7 @@ class Plan(NamedTuple):
 
 def plan(host: Host, row: Mapping[str, Any]) -> Plan:
     """Return the plan that the module's options ask for; reads only. Raises Refused."""
-    looked_at = one_run.look(host)
+    looked_at = one_run.last_run(host)
     loads = _some("transactions", row, transactions.LOADS)
     ways = [*(_ways(host, row) if row["patterns"] or not loads else []), *map(Way, loads)]
     places = _places(host, row["mounts"])

@@ -61,7 +61,7 @@ def unit(python: str) -> str:
     return _UNIT.format(journal=our_paths.UNDO_JOURNAL, python=python, program=our_paths.UNDO_PROGRAM)
 
 
-def look(host: Host) -> Switch:
+def switch_of(host: Host) -> Switch:
     """Return how the switch is; reads only."""
     try:
         found = journal.read(host)
@@ -81,22 +81,22 @@ def disarm(host: Host, now: str) -> Switch:
     While the switch restores files, or a run changes the host, it stays armed, with the reason. One that cannot be read stays:
     an administrator needs its journal to restore the host.
     """
-    before = look(host)
+    before = switch_of(host)
     if before.state in (NONE, BROKEN) or (before.state == FIRED and not _there(host)):
         return before
     try:
         with one_run.hold(host, "a run that disarms the dead man's switch", now, ["undo"]):
-            if before.state != look(host).state:
-                return look(host)
+            if before.state != switch_of(host).state:
+                return switch_of(host)
             remove(host, is_stopped=False)
     except ChangeFailed as error:
-        return Switch(look(host).state, f"it was not removed: {str(error).partition('; ')[0]}")
-    return look(host)
+        return Switch(switch_of(host).state, f"it was not removed: {str(error).partition('; ')[0]}")
+    return switch_of(host)
 
 
 def take_away(host: Host) -> bool:
     """Remove the switch in a run that holds the host, in any state; return whether there was one. Raises ChangeFailed."""
-    found = look(host).state != NONE
+    found = switch_of(host).state != NONE
     if found:
         if host.exists(our_paths.UNDO_FIRED):
             host.remove_file(our_paths.UNDO_FIRED)

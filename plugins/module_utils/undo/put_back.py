@@ -77,7 +77,7 @@ def wait(
     until = clock() + seconds
     while clock() < until:
         sleep(_PAUSE)
-        if one_run.look(host) == one_run.CHANGING:
+        if one_run.last_run(host) == one_run.CHANGING:
             until = clock() + seconds
 
 
@@ -106,7 +106,7 @@ def put_back(host: Host, now: str) -> int:
     except (ChangeFailed, Unobservable) as error:
         _say(str(error))
         return 1
-    _say(installed.look(host).said)
+    _say(installed.switch_of(host).said)
     return 0
 
 

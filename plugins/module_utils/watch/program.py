@@ -35,13 +35,13 @@ def main() -> int:
     host = Host()
     try:
         expect_root(host)
-        return look(host, platform.node(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
+        return run_once(host, platform.node(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
     except (ChangeFailed, Unobservable) as error:
         sys.stdout.write(f"{_ERROR}{line(str(error))}\n")
         return 1
 
 
-def look(host: Host, name: str, now: str) -> int:
+def run_once(host: Host, name: str, now: str) -> int:
     """Look once, and tell; return the exit code. `now` is the host's UTC time in ISO 8601.
 
     Raises Unobservable and ChangeFailed.
@@ -51,7 +51,7 @@ def look(host: Host, name: str, now: str) -> int:
     found = results.assess_answer(
         given.inputs, now, {"ansible_facts": answer.facts, "failures": answer.failures}
     )
-    switch = printable(installed.look(host)._asdict())
+    switch = printable(installed.switch_of(host)._asdict())
     conclusion = results.conclude([{"assessment": printable(found), "switch": switch}], {}, {}, True)
     whole = report.with_outcomes({"host": name, "time": now, **conclusion})
     text = json.dumps(whole, indent=2, sort_keys=True)

@@ -51,7 +51,7 @@ def test_a_survivor_needs_a_reason_and_a_reason_a_survivor(tools: Any) -> None:
     many = [plain._replace(name=str(number)) for number in range(100)]
     assert mutants.judge([*many, known], [known]) == []
     assert mutants.judge([*many, plain], [plain]) == ["survived: plain (f.py)"]
-    assert mutants.judge([*many, known], []) == ["killed by now, take its reason out: known"]
+    assert mutants.judge([*many, known], []) == ["killed by now, remove its reason: known"]
     others = [known._replace(name=f"known {number}") for number in range(4)]
     assert mutants.judge([*many, *others], others) == ["4 of 104 survive; expected at most 3%"]
 

@@ -16,7 +16,7 @@ from ...enforce import ownership
 from ...host import bounded_read, units
 from ...host.observation import UNKNOWN, Observation, unknown
 from ...host.paths import normal
-from ...host.process_context import Place, Places, look
+from ...host.process_context import Place, Places, is_there
 from ...host.processes import Process, Processes, argv_of
 from ...host.seam import ChangeFailed, Host, Unobservable
 from ...host.textfile import Line, Malformed, line_ends, without_content
@@ -95,7 +95,7 @@ def _stopped(host: Host, name: str, unit: units.Unit | None, why: str | None) ->
     if named:
         return found._replace(name=_from(cwd, named), config=_from(cwd, named))
     for path in _configs(home, cwd):
-        if look(host, path):
+        if is_there(host, path):
             return found._replace(config=path)
     return found._replace(
         evidence=(("config", unknown(home, f"no {_CONFIG} in {home}/config nor in {cwd}")),)
@@ -122,7 +122,7 @@ def _instance(processes: Processes, places: Places, main: Process) -> Instance:
         path = _from(cwd, named)
         return found._replace(name=path, config=path)
     for path in _configs(home, cwd):
-        if look(places.host, path, places.of(main).root):
+        if is_there(places.host, path, places.of(main).root):
             return found._replace(config=path)
     why = unknown(home, f"no {_CONFIG} in {home}/config nor in {cwd}: it runs with its defaults")
     return found._replace(evidence=(("config", why),))
@@ -277,7 +277,7 @@ def _beaten(host: Host, root: str, found: Instance, argv: list[str], lost: str |
     for directory in dict.fromkeys((*directories, *found.directories)):
         path = f"{directory}/{_SETTINGS_FILE}"
         try:
-            there = look(host, path, root)
+            there = is_there(host, path, root)
         except Unobservable as error:
             return dict.fromkeys(everything, f"whether the file is what runs is unknown: {error}")
         if there:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from ...host import bounds, confined
 from ...host.observation import Observation, unknown
-from ...host.process_context import Place, Places, look
+from ...host.process_context import Place, Places, is_there
 from ...host.processes import Process, Processes, user_of
 from ...host.seam import Host, Unobservable
 from ..instance import Instance, Observed, of_mains
@@ -201,18 +201,20 @@ def _config(
     it in /etc, by version.
     """
     debian = _DEBIAN_HOME.fullmatch(environment.get("FIREBIRD") or home)
-    if debian and look(host, f"{_ETC}/{debian[1]}/{_CONFIG}", root):
+    if debian and is_there(host, f"{_ETC}/{debian[1]}/{_CONFIG}", root):
         return f"{_ETC}/{debian[1]}/{_CONFIG}", None
     if environment.get("FIREBIRD"):
         return f"{environment['FIREBIRD'].rstrip('/')}/{_CONFIG}", None
-    if home and look(host, f"{home}/{_CONFIG}", root):
+    if home and is_there(host, f"{home}/{_CONFIG}", root):
         return f"{home}/{_CONFIG}", None
     try:
         names = host.list_names(_ETC, root) or []
     except Unobservable as error:
         return None, unknown(_ETC, str(error))
     paths = [f"{_ETC}/{_CONFIG}"] if _CONFIG in names else []
-    paths += [f"{_ETC}/{name}/{_CONFIG}" for name in names if look(host, f"{_ETC}/{name}/{_CONFIG}", root)]
+    paths += [
+        f"{_ETC}/{name}/{_CONFIG}" for name in names if is_there(host, f"{_ETC}/{name}/{_CONFIG}", root)
+    ]
     if len(paths) == 1:
         return paths[0], None
     observed = f"observed {', '.join(paths)}" if paths else f"no {_CONFIG} in {home or _OPT} nor below {_ETC}"

@@ -14,7 +14,7 @@ from ...facts.engines import SettingFacts
 from ...host import bounded_read
 from ...host.observation import UNKNOWN
 from ...host.paths import normal
-from ...host.process_context import look
+from ...host.process_context import is_there
 from ...host.read_budget import within
 from ...host.seam import Host, Unobservable
 from ...host.textfile import Effective, without_content
@@ -55,7 +55,7 @@ def read(host: Host, root: str, config: str | None) -> Setup:
     """
     unread: dict[str, str] = {}
     try:
-        usual = (_USUAL,) if look(host, _USUAL, root) else ()
+        usual = (_USUAL,) if is_there(host, _USUAL, root) else ()
     except Unobservable as error:
         usual, unread[_USUAL] = (), str(error)
     if config is None:
@@ -119,7 +119,7 @@ def _macros(host: Host, root: str, directory: str) -> dict[str, str]:
 def _debian_home(host: Host, root: str, version: str) -> str:
     for name in host.list_names("/usr/lib", root) or ():
         home = f"/usr/lib/{name}/firebird/{version}"
-        if "-linux-" in name and look(host, home, root):
+        if "-linux-" in name and is_there(host, home, root):
             return home
     return f"/etc/firebird/{version}"
 

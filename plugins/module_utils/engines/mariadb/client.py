@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...host import listener, trusted_path
-from ...host.process_context import Place, look, resolve
+from ...host.process_context import Place, is_there, resolve
 from ...host.processes import FIRST_PERSON
 from ...host.seam import Host, Result, Unobservable
 from ..instance import Instance
@@ -218,7 +218,7 @@ def _client(host: Host, program: str) -> str:
     paths = [f"{prefix.rstrip('/')}/bin/{name}" for prefix in (*own, *_PREFIXES) for name in _CLIENTS]
     why = ""
     for path in paths:
-        if look(host, path):
+        if is_there(host, path):
             try:
                 trusted_path.expect_program(host, path)
                 return path
@@ -237,7 +237,7 @@ def _why(result: Result) -> str:
 def _socket(host: Host, root: str, named: str | None, data: str) -> str:
     places = [posixpath.join(data, named)] if named else [*_SOCKETS, f"{data.rstrip('/')}/mysql.sock"]
     for path in places:
-        if look(host, path, root):
+        if is_there(host, path, root):
             return path
     raise Unobservable(f"no socket of it at {', '.join(places)}")
 

@@ -15,7 +15,7 @@ from ...facts.engines import OverrideFacts, SettingFacts
 from ...host import bounds, our_paths
 from ...host.observation import UNKNOWN, Observation, unknown
 from ...host.paths import normal
-from ...host.process_context import Place, Places, look
+from ...host.process_context import Place, Places, is_there
 from ...host.processes import Process, Processes
 from ...host.seam import ChangeFailed, Host, Unobservable
 from .. import others, temporary
@@ -112,7 +112,7 @@ def _instance(processes: Processes, places: Places, main: Process) -> Instance:
         why = unknown(f"/proc/{main.pid}/cmdline", f"{named}: from where it was started is unknown")
         return found._replace(evidence=(("config", why),))
     root = places.of(main).root
-    there = (path for path in _CONFIGS if look(places.host, path, root))
+    there = (path for path in _CONFIGS if is_there(places.host, path, root))
     config = named or next(there, None)
     if config is None:
         why = unknown(", ".join(_CONFIGS), "none of them is there: it runs with its defaults")

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from ...host import confined, trusted_path
-from ...host.process_context import look
+from ...host.process_context import is_there
 from ...host.seam import Host, Result, Unobservable
 from ...host.textfile import Setting
 from . import my_cnf, options, versions
@@ -100,7 +100,7 @@ def _own(host: Host, variables: Mapping[str, str]) -> dict[str, str]:
     own = {}
     for name, value in variables.items():
         is_home = name in _HOMES and value.startswith("/")
-        if not value or (is_home and not look(host, posixpath.join(value, _HOMES[name]))):
+        if not value or (is_home and not is_there(host, posixpath.join(value, _HOMES[name]))):
             continue
         if not _PLAIN_VARIABLE.fullmatch(f"{name}={value}"):
             raise Unobservable(f"the variable {name}, which chooses option files, is not plain")

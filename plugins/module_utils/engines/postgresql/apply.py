@@ -17,7 +17,7 @@ from ...enforce.change import Change, each, expect_some, verify
 from ...facts.engines import InstanceFacts, OverrideFacts, SettingFacts
 from ...host import confined, named_by
 from ...host.observation import NOTHING, UNKNOWN
-from ...host.process_context import look
+from ...host.process_context import is_there
 from ...host.processes import argv_of
 from ...host.seam import ChangeFailed, Host, Unobservable
 from ...host.textfile import without_content
@@ -418,7 +418,7 @@ def _initdb(host: Host, cluster: Cluster, login: Login | None) -> list[str]:
         places = [f"/usr/lib/postgresql/{version}/bin", f"/usr/pgsql-{version}/bin", "/usr/bin"]
     for place in places:
         program = posixpath.join(place, "initdb")
-        if look(host, program):
+        if is_there(host, program):
             return confined.command(
                 host, confined.account(host, uid), [program, "--sync-only", "-D", cluster.data]
             )

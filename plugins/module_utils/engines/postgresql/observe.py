@@ -16,7 +16,7 @@ from ...facts.engines import OverrideFacts, SettingFacts
 from ...host import bounded_read
 from ...host.observation import UNKNOWN, Observation, unknown
 from ...host.paths import normal
-from ...host.process_context import Place, look, resolve
+from ...host.process_context import Place, is_there, resolve
 from ...host.processes import Process, Processes, argv_of
 from ...host.seam import Host, Unobservable
 from ...host.textfile import Malformed, without_content
@@ -91,7 +91,7 @@ def clusters(host: Host) -> dict[str, str]:
         if not host.exists(f"/usr/lib/postgresql/{version}/bin/postgres"):
             continue  # The package is gone, its configuration was left.
         for name in host.list_names(f"{_ETC}/{version}") or ():
-            if look(host, f"{_ETC}/{version}/{name}/{_CONFIG}"):
+            if is_there(host, f"{_ETC}/{version}/{name}/{_CONFIG}"):
                 found[f"{version}/{name}"] = f"postgresql@{version}-{name}.service"
     return found
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ...host import bounded_read, bounds, confined, json_text, trusted_path
-from ...host.process_context import look
+from ...host.process_context import is_there
 from ...host.processes import DELETED
 from ...host.seam import CHANGE_TIMEOUT, ChangeFailed, Host, Result, Unobservable
 from .cluster import VALUES
@@ -112,7 +112,7 @@ def _psql(host: Host, programs: str) -> str:
     why = ""
     for path in _psqls(host, programs):
         try:
-            if look(host, path):
+            if is_there(host, path):
                 trusted_path.expect_program(host, path)
                 return path
         except Unobservable as error:

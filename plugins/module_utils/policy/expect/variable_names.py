@@ -53,8 +53,8 @@ INPUTS = frozenset(
 OWN = frozenset(
     f"durable_{name}"
     for name in (
-        "asked",
-        "begun_by",
+        "requested",
+        "started_by",
         "benchmark_inputs",
         "benchmark_mounts",
         "benchmark_result",
@@ -76,7 +76,7 @@ OWN = frozenset(
         "rebooted",
         "risks",
         "seconds",
-        "seen",
+        "observed",
         "shipped_profiles",
         "storage",
         "verified",

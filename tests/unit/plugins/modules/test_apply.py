@@ -323,7 +323,7 @@ def test_without_systemd_nothing_is_changed_and_a_check_says_so(
 def test_a_check_holds_nothing_and_waits_for_nobody(host: SmallHost, run: Any) -> None:
     with one_run.hold(host, "eve on db9", "2026-01-31T12:00:00Z", ["write_cache"]):
         assert run(barriers("on"), check=True)["changed"] is True
-    assert one_run.look(host) == 1
+    assert one_run.last_run(host) == 1
 
 
 def test_a_module_of_a_layer_holds_the_lock_too(
@@ -333,7 +333,7 @@ def test_a_module_of_a_layer_holds_the_lock_too(
         found = run_module(mount_module, host, monkeypatch, capsys, **barriers("on")["arguments"])
     assert "another run changes this host" in found["msg"]
     run_module(mount_module, host, monkeypatch, capsys, **barriers("on")["arguments"])
-    assert one_run.look(host) == 2
+    assert one_run.last_run(host) == 2
 
 
 def test_who_is_not_root_is_told_so(host: SmallHost, run: Any) -> None:

@@ -51,25 +51,25 @@ def hold(host: Host, looked_at: int | None = None) -> None:
 
 
 def test_a_look_before_any_run_is_good_for_the_first(host: FakeHost) -> None:
-    assert one_run.look(host) == 0
+    assert one_run.last_run(host) == 0
     hold(host, 0)
-    assert one_run.look(host) == 1
+    assert one_run.last_run(host) == 1
     hold(host, 1)
 
 
 def test_what_another_run_has_changed_since_is_not_gone_by(host: FakeHost) -> None:
-    looked_at = one_run.look(host)
+    looked_at = one_run.last_run(host)
     hold(host)
     with pytest.raises(
         ChangeFailed, match=r"by ann on desk, since 2026-\S+ \(mount_options\); nothing was changed"
     ):
         hold(host, looked_at)
-    hold(host, one_run.look(host))
+    hold(host, one_run.last_run(host))
 
 
 def test_a_look_while_a_run_changes_the_host_is_good_for_nothing(host: FakeHost) -> None:
     with one_run.hold(host, "ann on desk", NOW, []):
-        looked_at = one_run.look(host)
+        looked_at = one_run.last_run(host)
     assert looked_at == one_run.CHANGING
     with pytest.raises(ChangeFailed, match="changed while or after it was collected"):
         hold(host, looked_at)
@@ -100,9 +100,9 @@ UNREADABLE = [
 @pytest.mark.parametrize("text", UNREADABLE)
 def test_a_text_that_no_run_wrote_blocks_no_run(host: FakeHost, text: str) -> None:
     host.files[LOCK] = text
-    assert one_run.look(host) == one_run.UNREADABLE
+    assert one_run.last_run(host) == one_run.UNREADABLE
     hold(host)
-    hold(host, one_run.look(host))
+    hold(host, one_run.last_run(host))
 
 
 @pytest.mark.parametrize("text", UNREADABLE)
@@ -116,7 +116,7 @@ def test_after_a_text_that_no_run_wrote_the_host_counts_as_changed_once(
         hold(host, looked_at)
     with pytest.raises(ChangeFailed, match="changed while or after it was collected"):
         hold(host, looked_at)
-    hold(host, one_run.look(host))
+    hold(host, one_run.last_run(host))
 
 
 def test_a_holder_whose_text_cannot_be_read_still_excludes_others(host: FakeHost) -> None:
@@ -129,7 +129,7 @@ def test_a_holder_whose_text_cannot_be_read_still_excludes_others(host: FakeHost
 def test_an_author_s_name_is_never_longer_than_is_read_back(host: FakeHost) -> None:
     with one_run.hold(host, "\u20ac" * 10**6, NOW, ["\u20ac" * 10**6] * 1000):
         pass
-    assert one_run.look(host) == 1
+    assert one_run.last_run(host) == 1
     assert len(str(host.files[LOCK]).encode()) < 4096
 
 
@@ -159,12 +159,12 @@ class TestKernel:
     def test_the_lock_ends_with_its_process_however_that_ends(
         self, lock: Path, holder: subprocess.Popen[str]
     ) -> None:
-        assert one_run.look(Host()) == one_run.CHANGING
+        assert one_run.last_run(Host()) == one_run.CHANGING
         with pytest.raises(ChangeFailed, match="another run changes this host: eve on db9"):
             hold(Host())
         holder.kill()
         holder.wait()
-        assert one_run.look(Host()) == 1
+        assert one_run.last_run(Host()) == 1
         hold(Host(), 1)
 
     def test_its_file_is_root_s_alone_and_no_link_is_followed(self, lock: Path, tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ class TestKernel:
         hold(Host())
         reader = os.open(lock, os.O_RDONLY)
         fcntl.flock(reader, fcntl.LOCK_SH)
-        assert one_run.look(Host()) == 1
+        assert one_run.last_run(Host()) == 1
         os.close(reader)
 
     @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ class TestKernel:
         for point in range(len(new) + 1):
             torn = new[:point] + old[point:]
             lock.write_bytes(torn)
-            number = one_run.look(Host())
+            number = one_run.last_run(Host())
             told = {old.rstrip(): 9, new.rstrip(): 10}.get(torn.rstrip(), one_run.UNREADABLE)
             assert number == told, torn
             unreadable += told == one_run.UNREADABLE
@@ -232,14 +232,14 @@ class TestKernel:
                 with pytest.raises(ChangeFailed, match="run again"):
                     hold(Host(), 9)
             hold(Host())
-            hold(Host(), one_run.look(Host()))
+            hold(Host(), one_run.last_run(Host()))
         assert unreadable > 50
 
     def test_a_file_without_a_text_is_that_of_a_run_which_changed_nothing(self, lock: Path) -> None:
         """It was killed before its first write. Later texts replace each other, and the file is never empty again."""
         lock.parent.mkdir()
         lock.touch()
-        hold(Host(), one_run.look(Host()))
+        hold(Host(), one_run.last_run(Host()))
 
     @pytest.mark.parametrize("path", ["/proc/durable/lock", "/dev/null/lock", "/sys/lock"])
     def test_a_lock_that_cannot_be_made_is_a_message(
@@ -298,7 +298,7 @@ REFUSED = """
 print(json.dumps({"refused": attempt()}))
 """
 FULL = """
-looked_at, fill, ran = one_run.look(Host()), Path(one_run.LOCK).parents[1] / "file of a server", []
+looked_at, fill, ran = one_run.last_run(Host()), Path(one_run.LOCK).parents[1] / "file of a server", []
 with open(fill, "wb", buffering=0) as handle:
     handle.write(b"x" * 4096)
 refused = attempt(looked_at)
@@ -306,7 +306,7 @@ with one_run.hold(Host(), "rollback timer", "now", [], is_text_needed=False):
     ran.append("rollback timer")
 fill.unlink()
 stale = attempt(looked_at)
-print(json.dumps({"refused": refused, "ran": ran, "stale": stale, "next": attempt(one_run.look(Host()))}))
+print(json.dumps({"refused": refused, "ran": ran, "stale": stale, "next": attempt(one_run.last_run(Host()))}))
 """
 
 

@@ -125,20 +125,20 @@ def test_a_host_goes_back_in_all_that_a_boot_reads_and_is_no_less_safe_meanwhile
         assert {disk.cache for name, disk in host.disks.items() if name != "vda"} == {"disabled"}
     if goal == "disposable" and start == "strict":
         assert state(host)[:2] == live
-    told = installed.look(host)
+    told = installed.switch_of(host)
     assert told.state == installed.FIRED and NOW in told.said and "could not" not in told.said
 
 
 def test_the_report_of_the_run_calls_undone_what_its_switch_has_put_back() -> None:
     host = settled("disposable")
-    found = [{"assessment": runs.look(host, "strict"), "switch": installed.look(host)._asdict()}]
+    found = [{"assessment": runs.look(host, "strict"), "switch": installed.switch_of(host)._asdict()}]
     steps = steps_of(host, "strict")
     change(host, steps)
     begun = [[step["phase"], step["layer"]] for step in steps]
-    applied = {"begun": begun, "switch": installed.look(host).state, "undo_after": 600}
+    applied = {"begun": begun, "switch": installed.switch_of(host).state, "undo_after": 600}
     kept = [{"assessment": runs.look(host, "strict"), "switch": {"state": "none"}}]
     put_back.put_back(host, NOW)
-    back = [{"assessment": runs.look(host, "strict"), "switch": installed.look(host)._asdict()}]
+    back = [{"assessment": runs.look(host, "strict"), "switch": installed.switch_of(host)._asdict()}]
     states = {
         looked: {
             row["state"] for row in with_outcomes(conclude([*found, *last], applied, {}, False))["changes"]
@@ -216,7 +216,7 @@ def test_nothing_is_changed_before_the_switch_waits() -> None:
 def test_disarmed_nothing_is_left() -> None:
     host = settled("strict")
     change(host, steps_of(host, "disposable"))
-    assert installed.look(host).state == installed.ARMED
+    assert installed.switch_of(host).state == installed.ARMED
     assert installed.disarm(host, NOW) == (installed.NONE, "")
     assert not [path for path in (*host.files, *host.links) if "undo" in path]
     assert not host.waits
@@ -238,7 +238,7 @@ def test_a_look_that_comes_after_it_has_fired_is_told_so_each_time(is_whole: boo
         assert told.state == installed.FIRED and "/etc/fstab" in told.said
         assert not installed._there(host)
     assert installed.take_away(host)
-    assert installed.look(host).state == installed.NONE
+    assert installed.switch_of(host).state == installed.NONE
 
 
 def test_a_journal_that_cannot_be_read_is_left_for_people() -> None:
@@ -344,7 +344,7 @@ def test_a_file_that_a_killed_rollback_restored_is_not_reported_as_changed_by_an
     host.files[last.path] = last.before
     assert put_back.put_back(host, NOW) == 0
     assert boot(host) == before
-    assert "could not" not in installed.look(host).said
+    assert "could not" not in installed.switch_of(host).said
 
 
 def test_a_removed_file_is_restored_with_its_mode() -> None:
@@ -375,7 +375,7 @@ def test_a_new_unit_is_disabled_and_an_empty_drop_in_directory_removed() -> None
         "--ignore-fail-on-non-empty",
         "/etc/systemd/system/example.service.d",
     )
-    assert "could not" not in installed.look(host).said
+    assert "could not" not in installed.switch_of(host).said
 
 
 @pytest.mark.parametrize(("path", "mode", "uid"), [("/etc", 0o40755, 1000), (our_paths.UNDO, 0o42775, 0)])
@@ -407,7 +407,7 @@ def test_what_somebody_else_changed_meanwhile_stays_and_is_named() -> None:
     host.files["/etc/fstab"] = f"{host.text('/etc/fstab')}# mine\n"
     assert put_back.put_back(host, NOW) == 0
     assert host.text("/etc/fstab").endswith("# mine\n")
-    assert "/etc/fstab: another program changed it since" in installed.look(host).said
+    assert "/etc/fstab: another program changed it since" in installed.switch_of(host).said
 
 
 @pytest.mark.parametrize(
@@ -435,7 +435,7 @@ def test_what_is_no_journal_is_refused_and_nothing_is_put_back(
     host.files[our_paths.UNDO_JOURNAL] = text
     with pytest.raises(Unobservable, match="observed no journal of the dead man's switch"):
         journal.read(host)
-    assert installed.look(host).state == installed.BROKEN
+    assert installed.switch_of(host).state == installed.BROKEN
     monkeypatch.setattr(put_back, "Host", lambda: host)
     assert put_back.main() == 2
     assert "expected one: nothing was restored" in capsys.readouterr().out
@@ -461,7 +461,7 @@ def test_the_seconds_count_from_the_last_change_of_a_run() -> None:
         if clock[0] >= 1000:
             host.held.discard(our_paths.LOCK)
 
-    assert one_run.look(host) == one_run.CHANGING
+    assert one_run.last_run(host) == one_run.CHANGING
     put_back.wait(host, 60, lambda: clock[0], sleep)
     assert 1055 <= clock[0] <= 1065
 
@@ -487,10 +487,10 @@ def test_while_a_run_holds_the_host_it_is_neither_put_back_nor_disarmed(monkeypa
             put_back.main()
     assert told.state == installed.ARMED
     assert "ann on desk" in told.said
-    assert installed.look(host).state == installed.ARMED
+    assert installed.switch_of(host).state == installed.ARMED
     waited.clear()
     assert put_back.main() == 0
-    assert installed.look(host).state == installed.FIRED
+    assert installed.switch_of(host).state == installed.FIRED
 
 
 def test_a_full_run_directory_does_not_prevent_the_rollback(monkeypatch: Any) -> None:
@@ -533,7 +533,7 @@ def test_a_file_system_that_is_not_there_keeps_nothing_else_from_going_back() ->
     assert put_back.put_back(host, NOW) == 0
     assert boot(host) == before
     assert host.mounts["/srv/pgdata"].barrier == "on"
-    assert "/srv/maria" in installed.look(host).said
+    assert "/srv/maria" in installed.switch_of(host).said
 
 
 def test_the_image_of_a_trial_in_which_the_run_was_killed_goes() -> None:
@@ -588,7 +588,7 @@ def test_a_write_that_fails_is_tried_again_from_there(capsys: Any) -> None:
     host._write = full  # type: ignore[method-assign]
     assert put_back.put_back(host, NOW) == 1
     assert "No space left" in capsys.readouterr().out
-    assert installed.look(host).state == installed.ARMED
+    assert installed.switch_of(host).state == installed.ARMED
     host._write = wrote  # type: ignore[method-assign]
     assert put_back.put_back(host, NOW) == 0
     assert boot(host) == before
@@ -609,12 +609,12 @@ def test_what_an_attempt_that_failed_has_left_and_put_back_is_told_in_the_end(en
 
     host.on_change = failing  # type: ignore[method-assign]
     assert put_back.put_back(host, NOW) == 1
-    assert installed.look(host).state == installed.ARMED
+    assert installed.switch_of(host).state == installed.ARMED
     host.on_change = on_change  # type: ignore[method-assign]
     told = installed.disarm(host, NOW) if ends == "disarm" else None
     if told is None:
         assert put_back.put_back(host, NOW) == 0
-        told = installed.look(host)
+        told = installed.switch_of(host)
     assert told.state == installed.FIRED
     assert cache_rules.RULES_PATH in told.said
     assert told.said.count("/etc/fstab: another program changed it since") == 1
@@ -627,7 +627,7 @@ def test_what_nobody_can_read_of_an_earlier_attempt_keeps_no_host_from_going_bac
     host.files[our_paths.UNDO_FIRED] = "{"
     assert put_back.put_back(host, NOW) == 0
     assert boot(host) == before
-    assert f"it could not: {our_paths.UNDO_FIRED} cannot be read" in installed.look(host).said
+    assert f"it could not: {our_paths.UNDO_FIRED} cannot be read" in installed.switch_of(host).said
 
 
 def test_a_lease_that_the_run_gave_is_withdrawn_before_anything_else(monkeypatch: Any) -> None:
@@ -653,7 +653,7 @@ def test_a_lease_that_the_run_gave_is_withdrawn_before_anything_else(monkeypatch
     assert put_back.put_back(host, NOW) == 0
     assert released == ["off"]
     assert host.mounts["/srv/pgdata"].barrier == "on"
-    assert "the guard does not end" in installed.look(host).said
+    assert "the guard does not end" in installed.switch_of(host).said
 
 
 def test_files_of_a_guard_that_is_withdrawn_do_not_come_back(monkeypatch: Any) -> None:

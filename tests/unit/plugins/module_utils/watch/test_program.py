@@ -60,7 +60,7 @@ def watching(inputs: dict[str, Any], numbers: str = "") -> SmallHost:
 @pytest.mark.parametrize("profile", ["strict", "disposable", "nonsense", None])
 def test_its_verdict_is_that_of_a_check(profile: str | None, capsys: pytest.CaptureFixture[str]) -> None:
     host = watching(given(profile, attestations={"durable_attestations": [WORD]}))
-    code = program.look(host, "db1", NOW)
+    code = program.run_once(host, "db1", NOW)
     kept = json.loads(host.files[our_paths.WATCH_REPORT])
     inputs = Inputs(**given(profile, attestations={"durable_attestations": [WORD]}))
     answer = collect(host, NOW, **results.question(inputs))
@@ -77,10 +77,10 @@ def test_its_verdict_is_that_of_a_check(profile: str | None, capsys: pytest.Capt
 
 def test_drift_is_a_number_within_one_look() -> None:
     host = watching(given("flush"), "/metrics")
-    program.look(host, "db1", NOW)
+    program.run_once(host, "db1", NOW)
     before = numbers(host)
     host.mounts["/srv/pgdata"].barrier = "off"
-    program.look(host, "db1", NOW)
+    program.run_once(host, "db1", NOW)
     after = numbers(host)
     drifting = 'durable_dbhost_settings{layer="mount_options",class="safety",verdict="drift_running"}'
     assert drifting not in before
@@ -104,7 +104,7 @@ def numbers(host: SmallHost) -> dict[str, int]:
 
 def test_numbers_name_the_verdict_and_when_words_end() -> None:
     host = watching(given("strict", attestations={"durable_attestations": [WORD]}), "/metrics")
-    program.look(host, "db1", NOW)
+    program.run_once(host, "db1", NOW)
     found = numbers(host)
     verdicts = {name: value for name, value in found.items() if name.startswith("durable_dbhost_verdict{")}
     assert len(verdicts) == len(VERDICTS)
@@ -124,7 +124,7 @@ def test_numbers_name_the_verdict_and_when_words_end() -> None:
 def test_reasons_are_counted_by_id_and_verdict() -> None:
     host = watching(given("strict"), "/metrics")
     host.mounts["/srv/pgdata"].barrier = "off"
-    program.look(host, 'd"b\n\udcff1', NOW)
+    program.run_once(host, 'd"b\n\udcff1', NOW)
     report = json.loads(host.files[our_paths.WATCH_REPORT])
     once = Counter((each["id"], each["verdict"]) for each in report["reasons"])
     assert by_id(host) == once
@@ -188,7 +188,7 @@ def test_metrics_in_a_directory_of_any_user_exit_with_1(
 def test_the_report_has_the_rollback_timer() -> None:
     host = watching(given("strict"))
     host.files[our_paths.UNDO_JOURNAL] = "{"
-    program.look(host, "db1", NOW)
+    program.run_once(host, "db1", NOW)
     kept = json.loads(host.files[our_paths.WATCH_REPORT])
     assert kept["switch"] == "broken"
 
@@ -198,5 +198,5 @@ def test_a_file_of_another_version_is_told(text: str) -> None:
     host = SmallHost()
     host.files[our_paths.WATCH_INPUTS] = text
     with pytest.raises(Unobservable, match=f"{our_paths.WATCH_INPUTS}: none of this version's"):
-        program.look(host, "db1", NOW)
+        program.run_once(host, "db1", NOW)
     assert host.mutations == []
