@@ -220,7 +220,7 @@ def engine() -> FakeHost:
             *(
                 "write_cache",
                 {"disk": NVME, **OFF},
-                "exit 5: NVMe status: Feature Not Changeable(0x10e); mend what it",
+                "exit 5: NVMe status: Feature Not Changeable(0x10e); fix the cause that",
             ),
             f"not done: {NVME} write_cache (running): observed enabled, expected disabled",
         ),

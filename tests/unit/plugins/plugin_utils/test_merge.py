@@ -203,4 +203,4 @@ def test_several_machines_that_call_themselves_alike_are_no_host(host: str, well
     assert only(merged(one, expected=()))["verdict"] == "attested"
     found = only(merged(one, text(well, "/2/localhost.json", host=host, time=hours_ago(1)), expected=()))
     assert (found["verdict"], found["fails"]) == ("unknown", True)
-    assert "a name of its own" in found["why"][0]
+    assert "a unique name" in found["why"][0]

@@ -274,7 +274,7 @@ class TestKernel:
 
     def test_a_file_system_without_inodes_or_for_reading_only_is_a_message(self, tmp_path: Path) -> None:
         why = alone_with_a_tmpfs(REFUSED, tmp_path, "nr_inodes=1")["refused"]
-        assert "No space left on device. Nothing was changed. Fix: make room on" in why
+        assert "No space left on device. Nothing was changed. Fix: free space on" in why
         why = alone_with_a_tmpfs(REFUSED, tmp_path, "ro")["refused"]
         assert "Read-only file system. Nothing was changed. Fix: " in why
 

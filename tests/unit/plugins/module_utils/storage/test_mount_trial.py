@@ -73,7 +73,7 @@ def test_an_image_that_cannot_be_made_is_no_refusal_of_the_options(monkeypatch: 
 
     monkeypatch.setattr(host, "on_change", full)
     with pytest.raises(
-        ChangeFailed, match=r"^no test image could be made, so fstab.* stay as they are: .*make room on"
+        ChangeFailed, match=r"^no test image could be made, so fstab.* stay as they are: .*free space on"
     ) as error:
         try_options(host, Image("ext4"), ("noatime",))
     assert "take out" not in str(error.value)

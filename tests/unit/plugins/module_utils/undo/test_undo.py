@@ -685,5 +685,5 @@ def test_what_goes_with_the_boot_and_what_is_a_server_s_is_no_part_of_it() -> No
     given.write_file("/srv/pgdata/own.conf", b"x", owner=26)
     assert journal.read(host) == journal.Journal({}, 600)
     installed.disarm(host, NOW)
-    with pytest.raises(ChangeFailed, match="not changed: the dead man's switch was taken away"):
+    with pytest.raises(ChangeFailed, match="not changed: the dead man's switch was removed"):
         given.write_file("/etc/fstab", b"")
