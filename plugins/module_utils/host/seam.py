@@ -762,7 +762,7 @@ def _durably(path: str, owner: int, find: Callable[[str], str], act: Callable[[s
     try:
         _act_as(owner, lambda: act(find(path)))
         left = "changed, but a power cut may take that back"
-        _act_as(owner, lambda: _sync_directory(os.path.dirname(find(path))))
+        _act_as(owner, lambda: sync_directory(os.path.dirname(find(path))))
     except OSError as error:
         why = str(error.strerror)
         left = "changed or not" if error.errno == errno.ETIMEDOUT else left
@@ -866,7 +866,8 @@ def _keep_attributes(path: str, descriptor: int) -> None:
             labels.keep(path, descriptor)
 
 
-def _sync_directory(path: str) -> None:
+def sync_directory(path: str) -> None:
+    """Make the names in a directory durable. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

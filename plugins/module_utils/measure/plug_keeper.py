@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import socket
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from ..host import trusted_path
-from ..host.seam import Host
+from ..host.seam import Host, sync_directory
 from . import daemon, plug_log, plug_witness, scratch
 from .limits import Refused
 from .plug_job import Job
@@ -62,7 +63,7 @@ def start(place: Paths, job: Job, key: str, address: str, port: int) -> None:
         os.write(log, plug_witness.first_line(job))
         os.fsync(log)
         _remove(place.stop)
-        _sync(os.path.dirname(place.log))
+        sync_directory(os.path.dirname(place.log))
         message = daemon.detach(lambda say: _serve(listener, log, job, key, place, say), _PATIENCE)
         listener.close()
         if message != READY:
@@ -144,15 +145,5 @@ def _expect_own(directory: str) -> None:
 
 
 def _remove(path: str) -> None:
-    try:
+    with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
-    except FileNotFoundError:
-        pass
-
-
-def _sync(directory: str) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
