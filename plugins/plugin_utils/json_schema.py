@@ -44,9 +44,9 @@ def _misfits(schema: Schema, defs: Schema, where: str, value: Any) -> Iterator[s
             for name, inner, item in _INNER[keyword](schema, value):
                 yield from _misfits(inner, defs, f"{where}{name}", item)
         elif keyword not in _APART:
-            fits, words = _RULES[keyword]
+            fits, expected = _RULES[keyword]
             if not fits(wanted, value):
-                yield f"{where.lstrip('.') or 'all of it'}: observed {_shown(value)}, expected {words(wanted, value)}"
+                yield f"{where.lstrip('.') or 'all of it'}: observed {_shown(value)}, expected {expected(wanted, value)}"
 
 
 def _is_type(wanted: Any, value: Any) -> bool:

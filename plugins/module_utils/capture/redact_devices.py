@@ -175,8 +175,8 @@ def _rule_line(line: str, names: Identities) -> str:
     return _NOT_OURS if line.startswith("#") else _ACTS
 
 
-def _is_of_rule(words: str) -> bool:
-    return words in _ACTIONS or words in _CONDITIONS or _SCHEDULING.fullmatch(words) is not None
+def _is_of_rule(rule: str) -> bool:
+    return rule in _ACTIONS or rule in _CONDITIONS or _SCHEDULING.fullmatch(rule) is not None
 
 
 def superblock(text: str, names: Identities) -> str:
@@ -209,8 +209,8 @@ def _table_line(line: str, names: Identities) -> str:
     if found["arguments"] is None or first == 0:
         return start
     arguments = found["arguments"].split(" ")[:first]
-    words = (word if _ARGUMENT.fullmatch(word) else names.of(word) for word in arguments)
-    return f"{start} {' '.join(words)}"
+    shown = (word if _ARGUMENT.fullmatch(word) else names.of(word) for word in arguments)
+    return f"{start} {' '.join(shown)}"
 
 
 def nvme_identity(text: str, _names: Identities) -> str:
@@ -292,10 +292,10 @@ def drbd_84_status(text: str, names: Identities) -> str:
     redacted = []
     for line in text.split("\n"):
         indent = line[: len(line) - len(line.lstrip(" "))]
-        words = [word for word in line.split() if _DRBD_WORD.fullmatch(word)]
+        fields = [word for word in line.split() if _DRBD_WORD.fullmatch(word)]
         if not indent:
-            words = [names.of(name) for name in line.split()[:1]] + words
-        redacted.append(indent + " ".join(words))
+            fields = [names.of(name) for name in line.split()[:1]] + fields
+        redacted.append(indent + " ".join(fields))
     return "\n".join(redacted)
 
 

@@ -50,10 +50,8 @@ def _give(descriptor: int, label: bytes) -> None:
         os.setxattr(descriptor, NAME, label)
     except OSError as error:
         if is_on():
-            words = label.rstrip(b"\0").decode("ascii", "backslashreplace")
-            raise OSError(
-                error.errno, f"its SELinux label {words} cannot be set: {error.strerror}"
-            ) from error
+            text = label.rstrip(b"\0").decode("ascii", "backslashreplace")
+            raise OSError(error.errno, f"its SELinux label {text} cannot be set: {error.strerror}") from error
 
 
 def _label(descriptor: int) -> bytes:

@@ -35,7 +35,7 @@ _OF_FILES = {
         "lsattr -d {path} {directory} shows which is immutable (i) or append-only (a), remove that (chattr -i -a); if none"
         " is, check what denies it (SELinux: ausearch -m avc); then run again"
     ),
-    errno.EACCES: "look who may write in {directory}, and what denies it (SELinux: ausearch -m avc), then run again",
+    errno.EACCES: "check who may write in {directory}, and what denies it (SELinux: ausearch -m avc), then run again",
 }
 
 

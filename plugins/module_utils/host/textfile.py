@@ -152,13 +152,13 @@ def conflict(file: str, name: str, found: Sequence[Line]) -> Malformed:
     return Malformed(file, f"{name} set to different values ({places}{more})", "one of them")
 
 
-def plain(words: str, what: str) -> str:
+def plain(text: str, what: str) -> str:
     """Return text for one line of a file, checked. Raises ValueError for control characters."""
-    if _CONTROL.search(words):
+    if _CONTROL.search(text):
         raise ValueError(
-            f"{what}: observed {words[:80]!r}; expected text on one line without control characters"
+            f"{what}: observed {text[:80]!r}; expected text on one line without control characters"
         )
-    return words
+    return text
 
 
 def is_marked(lines: Sequence[Line], line: Line, sign: str) -> bool:
@@ -177,8 +177,8 @@ def replace(
     """
     mark = _mark(sign, note) + _newline(lines)
     written = {
-        line.number: line.raw[:start] + plain(words, "value") + line.raw[end:]
-        for line, start, end, words in changes
+        line.number: line.raw[:start] + plain(text, "value") + line.raw[end:]
+        for line, start, end, text in changes
     }
     raws: list[str] = []
     for line in lines:
@@ -203,7 +203,7 @@ def insert(
     if row and not raws[row - 1].endswith("\n"):
         raws[row - 1] += newline
     added = [_mark(sign, note), plain(body, "line")]
-    raws[row:row] = [words + newline for words in ([heading, *added] if heading else added)]
+    raws[row:row] = [text + newline for text in ([heading, *added] if heading else added)]
     return "".join(raws)
 
 

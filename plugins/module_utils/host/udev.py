@@ -42,7 +42,7 @@ _RISKS = {
 #: Layers over disks show what is written to the disks, or a part of it.
 _LAYERS = "/devices/virtual/"
 
-_RULE = re.compile(rf"^# (?P<id>(?:{'|'.join(PROPERTIES)}):\S+) (?P<words>.+)$", re.M)
+_RULE = re.compile(rf"^# (?P<id>(?:{'|'.join(PROPERTIES)}):\S+) (?P<values>.+)$", re.M)
 
 
 def parse_database(text: str) -> dict[str, dict[str, str]]:
@@ -91,8 +91,8 @@ def _substitute(properties: dict[str, str]) -> str | None:
     return f"{kind}:{value}" if is_name else None
 
 
-#: From the words that stand behind an id in a rule file's comment to what each of its rules does.
-#: Raises ValueError for words that are not its own.
+#: From the values behind an id in a rule file's comment to what each of its rules does.
+#: Raises ValueError for unknown values.
 Assign = Callable[[str], "list[list[str]]"]
 #: A way to read one of our rule files.
 Parse = Callable[[str, str, Assign], "dict[str, str]"]
@@ -104,7 +104,7 @@ def parse_rules(text: str, header: str, assign: Assign) -> dict[str, str]:
     None is returned if a line that is not ours is among them: it may undo what they do.
     """
     whole = written_rules(text, header, assign)
-    ours = {line for known, words in whole.items() for line in _lines(known, assign(words))}
+    ours = {line for known, values in whole.items() for line in _lines(known, assign(values))}
     acting = {line for line in text.split("\n") if line and not line.startswith("#")}
     return whole if acting <= ours else {}
 
@@ -119,8 +119,8 @@ def written_rules(text: str, header: str, assign: Assign) -> dict[str, str]:
     if not text.startswith(header):
         return {}
     lines = set(text.split("\n"))
-    found = {match["id"]: match["words"] for match in _RULE.finditer(text)}
-    return {known: words for known, words in found.items() if _stands(known, words, assign, lines)}
+    found = {match["id"]: match["values"] for match in _RULE.finditer(text)}
+    return {known: values for known, values in found.items() if _stands(known, values, assign, lines)}
 
 
 def render_rules(rules: dict[str, str], header: str, assign: Assign) -> str:
@@ -128,17 +128,17 @@ def render_rules(rules: dict[str, str], header: str, assign: Assign) -> str:
     if not rules:
         return ""
     blocks = [
-        "".join(f"{line}\n" for line in [f"# {known} {words}", *_lines(known, assign(words))])
-        for known, words in rules.items()
+        "".join(f"{line}\n" for line in [f"# {known} {values}", *_lines(known, assign(values))])
+        for known, values in rules.items()
     ]
     return "\n".join([header, *sorted(blocks)])
 
 
-def _stands(known: str, words: str, assign: Assign, lines: set[str]) -> bool:
+def _stands(known: str, values: str, assign: Assign, lines: set[str]) -> bool:
     if not _SAFE.fullmatch(known.partition(":")[2]):
         return False
     try:
-        return set(_lines(known, assign(words))) <= lines
+        return set(_lines(known, assign(values))) <= lines
     except ValueError:
         return False
 

@@ -113,10 +113,10 @@ def svg(title: str, rows: Sequence[Row], profiles: Mapping[tuple[str, str], str]
             f'<path class="s{number % _COLOURS}" d="M8 {y}h28"/>',
             f'<text x="42" y="{y + 4}">{_text(variant + (f": {own}" if own else ""))}</text>',
         ]
-    for number, ((mount, words), those) in enumerate(panels.items()):
+    for number, ((mount, setting), those) in enumerate(panels.items()):
         across, below = number % _ACROSS, number // _ACROSS
         parts.append(f'<g transform="translate({across * _PANEL[0]} {head + below * _PANEL[1]})">')
-        parts += [*_axes(frame, f"{mount}: {words}"), *_series(frame, those, variants), "</g>"]
+        parts += [*_axes(frame, f"{mount}: {setting}"), *_series(frame, those, variants), "</g>"]
     return lines([*parts, f'<text x="8" y="{high - 8}" class="faint">{_text(made_by)}</text>', "</svg>"])
 
 

@@ -18,12 +18,12 @@ NONE, ARMED, FIRED, BROKEN = "none", "armed", "fired", "broken"
 _FILES = (our_paths.UNDO_JOURNAL, our_paths.UNDO_UNIT, our_paths.UNDO_PROGRAM)
 _STOP_TIMEOUT = 120.0
 #: What one that waits does, and when.
-WAITS = "{seconds} s after the last change, or after a boot, it puts back what was changed"
+WAITS = "{seconds} s after the last change, or after a boot, it restores what was changed"
 
 _UNIT = """\
 # Managed by durable.dbhost. playbooks/release_db.yml takes it away.
 [Unit]
-Description=Put back what a run changed, unless that run comes back to this host
+Description=Restore what a run changed, unless that run comes back to this host
 # It waits before anything that a boot may fail at, and goes on where the boot has ended in emergency mode.
 DefaultDependencies=no
 IgnoreOnIsolate=yes
@@ -144,7 +144,7 @@ def _fired(text: str) -> str:
         when, back, failures = _parse(text)
     except Unobservable as error:
         return str(error)
-    return f"at {when} it put back {', '.join(back) or 'nothing'}" + "".join(
+    return f"at {when} it restored {', '.join(back) or 'nothing'}" + "".join(
         f"; it could not: {why}" for why in failures
     )
 

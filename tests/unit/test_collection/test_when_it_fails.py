@@ -150,7 +150,7 @@ FSTAB = "/etc/fstab"
 SCHEDULER = "/sys/block/sda/queue/scheduler"
 #: As hdparm and nvme say it.
 ABORTED = "HDIO_DRIVE_CMD(setcache) failed: Input/output error"
-FIRED = {"state": "fired", "said": "at 2026-01-31T12:10:00Z it put back /etc/fstab"}
+FIRED = {"state": "fired", "said": "at 2026-01-31T12:10:00Z it restored /etc/fstab"}
 #: Failure, as the table has it -> what is said.
 SAID: dict[str, Callable[[], str]] = {
     "disk full": lambda: step(Refusing({FSTAB: errno.ENOSPC}), "mount_options"),

@@ -111,7 +111,7 @@ def test_what_has_its_name_and_is_not_synced_is_told_apart(
         ),
         ("mkfs.ext4: No space left on device", "", "free space on that file system"),
         ("Disk quota exceeded", "/etc/x", "free space on "),
-        ("Permission denied, as user 26", "/etc/x", "look who may write in /etc,"),
+        ("Permission denied, as user 26", "/etc/x", "check who may write in /etc,"),
         # Of a program nobody knows which file it is about, and no disk of its own is missing.
         ("Operation not permitted", "", "fix the cause that this error names"),
         ("hdparm: No such file or directory", "", "fix the cause that this error names"),

@@ -268,12 +268,12 @@ class TestVerdict:
     def test_the_attestation_is_one_that_the_policy_takes(self, by: str) -> None:
         yaml = pytest.importorskip("yaml")
         text = plug_verdict.attestation(JOB, self.KEPT, by, "2026-02-01", "none")
-        (word,) = read_attestations(yaml.safe_load(text.replace("!unsafe ", "")), "2026-02-01").words
+        (word,) = read_attestations(yaml.safe_load(text.replace("!unsafe ", "")), "2026-02-01").in_force
         assert (word.claim, word.target, word.by) == ("plug_pulled", "host", by)
         assert "none lost" in word.reason
         assert word.expires == str(datetime.date(2026, 2, 1) + datetime.timedelta(days=366))
         taken = text.replace("# Below", "#Below").replace("# ", "").replace("!unsafe ", "")
-        both = read_attestations(yaml.safe_load(taken), "2026-02-01").words
+        both = read_attestations(yaml.safe_load(taken), "2026-02-01").in_force
         assert [one.claim for one in both] == ["plug_pulled", "host_honours_flush"]
 
     def test_a_guest_is_told_whose_power_counts(self) -> None:

@@ -279,7 +279,7 @@ def test_what_is_left_of_the_switch_is_told(
     if state == "fired":
         assert ("of this run" if is_error else "of an earlier run") in str((found["error"], said))
     elif is_error and last is None:
-        assert "600 s after the last change, or after a boot, it puts back" in found["error"]
+        assert "600 s after the last change, or after a boot, it restores" in found["error"]
 
 
 def test_in_a_check_the_switch_is_as_it_was_found() -> None:
