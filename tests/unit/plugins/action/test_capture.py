@@ -138,7 +138,7 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
             {**FOUND, "failed_at": "ValueError at ext4.py:56"},
             "not be taken to their end: ValueError at ext4.py:56.",
         ),
-        ({**FOUND, "differs": ["disks.0.id"]}, "otherwise than on the host: disks.0.id."),
+        ({**FOUND, "differs": ["disks.0.id"]}, "other values than the host for: disks.0.id."),
     ],
 )
 def test_people_are_told_where_it_is_and_what_it_holds(
