@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("ansible")
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import apply as layer
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql.cluster import WORDS
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql.cluster import VALUES
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql.rules import JUDGE
 from ansible_collections.durable.dbhost.plugins.modules import postgresql_config as module
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fake_postgresql import (
@@ -117,7 +117,7 @@ def test_a_wrong_argument_is_refused(
 
 def test_it_takes_what_the_policy_sets() -> None:
     taken = layer.ARGUMENTS.target["settings"]["options"]
-    assert set(taken) == set(WORDS) == set(JUDGE.full["postgresql"])
+    assert set(taken) == set(VALUES) == set(JUDGE.full["postgresql"])
     for rules in (JUDGE.full, JUDGE.relaxed):
         for name, rule in rules["postgresql"].items():
             assert {rule.value, *rule.accepts} <= set(taken[name]["choices"])

@@ -100,7 +100,7 @@ def test_what_has_its_name_and_is_not_synced_is_told_apart(
 @pytest.mark.parametrize(
     ("said", "path", "way_out"),
     [
-        ("HDIO_DRIVE_CMD(setcache) failed: Input/output error", "", "look at disk and cable"),
+        ("HDIO_DRIVE_CMD(setcache) failed: Input/output error", "", "check disk and cable"),
         ("sync: error opening '/dev/sda': No such file or directory", "", "whether it was pulled"),
         ("/sys/block/sda/queue/scheduler: No such device", "", "whether it was pulled"),
         ("/dev/nvme0: No such device or address", "", "whether it was pulled"),
