@@ -31,10 +31,10 @@ _PROGRAMS = {program: name for name, engine in ENGINES.items() for program in en
 def collect(host: Host, now: str, databases: Any = None) -> EnginesFacts:
     """Return `durable_engines`; `now` is the host's UTC time in ISO 8601.
 
-    `databases` as the inventory says, [{engine, paths}]: those of engines that have databases (catalog.py) are looked for
+    `databases` as the inventory says, [{engine, paths}]: those of engines that have databases (catalog.py) are searched for
     there as well.
 
-    What goes wrong with one instance is its own: it is told as unknown, with the reason.
+    What goes wrong with one instance is its own: it is reported as unknown, with the reason.
 
     Raises Unobservable where the processes cannot be listed: then nothing can be said.
     """
@@ -67,7 +67,7 @@ class Engines:
         self.places = Places(host)
         self.files = OpenFiles(host, self.places.mounts)
         self._facts = Facts(host, self.processes, self.places, self.files, databases)
-        #: Unit -> how it will start its server, of those that do not run, where that is known.
+        #: Unit -> how it will start its server, of those that do not run, if that is known.
         self.begins = self._facts.begins
         self.failed: dict[str, str] = {}
         self._claimed: set[int] = set()
@@ -125,7 +125,7 @@ class Engines:
     def unattributed(self) -> list[Stray]:
         """Return the processes that look like an engine and belong to no instance, with the reason.
 
-        An engine that could not be looked for is one of them, with the process null. Of very many of one user the
+        An engine that could not be searched for is one of them, with the process null. Of very many of one user the
         last row says how many more there are.
         """
         strays: dict[tuple[str, str], list[Process]] = {}
@@ -156,7 +156,7 @@ class Engines:
     def writers(self) -> list[Writer]:
         """Return who else has files open for writing, a row for each name of a process and device.
 
-        Of one that ends meanwhile, or that cannot be looked into, nothing is told, and not of those for whom there is
+        Of one that ends meanwhile, or that cannot be examined, no row is returned, and none for those for whom there is
         no time.
         """
         rows: dict[tuple[str, str], Writer] = {}
@@ -179,7 +179,7 @@ class Engines:
         return list(rows.values())[: bounds.WRITERS]
 
     def _chosen(self, running: list[Instance]) -> list[Instance]:
-        """Return the instances that are looked at: the system's users' first, then of each the first, the second, ..."""
+        """Return the instances that are examined: the system's users' first, then of each the first, the second, ..."""
         if len(running) <= bounds.INSTANCES:
             return running
         count: Counter[str] = Counter()
@@ -195,7 +195,7 @@ class Engines:
             if found.processes[0].pid not in listed:
                 pids = {process.pid for process in found.processes}
                 self._claimed -= pids
-                why = f"more than {bounds.INSTANCES} servers run here, and it was not looked at"
+                why = f"more than {bounds.INSTANCES} servers run here, and this one was not examined"
                 self._passed.update(dict.fromkeys(pids, why))
         return [found for found in running if found.processes[0].pid in listed]
 
@@ -282,7 +282,7 @@ class Engines:
         return found
 
     def _place(self, found: Instance) -> Place | str:
-        """Return where a running instance lives, or why that cannot be told."""
+        """Return where a running instance lives, or why that is unknown."""
         try:
             return self.places.of(found.processes[0])
         except Unobservable as error:
@@ -296,7 +296,7 @@ def _paths(engines: list[InstanceFacts]) -> list[str]:
 
 
 def _is_same(stopped: Instance, unit: units.Unit | None, other: InstanceFacts) -> bool:
-    """Tell whether what could be started is what runs, or was told before."""
+    """Tell whether what could be started is what runs, or was reported before."""
     if stopped.engine != other["engine"]:
         return False
     name = unit.name if unit else stopped.unit

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an engine gives, and who gives it: the one place beside the catalogue where all engines are named.
+"""What an engine gives, and who gives it: the only other file than the catalogue that names all engines.
 
-Each has a folder. `rules.py` judges, with a `JUDGE` (rules.py, here). `apply.py` sets, for its module. `observe.py` has
+Each has a folder. `rules.py` assesses, with a `JUDGE` (rules.py, here). `apply.py` sets, for its module. `observe.py` has
 - NAME; PROGRAMS, base names of what runs as its server; UNITS, a pattern of names of its systemd services; VARIABLES of the
   environment that decide what it reads at its start; WRAPPERS, where there are any: programs that a unit starts in its stead, and
   what they give to it (next_start.py);
@@ -46,7 +46,7 @@ class Engine(NamedTuple):
     may_start: Callable[[Host, Instance], bool] = lambda _host, _found: False
 
 
-#: By name, in the order in which they are looked for.
+#: By name, in the order in which they are searched for.
 ENGINES: dict[str, Engine] = {
     mssql.NAME: Engine(mssql, mssql_rules.JUDGE),
     faircom.NAME: Engine(faircom, faircom_rules.JUDGE),
@@ -57,5 +57,5 @@ ENGINES: dict[str, Engine] = {
 
 
 def judge_of(instance: InstanceFacts) -> Judge:
-    """Return what an instance, as `durable_engines` tells of it, is judged by."""
+    """Return the rules that assess an instance of `durable_engines`."""
     return ENGINES[instance["engine"]].judge

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is told of one instance: where it lives, what it has open and is set to, who manages it."""
+"""The facts of one instance: its location, its open files and settings, and its manager."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Facts:
         self.paths = {
             each.name: of_databases(databases, each.name) for each in catalog.ENGINES if each.has_databases
         }
-        #: Unit -> how it will start its server, of those that do not run, where that is known.
+        #: Unit -> how it will start its server, of those that do not run, if that is known.
         self.begins: dict[str, next_start.NextStart] = {}
         self._mains: dict[str, list[Process]] | None = None
         self.commands = Commands(host)
@@ -150,7 +150,7 @@ class Facts:
         """Return an instance with what its next start gives it, why what it reads then is unknown, and the script that alone
         decides its arguments.
 
-        Of a unit that is another's, a manager's or a container's nothing is said: there this start stands for the next one.
+        Nothing is returned of a unit of another manager or of a container: there the next start is assumed to be as this one.
         """
         engine = ENGINES[found.engine].observer
         main = found.processes[0] if found.processes else None
@@ -259,7 +259,7 @@ class Facts:
             return None  # It ended meanwhile, or nothing is known about it either way.
 
     def _observe(self, found: Instance, place: Place | str | None) -> Observed | None:
-        """Return what the engine itself says, None where nobody can look where it lives."""
+        """Return what the engine itself says, None if its location cannot be read."""
         return (
             None
             if isinstance(place, str)
@@ -331,7 +331,7 @@ def _apart(place: Place, directory: str) -> str:
     """Return what tells an instance from one with the same paths elsewhere, '' for one with the host's own paths.
 
     The name always has it, also if no other instance is there now: otherwise the next one would inherit the name. An id goes
-    with its container, so the data directory on the host stands for it. `directory`: that, as far as this host has it.
+    with its container, so the data directory on the host identifies it. `directory`: that, as far as this host has it.
     """
     if place.namespace == "container":
         kind, _colon, name = place.container.partition(":")

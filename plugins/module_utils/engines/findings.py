@@ -40,7 +40,7 @@ NO_SETTINGS = Kind(
     "make its configuration readable for root, or add {engine} to durable_ignore",
 )
 STATE = Kind("unknown.engine_state", "unknown", "{engine}: whether it runs is unknown", "see {command}")
-#: Field of an instance -> the finding where it is unknown.
+#: Field of an instance -> the finding if it is unknown.
 FIELDS = {
     field: Kind(f"unknown.{field}", "unknown", f"{{engine}}: {what} is unknown: {{cause}}", FIX_READ_ERROR)
     for field, what in {
@@ -105,7 +105,7 @@ NOT_THERE = Kind(
 NOT_ASKED = Kind(
     "note.engines_not_asked",
     "note",
-    "no database engines were looked for: this verdict does not cover them",
+    "no database engines were searched for: this verdict does not cover them",
 )
 NO_UNIT = Kind(
     "note.no_unit",

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One instance of an engine, as it is found, before anything is asked of it."""
+"""One instance of an engine, as it is found, before it is queried."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Instance(NamedTuple):
     `name` stays the same over restarts. `processes`: the main one first, () when it is stopped.
     `config` and `directories` are paths as the instance itself sees them; None and () are for what
     was not found. `unit` is the systemd service of a stopped one; of a running one its control group
-    tells; `begins` is how that starts a stopped one, None where it is unknown.
+    tells; `begins` is how that starts a stopped one, None if it is unknown.
     `flavour` is for MariaDB and MySQL: mariadb, mysql or unknown. `evidence` says by field why
-    something is unknown. `opened`: the files that it has open for writing, as far as they can be told.
+    something is unknown. `opened`: the files that it has open for writing, as far as they are known.
     `named_by`: the user of its main process, who names all these paths; None for root.
     """
 
@@ -84,14 +84,14 @@ class Observed(NamedTuple):
     """What an engine says of one of its instances, and its files say of its next start.
 
     `directories`: where it keeps data and logs, as the instance sees them, over those that were known.
-    `settings`: {name: {running, persisted, source, reason, from, held, permission}}, words as the engine writes them;
-    running is `stopped` where nothing runs; `from` is the file and line that wins, or null; `reason`
-    says why one of the two is unknown; `held` is null, or how to take away what beats every file that a run
-    writes; `permission`: the word of durable_allow with which a run takes that away itself, or null; `refused`, where it is
+    `settings`: {name: {running, persisted, source, reason, from, held, permission}}, values as the engine writes them;
+    running is `stopped` if nothing runs; `from` is the file and line that wins, or null; `reason`
+    says why one of the two is unknown; `held` is null, or how to remove what beats every file that a run
+    writes; `permission`: the word of durable_allow with which a run itself removes it, or null; `refused`, if it is
     there: why a run does not set it, and `held` is what to do about that.
     `pending_restart`: names of settings that wait for a restart.
     `overrides`: [{scope, setting, value, source, cause, role, database, permission}] of roles, users or databases that go
-    their own way; `cause` is one of CAUSES of the facts; `role` and `database` are null for any, and where it is neither's.
+    their own way; `cause` is one of CAUSES of the facts; `role` and `database` are null for any, and if it is neither's.
     `databases`: Firebird's, [{path, forced_writes, running, in_use, mode, owner, reason}], paths as the instance sees them.
     `writes`: the files that a run may write to set its settings; `refused`: why it
     would not, or None; `gives`: the owner that it sets first, or None. `passing`: paths of open files
@@ -175,8 +175,8 @@ def of_mains(
 ) -> list[Instance]:
     """Return what `build` makes of each main process.
 
-    Any user can start thousands: of one user no more than `most` are looked at (INSTANCES_OF_ONE), and the
-    system's users come first. One that has ended meanwhile is passed over. One that cannot be read is an instance all the same,
+    Any user can start thousands: of one user no more than `most` are examined (INSTANCES_OF_ONE), and the
+    system's users come first. One that has ended meanwhile is passed over. One that cannot be read is an instance too,
     named by its process, and its evidence says why.
     """
     found = []

@@ -49,7 +49,7 @@ class Managers:
         name: str | None,
         unit: Unit | None,
         units: re.Pattern[str],
-        beside: str | None = None,
+        other: str | None = None,
     ) -> Observation:
         """Return container, patroni, pacemaker, systemd or none, or `unknown`.
 
@@ -57,9 +57,9 @@ class Managers:
         of it; `units` are the names of its engine's, and `beside` another server in the same unit.
         """
         if place and place.namespace == "container":
-            return Observation("container", f"{place.container or 'a namespace of its own'} {place.cgroup}")
+            return Observation("container", f"{place.container or 'a separate namespace'} {place.cgroup}")
         found = self._patroni(instance, name) if instance.engine == "postgresql" else None
-        return found or self._cluster(name) or self._systemd(instance, place, name, unit, units, beside)
+        return found or self._cluster(name) or self._systemd(instance, place, name, unit, units, other)
 
     def _patroni(self, instance: Instance, unit: str | None) -> Observation | None:
         if unit and re.fullmatch(r"patroni([@-].*)?\.service", unit):
@@ -73,7 +73,7 @@ class Managers:
 
     def _may_manage(self, patroni: Process, main: Process | None) -> bool:
         """Tell whether a Patroni may be that of a cluster: of the same user, or root's; of a stopped one,
-        any of the system's. Others only call themselves so, and keep nobody from mending the cluster."""
+        any of the system's. Others only have the name, and prevent no repair of the cluster."""
         user = self._user(patroni)
         if user in ("0", UNKNOWN):
             return True
@@ -131,13 +131,13 @@ class Managers:
         name: str | None,
         unit: Unit | None,
         units: re.Pattern[str],
-        beside: str | None,
+        other: str | None,
     ) -> Observation:
         if name and not place and unit is None:
             return unknown(name, NOT_ASKED)
         if name and place:
-            if beside:
-                return Observation("none", f"{name}: {beside} is in it as well, and a restart would end both")
+            if other:
+                return Observation("none", f"{name}: {other} is in it as well, and a restart would end both")
             if not units.fullmatch(name) and not self._is_main(instance.processes[0], unit):
                 return Observation("none", f"{name}: what it starts is not this server, which is only in it")
         if name and (place or (unit and unit.load != "not-found")):

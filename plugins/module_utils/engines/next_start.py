@@ -27,7 +27,7 @@ _SUPERVISORS = ("runsv", "s6-supervise", "supervise")
 
 
 class NextStart(NamedTuple):
-    """What a server is given at its next start: words behind its program's name, and of the variables that
+    """What a server is given at its next start: arguments, and of the variables that
     decide what it reads those that are set; None for one that a wrapper sets as it likes."""
 
     words: tuple[str, ...]
@@ -39,7 +39,7 @@ class Wrapper(NamedTuple):
 
     `start(host, unit, given)` returns what it gives to the server, of what the unit gives to it. Raises
     Unobservable. `is_same(words, coming)` tells whether a server that was started with `words` will run as it does
-    with `coming`: a wrapper adds words of its own.
+    with `coming`: a wrapper adds its own arguments.
     """
 
     start: Callable[[Host, Unit, NextStart], NextStart]
@@ -47,7 +47,7 @@ class Wrapper(NamedTuple):
 
 
 def of_unit(host: Host, engine: Any, unit: Unit) -> NextStart:
-    """Return what a unit's next start gives to a server of an engine. Raises Unobservable where that is unknown."""
+    """Return what a unit's next start gives to a server of an engine. Raises Unobservable if that is unknown."""
     variables = units.variables(host, unit, set(engine.VARIABLES))
     given = NextStart(tuple(units.next_words(host, unit)), dict(variables))
     if not unit.program or _program(unit) in engine.PROGRAMS:
@@ -97,7 +97,7 @@ def expect_script(host: Host, unit: Unit, path: str, parts: Iterable[str], own: 
 def differs(
     host: Host, engine: Any, unit: Unit, argv: list[str], environment: Mapping[str, str]
 ) -> str | None:
-    """Return why the next start of a server by its unit is unknown to be as this one, None where it is. Raises Undocumented.
+    """Return why the next start of a server by its unit is unknown to be as this one, None if it is. Raises Undocumented.
 
     `argv` are this one's arguments, `environment` those of the engine's variables that it was started with. Options that
     match the engine's UNRELATED may differ.

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which files an engine writes to, on which devices, opened how: the truth, without any login.
 
-Nothing here looks at a path: the links and numbers in /proc/PID/fd and fdinfo are the kernel's own
-memory, and are told even when the disk below hangs.
+Nothing here opens a path: the links and numbers in /proc/PID/fd and fdinfo are the kernel's own
+memory, and can be read even when the disk below hangs.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Opened(NamedTuple):
 
 
 class _Enough(Exception):
-    """More files are open than are looked at."""
+    """More files are open than are examined."""
 
 
 class _Gathered:
@@ -64,9 +64,9 @@ class _Gathered:
         """Yield the numbers of open files as long as there are not too many. Raises _Enough."""
         for number in numbers:
             if self._inspected >= bounds.OPEN_FILES:
-                raise _Enough(f"{bounds.OPEN_FILES} open files were looked at, and there are more")
+                raise _Enough(f"{bounds.OPEN_FILES} open files were examined, and there are more")
             if time.monotonic() >= self._until:
-                raise _Enough("the time for all that is looked at here was over")
+                raise _Enough("the time for this examination was over")
             self._inspected += 1
             yield number
 
@@ -80,7 +80,7 @@ class _Gathered:
             if len(self._rows) > bounds.ROWS or self._letters > bounds.OPEN_PATHS:
                 raise _Enough(
                     f"files in {bounds.ROWS} directories, or with {bounds.OPEN_PATHS} letters in their paths, were"
-                    " looked at, and more are open"
+                    " examined, and more are open"
                 )
             self.files.add(file)
 
@@ -105,7 +105,7 @@ class OpenFiles:
         family = list(processes)
         chosen, reasons = choose(family), []
         if len(chosen) < len(family):
-            reasons.append(f"{len(chosen)} of {len(family)} processes were looked at")
+            reasons.append(f"{len(chosen)} of {len(family)} processes were examined")
         found = _Gathered(self.host.until)
         for process in chosen:
             try:
@@ -165,7 +165,7 @@ class OpenFiles:
         return found.device if found else UNKNOWN
 
     def _named(self, found: set[Opened], place: Place) -> tuple[list[Opened], list[str]]:
-        """Return the files that still have a name, and why that could not be told of some.
+        """Return the files that still have a name, and why that is unknown of some.
 
         The kernel marks the others at the end of their path, where a name can say the same.
         """
@@ -184,7 +184,7 @@ class OpenFiles:
 
 
 def choose(family: list[Process]) -> list[Process]:
-    """Return the processes to look at: the main one, those at work, then the oldest.
+    """Return the processes to examine: the main one, those at work, then the oldest.
 
     The oldest children of a server are its writers; those that wait for a client come later.
     """
@@ -206,7 +206,7 @@ def is_writable(flags: int) -> bool:
 
 
 def opened(flags: int, machine: str) -> str:
-    """Return how a file was opened, as sorted words: buffered or direct, and dsync or sync.
+    """Return how a file was opened, as sorted keywords: buffered or direct, and dsync or sync.
 
     `unknown` on an architecture whose bits are unknown here.
     """
@@ -223,14 +223,14 @@ def opened(flags: int, machine: str) -> str:
 def write_through(files: Iterable[Opened], what: str) -> Observation:
     """Return whether all of these files are open for synchronous writes: yes, no with one that is not, or unknown.
 
-    `what` they are, for the reason where none of them is open.
+    `what` they are, for the reason if none of them is open.
     """
     found = sorted(files)
     for file in found:
         if file.opened != UNKNOWN and not {"dsync", "sync"} & set(file.opened.split()):
             return Observation("no", SOURCE, f"{file.path} is open {file.opened}")
     if not found:
-        return unknown(SOURCE, f"none of its {what} is seen open")
+        return unknown(SOURCE, f"none of its {what} is open")
     if any(file.opened == UNKNOWN for file in found):
         return unknown(SOURCE, f"the flags with which {found[0].path} is open are unknown on this machine")
     return Observation("yes", SOURCE)

@@ -42,7 +42,7 @@ class Text(NamedTuple):
 class Change(NamedTuple):
     """What a component sets a setting to: None if that cannot be read. `is_certain`: it does so at each start.
 
-    `do`: what an administrator changes, where that is not to remove the name from `source`.
+    `do`: what an administrator changes, if that is not to remove the name from `source`.
     """
 
     name: str

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fixes of settings that a role, a database, a session or an option has of its own, by the keyword of a host. Pure."""
+"""The fixes of settings of a role, a database, a session or an option, by the keyword of a host. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def fix(override: OverrideFacts) -> str:
 
 
 def reset(name: str, role: str | None, database: str | None) -> str:
-    """Return what takes a setting away. The server names roles and databases: no statement repeats more than a word."""
+    """Return what removes a setting. The server names roles and databases: no statement repeats more than a word."""
     if not all(_PLAIN.fullmatch(each) for each in (role, database) if each is not None):
         return f"ALTER ROLE or ALTER DATABASE ... RESET {name}, with the name quoted"
     if role is None and database is not None:

@@ -18,7 +18,7 @@ _IN_MEMORY = ("tmpfs", "ramfs")
 
 
 class Placement(NamedTuple):
-    """The mounts (as `durable_storage` tells of them), and what could not be placed, in plain words.
+    """The mounts (as in `durable_storage`), and what could not be placed, with the reason.
 
     `examples`: {device of a mount: a directory on it}. `temporary`: mounts that hold nothing of it but temporary files.
     `in_memory`: what of `unknown` is a directory of its data on a file system that is in memory.
@@ -47,7 +47,7 @@ def place(instance: InstanceFacts, storage: StorageFacts) -> Placement:
     temporary = {mount["device"]: mount for mount in over if mount["device"] not in found}
     # What is mounted somewhere in a directory need not hold its data.
     real = (storage["resolved"].get(path, path) for path in instance["directories"])
-    in_memory = {f"{path} lies on {kind}" for path in real for kind in _IN_MEMORY}
+    in_memory = {f"{path} is on {kind}" for path in real for kind in _IN_MEMORY}
     return Placement(
         tuple(found.values()),
         tuple(unknown),
@@ -63,7 +63,7 @@ def _of_files(instance: InstanceFacts, storage: StorageFacts) -> Iterator[tuple[
     for row in instance["files"]:
         path, device = row["directory"], row["device"]
         if not _is_lock(instance, path):
-            lost = f"{path} lies on device {device}, of which nothing is known"
+            lost = f"{path} is on device {device}, which is unknown"
             yield path, by_device.get(device, lost)
 
 
@@ -75,12 +75,12 @@ def _of_directories(instance: InstanceFacts, storage: StorageFacts) -> Iterator[
         if path.startswith("/proc/"):
             # Followed here, that link leads to this host's own file of the same name: another one.
             if not _all_open_files_are_known(instance):
-                yield path, f"{path} lies in a root directory of its own, on no file system that is known"
+                yield path, f"{path} is in a separate root directory, on no known file system"
         elif path in storage["unresolved"]:
-            yield path, f"{path} cannot be looked at: {storage['unresolved'][path]}"
+            yield path, f"{path} cannot be read: {storage['unresolved'][path]}"
         elif real is None:
             if _is_missed(instance):
-                yield path, f"{path} is not there: what it lies on may not be mounted"
+                yield path, f"{path} is not there: its file system may not be mounted"
         else:
             for directory in (real, *storage["links"].get(path, ())):
                 for name, where in at_and_below(directory, storage):
@@ -107,7 +107,7 @@ def _all_open_files_are_known(instance: InstanceFacts) -> bool:
 
 
 def _is_missed(instance: InstanceFacts) -> bool:
-    """Tell whether a directory that is not there may hold data all the same.
+    """Tell whether a directory that is not there may still hold data.
 
     The open files of a running server tell better, and of databases those that are there.
     """
@@ -125,7 +125,7 @@ def at_and_below(path: str, storage: StorageFacts) -> Iterator[tuple[str, MountF
     """Yield a real directory with the mount that holds it, and each that is mounted somewhere in it; in place of one
     that is no file system over disks, what it is.
 
-    The root directory has everything below it, and is nobody's for that.
+    The root directory has everything below it, and so is no server's.
     """
     by_target = {target: mount for mount in storage["mounts"] for target in mount["targets"]}
     everything = (*by_target, *storage["other_mounts"])
@@ -134,7 +134,7 @@ def at_and_below(path: str, storage: StorageFacts) -> Iterator[tuple[str, MountF
     for target in (holder(path, everything) or "", *below):
         name = target if target.startswith(f"{path}/") else path
         kind = storage["other_mounts"].get(target, "no file system that is known")
-        yield name, by_target.get(target, f"{name} lies on {kind}")
+        yield name, by_target.get(target, f"{name} is on {kind}")
 
 
 def holder(path: str, targets: tuple[str, ...]) -> str | None:

@@ -25,7 +25,7 @@ _MARGIN, _ENDLESS = 900.0, 86400.0
 
 
 class Target(NamedTuple):
-    """An instance by its name, the settings wanted of it, and what goes its own way and is to be taken away."""
+    """An instance by its name, the settings wanted of it, and the overrides that a run removes."""
 
     instance: str
     wanted: dict[str, str]
@@ -57,7 +57,7 @@ def choose(found: dict[str, InstanceFacts], engine: str, name: str) -> InstanceF
 
 
 def expect_there(found: dict[str, InstanceFacts], engine: str, name: str) -> None:
-    """Raise ChangeFailed where there is no instance of that name."""
+    """Raise ChangeFailed if there is no instance of that name."""
     if name not in found:
         there = ", ".join(sorted(found)) or "none"
         raise ChangeFailed(
@@ -71,12 +71,12 @@ def expect_ours(facts: InstanceFacts) -> None:
     if facts["managed_by"] in ("container", UNKNOWN) or facts["root"] or facts["namespace"] == UNKNOWN:
         raise ChangeFailed(
             f"{facts['engine']} {facts['name']}: managed by {facts['managed_by']}, namespace {facts['namespace']}; expected a"
-            " server of this host whose manager is known; set it where it is managed"
+            " server of this host whose manager is known; set it by its manager"
         )
 
 
 def changes(facts: InstanceFacts, wanted: dict[str, str], restart: bool) -> list[Change]:
-    """Return what brings settings to the wanted words: in the file, and by a restart where that is allowed.
+    """Return what sets settings to the requested values: in the file, and by a restart if that is allowed.
 
     Raises ChangeFailed for a setting that cannot be read.
     """
@@ -87,7 +87,7 @@ def changes(facts: InstanceFacts, wanted: dict[str, str], restart: bool) -> list
         if row["persisted"] == UNKNOWN:
             raise ChangeFailed(
                 f"{facts['engine']} {facts['name']}: {name}: observed nothing that counts ({row['reason']}), expected"
-                f" {word}; mend that, then run again"
+                f" {word}; correct that, then run again"
             )
         if row["persisted"] != word:
             found.append(Change(facts["name"], name, "persisted", row["persisted"], word))

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How an engine is judged. What is known of one engine is in engines/<name>/rules.py, as its `JUDGE`."""
+"""How an engine is assessed. What is known of one engine is in engines/<name>/rules.py, as its `JUDGE`."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ Honoured = Callable[[DiskFacts], bool]
 class Rule(NamedTuple):
     """What one setting must be.
 
-    `accepts`: the words that will do, () for all. `value`: what a run sets.
-    `means`: what any other word means, in plain words; `meanings`: of single ones, (word, what it means).
-    `weaker`: words that keep less than `value` does: to leave them is no loosening. `loses`: with another word, commits that were
+    `accepts`: the accepted values, () for all. `value`: what a run sets.
+    `means`: the meaning of any other value; `meanings`: of single ones, (value, its meaning).
+    `weaker`: values less safe than `value`: to leave them is no loosening. `loses`: with another value, commits that were
     acknowledged can be lost. `live`: a running server takes a change of it. `phase`: loosen, where setting it
     waits until all that it rests on is true. `unless`: another setting
-    and the words of it with which this one means nothing.
+    and its values with which this one has no effect.
     """
 
     accepts: tuple[str, ...]
@@ -78,7 +78,7 @@ class Rule(NamedTuple):
         return _UNFLUSHED if word == "unflushed" else dict(self.meanings).get(word, self.means)
 
     def against(self, values: set[str]) -> Rule:
-        """Return the rule for a setting that is seen with these words: what keeps less is not loosened."""
+        """Return the rule for a setting with these observed values: what is less safe is not loosened."""
         differing = {word for word in values if not self.allows(word)}
         return self._replace(phase="tighten") if differing and differing <= set(self.weaker) else self
 
@@ -100,7 +100,7 @@ def product(instance: InstanceFacts) -> str:
 
 
 class Subject(NamedTuple):
-    """One instance as it is judged: its facts, the profile that it is held against, `durable_storage`."""
+    """One instance as it is assessed: its facts, its profile, `durable_storage`."""
 
     instance: InstanceFacts
     profile: Profile
@@ -127,14 +127,14 @@ class Subject(NamedTuple):
 
     def reason(self, field: str) -> str:
         """Return why a fact of it is unknown."""
-        return self.instance["evidence"].get(field, NOTHING).get("reason") or "it was not told"
+        return self.instance["evidence"].get(field, NOTHING).get("reason") or "it was not reported"
 
     def running(self, name: str) -> str:
         """Return the word of a setting with which it runs."""
         return str(self.instance["settings"].get(name, NOTHING).get("running", UNKNOWN))
 
     def values(self, name: str) -> set[str]:
-        """Return the words of a setting now and at the next start, as far as they are known."""
+        """Return the values of a setting now and at the next start, as far as they are known."""
         persisted = self.instance["settings"].get(name, NOTHING).get("persisted", UNKNOWN)
         return {self.running(name), str(persisted)} - {UNKNOWN, "stopped"}
 
@@ -148,14 +148,14 @@ def _nothing(_subject: Subject) -> tuple[()]:
 
 
 class Judge(NamedTuple):
-    """What an engine gives to be judged by; except `full`, only where it has something of its own.
+    """The rules by which an engine is assessed; except `full`, only those that it has.
 
     `full`, `relaxed`: {engine, or flavour of it: rules}, where commits have to survive, and where losing the last ones
     is accepted (as `full` where left out). `rules` makes of these the rules of one instance. `rows`: in place of a row for each
     rule, rows of its databases. `defects`: ways in which a running one loses commits that no setting corrects; `risks`: those of
     several settings together, which `loses` names. `unknowns`: what is not understood; `warnings`: what is right and should be
     known. `kinds`: the catalogue of all that these find; `settings`: those of its rows that `full` does not name.
-    `lies_anywhere`: databases may lie outside of every configured directory; `how_to_find`: what to do where none is known.
+    `lies_anywhere`: databases may lie outside of every configured directory; `how_to_find`: what to do if none is known.
     """
 
     full: dict[str, Rules]
@@ -203,10 +203,10 @@ class Build(NamedTuple):
         return f"update it to {self.first} or later"
 
     def unknowns(self, subject: Subject, works: str, relies: bool, update: str = "") -> Iterator[Reason]:
-        """Yield what of an instance's version and open files keeps it from any promise.
+        """Yield what of an instance's version and open files prevents any guarantee.
 
         `works`: whether its build does it; `relies`: whether nothing but those flags brings its writes to the disk; `update`:
-        what to do about one that does not, where there is more to do.
+        what to do about one that does not, if there is more to do.
         """
         if not subject.profile.promises_durability:
             return
@@ -257,7 +257,7 @@ def relaxed(
 
 
 def judge(running: str, persisted: str, runs: bool, persists: bool, live: bool) -> str:
-    """Return the verdict on a setting; `runs`, `kept`: whether its words now and at the next start will do."""
+    """Return the verdict on a setting; `runs`, `kept`: whether its values now and at the next start are accepted."""
     if running != UNKNOWN and not runs:
         if live:
             return "drift_running"
@@ -289,7 +289,7 @@ def where_to_set(instance: Mapping[str, Any], name: str, origin: str | None = No
 def why_of(
     verdict: str, name: str, running: str, persisted: str, rule: Rule, values: Mapping[str, Any]
 ) -> str:
-    """Say in plain words what a setting's verdict means."""
+    """Return the text of a setting's verdict."""
     if verdict == "ok":
         return "as wanted"
     if verdict == UNKNOWN:

@@ -44,7 +44,7 @@ def note(host: Host, engine: str, start: Start, words: dict[str, str]) -> None:
 
 
 def noted(host: Host, engine: str, start: Start) -> dict[str, str]:
-    """Return what was kept of a process, {} where nothing was or another process had its number."""
+    """Return what was noted of a process, {} if nothing was or another process had its number."""
     path = _note_of(engine, start)
     if not host.exists(path):
         return {}
@@ -99,7 +99,7 @@ def settings(persisted: dict[str, Word], process: Running | None) -> dict[str, S
 
 
 def waiting(found: dict[str, SettingFacts]) -> tuple[str, ...]:
-    """Return the names of the settings that run otherwise than the next start will."""
+    """Return the names of the settings that run differently from the next start will."""
     return tuple(
         name
         for name, row in found.items()

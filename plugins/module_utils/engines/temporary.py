@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which directories hold nothing but what an engine makes again at each start. What cannot be told is data."""
+"""Which directories hold nothing but what an engine makes again at each start. What is unknown is data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OF_FILE_SYSTEM = "lost+found"
 
 
 def names_in(host: Host, directory: str, root: str) -> list[str] | None:
-    """Return the names in a directory, None where they cannot be told; `root` is where this process finds it."""
+    """Return the names in a directory, None if they are unknown; `root` is where this process finds it."""
     try:
         found = host.list_names(directory, root)
     except Unobservable:
@@ -23,6 +23,6 @@ def names_in(host: Host, directory: str, root: str) -> list[str] | None:
 
 
 def holds_only(host: Host, directory: str, root: str, is_temporary: Callable[[str], object]) -> bool:
-    """Tell whether all names in a directory are temporary files', also where it is empty."""
+    """Tell whether all names in a directory are temporary files', also if it is empty."""
     found = names_in(host, directory, root)
     return found is not None and all(map(is_temporary, found))

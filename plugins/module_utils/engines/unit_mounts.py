@@ -75,7 +75,7 @@ def plan(host: Host, targets: list[Target]) -> Work:
     """Return the work after which the services require their mounts; reads only.
 
     Raises ChangeFailed, before anything changes, for a name that is no service's or a path that no unit can name, where
-    systemd does not know the service, and where somebody else's file stands in the way.
+    systemd does not know the service, and if another program's file has its name.
     """
     for target in targets:
         _expect_usable(target)
@@ -149,7 +149,7 @@ def _expect_usable(target: Target) -> None:
 
 
 def _read(host: Host, path: str) -> str:
-    """Return our drop-in's text, '' where there is none. Raises ChangeFailed for somebody else's."""
+    """Return our drop-in's text, '' if there is none. Raises ChangeFailed for another program's."""
     if not host.exists(path):
         return ""
     try:

@@ -69,7 +69,7 @@ _SETTINGS = (
 
 
 def see(host: Host) -> Snapshot:
-    """Return what is seen of apcupsd. Never raises: what cannot be read is unknown."""
+    """Return the snapshot of apcupsd. Never raises: what cannot be read is unknown."""
     try:
         conf = parse(host.read(CONF))
     except (Unobservable, Malformed) as error:
@@ -137,7 +137,7 @@ def _ups(host: Host, conf: Mapping[str, str]) -> Ups:
     nothing = Ups(name, f"{name}@{where}", "unknown", 1, kind)
     if conf.get("NETSERVER", "on").lower() == "off" or not port:
         return nothing._replace(
-            reason=f"{CONF}: NETSERVER is off, or NISPORT no port: nobody can be asked",
+            reason=f"{CONF}: NETSERVER is off, or NISPORT no port: apcupsd cannot be queried",
             fixes=fix("serve_status", path=CONF, port=str(nis.PORT)),
         )
     try:
@@ -190,7 +190,7 @@ def _configured(host: Host) -> Condition:
     except Unobservable as error:
         return unknown(name, _DEFAULT_FILE, str(error), fix("make_readable", path=_DEFAULT_FILE))
     if not found or found[-1] == "yes":
-        return met(name, _DEFAULT_FILE, f"ISCONFIGURED is {found[-1] if found else 'not asked for'}")
+        return met(name, _DEFAULT_FILE, f"ISCONFIGURED is {found[-1] if found else 'not required'}")
     observed = f"ISCONFIGURED is {found[-1] or 'empty'}"
     return unmet(name, _DEFAULT_FILE, observed, fix("write_configured", path=_DEFAULT_FILE))
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the power layer does to apcupsd's event scripts.
 
-apccontrol(8) runs an executable beside apcupsd.conf that is called as the event, then does what it does
+apccontrol(8) runs an executable next to apcupsd.conf that is called as the event, then does what it does
 by default, unless that script ends with 99. A script that was there is kept elsewhere and run by ours.
 """
 

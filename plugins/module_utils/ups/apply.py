@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The power layer: what the monitor of the UPS is told, so that it wakes the guard and shuts down in time.
+"""The power layer: the configuration of the UPS's monitor, so that it wakes the guard and shuts down in time.
 
 NUT's upsmon.conf and nut.conf, in single directives, and apcupsd's event scripts. Drivers are never
 configured. upsmon is restarted after each change, not reloaded: its parent process never reads again what
@@ -73,7 +73,7 @@ class Monitor(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """A file's text before and after, None where it is not there; `mode` and `group` where they matter."""
+    """A file's text before and after, None if it is not there; `mode` and `group` where they matter."""
 
     path: str
     before: str | None
@@ -122,7 +122,7 @@ def target_of(row: dict[str, Any]) -> Target:
 def plan(host: Host, targets: list[Target], password: str = "") -> Work:
     """Return the work that brings the monitor's configuration to the wanted settings; reads only.
 
-    Raises ChangeFailed, before anything changes, where there is no monitor or two of them, where its
+    Raises ChangeFailed, before anything changes, if there is no monitor or two of them, where its
     configuration cannot be understood, and for one with which it would end. Raises Unobservable.
     """
     wanted = _merged(targets)
@@ -187,7 +187,7 @@ def apply_release(host: Host, work: Work) -> None:
 
 
 def find(host: Host) -> Monitor:
-    """Return the monitor of this host. Raises ChangeFailed where there is none, or two; Unobservable."""
+    """Return the monitor of this host. Raises ChangeFailed if there is none, or two; Unobservable."""
     found = services.find(host)
     paths = {services.NUT: [f"{directory}/upsmon.conf" for directory in nut.DIRECTORIES]}
     config = next((path for path in paths.get(found.monitor, [apcupsd.CONF]) if host.exists(path)), "")
@@ -284,7 +284,7 @@ def _merged(targets: Iterable[Target]) -> Target:
 
 
 def _command_before_us(text: str, path: str, settings: Target, stored: dict[str, str]) -> str | None:
-    """Return the notify command that the hook has to run on, ABSENT for none, None where that is no matter."""
+    """Return the notify command that the hook has to run on, ABSENT for none, None if that is no matter."""
     if settings.get("notify_command") != HOOK:
         return None
     now = nut_directives.word(text, path, "NOTIFYCMD")
@@ -423,7 +423,7 @@ def _restart(host: Host, unit: str) -> None:
 
 
 def _running_unit(host: Host, edits: Iterable[Edit]) -> str:
-    """Return the service that has to read its restored files, '' where none runs. Raises Unobservable."""
+    """Return the service that has to read its restored files, '' if none runs. Raises Unobservable."""
     changed = {edit.path for edit in edits if edit.before != edit.after}
     files = {
         f"{directory}/{name}" for directory in nut.DIRECTORIES for name in ("upsmon.conf", nut_mode.FILE)
@@ -432,7 +432,7 @@ def _running_unit(host: Host, edits: Iterable[Edit]) -> str:
         return ""
     found = services.find(host)
     if found.monitor == "unknown":
-        raise Unobservable(f"whether a monitor of a UPS runs here cannot be told: {found.reason}")
+        raise Unobservable(f"whether a monitor of a UPS runs here is unknown: {found.reason}")
     return found.unit if found.monitor == services.NUT and found.active.state == "met" else ""
 
 

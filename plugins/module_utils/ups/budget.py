@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How much time a shutdown takes, and how much the battery gives: the sums, term by term.
 
-Durability needs barriers back on and one flush. Clean recovery needs every engine to stop by itself.
+Durability needs barriers back on and one flush. A clean stop needs every engine to stop without a kill.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Seconds = Union[float, str]
 
 
 class Term(NamedTuple):
-    """One part of a sum. `seconds` is None where unknown, math.inf where there is no end; `fixes`: those of such a term."""
+    """One part of a sum. `seconds` is None if unknown, math.inf without an end; `fixes`: those of such a term."""
 
     name: str
     seconds: float | None
@@ -41,7 +41,7 @@ class Term(NamedTuple):
 
 
 class Available(NamedTuple):
-    """What the battery gives: seconds, None where unknown, and where that is from; `fixes`: those of too few or unknown
+    """What the battery gives: seconds, None if unknown, and their source; `fixes`: those of too few or unknown
     seconds, if it is not the battery that decides."""
 
     seconds: float | None
@@ -50,7 +50,7 @@ class Available(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """One sum, held against the battery."""
+    """One sum, compared with the battery."""
 
     name: str
     terms: tuple[Term, ...]
@@ -84,7 +84,7 @@ class Budget(NamedTuple):
         }
 
     def condition(self) -> Condition:
-        """Return it as a condition, with the arithmetic in words."""
+        """Return it as a condition, with the arithmetic as text."""
         parts = " + ".join(f"{_shown(term.seconds)} {term.name}" for term in self.terms)
         sum_ = f"{parts} = {_shown(self.needed)}"
         return _condition(self.name, self.state, sum_, self.needed, self.available, self.terms)
@@ -103,7 +103,7 @@ def judge(needed: float | None, least: float, available: float | None) -> str:
 
 
 def of_stops(stop_timeouts: Iterable[Mapping[str, Any]]) -> list[Term]:
-    """Return a term for each engine that is to be stopped, one for each unit.
+    """Return a term for each engine that a shutdown stops, one for each unit.
 
     `stop_timeouts`: [{engine, unit, seconds}], seconds a number as text, `infinity` or anything else for
     unknown. Raises ValueError for what is no such list.
@@ -114,7 +114,7 @@ def of_stops(stop_timeouts: Iterable[Mapping[str, Any]]) -> list[Term]:
             raise ValueError(f"stop_timeouts: observed {row!r}, expected engine, unit and seconds")
         unit, engine = row.get("unit"), row["engine"]
         key = str(unit) if unit else f"{engine} {len(found)}"
-        source = f"systemd's stop timeout of {unit}" if unit else f"{engine} has no unit of its own"
+        source = f"systemd's stop timeout of {unit}" if unit else f"{engine} has no separate unit"
         seconds = _seconds(row.get("seconds"))
         if unit and seconds == math.inf:
             fixes = fix("limit_stop", unit=str(unit))

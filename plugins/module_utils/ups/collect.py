@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The power of one host: what its UPS's monitor says, judged condition by condition.
+"""The power of one host: what its UPS's monitor reports, condition by condition.
 
 Used by the facts, and every few seconds by the guard: one command, a few files, one conversation with each
 upsd or apcupsd.
@@ -32,7 +32,7 @@ _BUDGETS = (DURABILITY, CLEAN_STOP)
 
 class Power(NamedTuple):
     """What is known of this host's power. `monitor` is nut, apcupsd, none or unknown, `reason` says why;
-    `pid` is the main process of its `unit`, 0 where there is none. `budgets` by name; `conditions` in the
+    `pid` is the main process of its `unit`, or 0. `budgets` by name; `conditions` in the
     order of conditions.NAMES, one each; `path`: its configuration."""
 
     monitor: str
@@ -82,7 +82,7 @@ def collect(
 def observe(host: Host, stop_timeouts: Iterable[Mapping[str, Any]] = (), margin: float = MARGIN) -> Power:
     """Return what is known of this host's power. What cannot be read is unknown, with the reason.
 
-    `stop_timeouts`: [{engine, unit, seconds}] of what is to be stopped, as budget.of_stops has it. `margin`:
+    `stop_timeouts`: [{engine, unit, seconds}] of what a shutdown stops, as budget.of_stops has it. `margin`:
     seconds for what cannot be foreseen. Raises ValueError for malformed ones.
     """
     stops = budget.of_stops(stop_timeouts)

@@ -32,7 +32,7 @@ NAMES = (
 
 class Condition(NamedTuple):
     """One condition. `target` is what it is about: host, or a file or unit. `state` is met, unmet or
-    unknown; `evidence` is what was seen; `fixes` is empty if it is met. findings.py says what an unmet one means."""
+    unknown; `evidence` is the observed value; `fixes` is empty if it is met. findings.py says what an unmet one means."""
 
     name: str
     target: str
@@ -62,7 +62,7 @@ def unmet(name: str, target: str, evidence: str, fixes: Fixes) -> Condition:
 
 
 def unknown(name: str, target: str, evidence: str, fixes: Fixes) -> Condition:
-    """Return a condition that cannot be told: it never counts as met."""
+    """Return a condition that is unknown: it never counts as met."""
     return Condition(name, target, UNKNOWN, evidence, fixes)
 
 
@@ -144,19 +144,19 @@ def _fix_of_driver(ups: Ups) -> Fixes:
 
 
 def _of_status(ups: Ups) -> tuple[str, str]:
-    """Return met, unmet or unknown for one UPS, and its words."""
+    """Return met, unmet or unknown for one UPS, and its status."""
     if ups.reason or not ups.status:
         return UNKNOWN, ups.reason or "it tells no status"
-    words = " ".join(ups.status)
+    status = " ".join(ups.status)
     against = [word for word in ups.status if word in BAD]
     if against or "OL" not in ups.status:
-        return UNMET, f"{words} ({' '.join(against) or 'no OL'})"
+        return UNMET, f"{status} ({' '.join(against) or 'no OL'})"
     strange = [word for word in ups.status if word not in GOOD]
     if strange:
-        return UNKNOWN, f"{words} ({' '.join(strange)}: not known here)"
+        return UNKNOWN, f"{status} ({' '.join(strange)}: not known here)"
     if set(ECONOMY) & set(ups.status):
         return (
             MET,
-            f"{' '.join(ups.status)} (high-efficiency mode: the mains feed the host directly until they fail)",
+            f"{status} (high-efficiency mode: the mains feed the host directly until they fail)",
         )
-    return MET, words
+    return MET, status

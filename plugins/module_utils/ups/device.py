@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One UPS, in the same words whether NUT or apcupsd watches it."""
+"""One UPS, in the same terms whether NUT or apcupsd watches it."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ _DEFAULT_POLL = 2.0
 class Ups(NamedTuple):
     """What is known of one UPS.
 
-    `system` is ups@host as the monitor has it. `status` are NUT's words, empty where it told none;
+    `system` is ups@host as the monitor has it. `status` are NUT's keywords, empty if it reports none;
     `charge` in percent, `runtime` and `runtime_low` in seconds, None where unknown. `runtime_low` is
-    what the battery still gives when the monitor is told that it is low. `stale` and `test` are yes, no or
+    what the battery still gives when the monitor learns that it is low. `stale` and `test` are yes, no or
     unknown; `poll` is how often its driver asks it, in seconds. `version` is that of NUT, or '' where
     apcupsd watches it. `logins` counts the hosts that draw power
     from it by their own word, or None. `reason` says why there is no status, `low_reason` why
@@ -78,7 +78,7 @@ class Ups(NamedTuple):
     version: str = ""
     logins: int | None = None
     reason: str | None = None
-    low_reason: str = "nothing was told"
+    low_reason: str = "nothing was reported"
     user: str = ""
     runtime_reason: str | None = None
     fixes: Fixes = ()
@@ -197,12 +197,12 @@ def _charge(text: str | None) -> float | None:
 
 
 def _flags(text: str) -> tuple[tuple[str, ...], str | None]:
-    """Return the words of a status, and why they are none."""
+    """Return the keywords of a status, and why there are none."""
     words = tuple(text.split())
     if not words:
         return (), "its status is empty"
     if not all(_WORD.fullmatch(word) for word in words):
-        return (), f"its status is {text[:60]!r}, expected words as OL or OB"
+        return (), f"its status is {text[:60]!r}, expected keywords as OL or OB"
     return words, None
 
 
@@ -226,7 +226,7 @@ def _low_of_nut(variables: Mapping[str, str]) -> tuple[float | None, str]:
     low = runtime(number(variables.get("battery.runtime.low")))
     if variables.get("driver.flag.ignorelb") != "enabled":
         observed = f"battery.runtime.low is {low:g} s, but " if low is not None else ""
-        return None, f"{observed}the UPS decides by itself when its battery is low: ignorelb is not set"
+        return None, f"{observed}the UPS itself decides when its battery is low: ignorelb is not set"
     if low is None:
         value = variables.get("battery.runtime.low")
         return (

@@ -4,7 +4,7 @@
 """Entries of systemd's journal, as `journalctl --output=json` prints them. Pure.
 
 systemd.journal-fields(7): fields that begin with an underscore are set by the journal and cannot be
-forged by whoever logs. A field that is no text comes as a list of bytes, a very long one as null.
+forged by any process that logs. A field that is no text comes as a list of bytes, a very long one as null.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def is_whole(answer: bytearray) -> bool:
 
 
 def fields(answer: bytes) -> dict[str, str]:
-    """Return {field: value} of a complete answer. Raises ValueError with what was seen and wanted."""
+    """Return {field: value} of a complete answer. Raises ValueError with the observed and the expected value."""
     found: dict[str, str] = {}
     place = 0
     while answer[place : place + 2] != b"\0\0":

@@ -42,7 +42,7 @@ _HARDEN = fix("harden")
 
 
 def see(host: Host) -> Snapshot:
-    """Return what is seen of NUT. Never raises: what cannot be read is unknown."""
+    """Return the snapshot of NUT. Never raises: what cannot be read is unknown."""
     directory = next((path for path in DIRECTORIES if host.exists(f"{path}/upsmon.conf")), DIRECTORIES[0])
     path = f"{directory}/upsmon.conf"
     mode, mode_set = _mode(host, f"{directory}/{nut_mode.FILE}")
@@ -206,7 +206,7 @@ def _shutdown(
 
 
 def _host_sync(seconds: float | None, upses: Sequence[Ups], path: str) -> Term:
-    """Return how long hosts wait for each other: a primary for its secondaries, they for its word."""
+    """Return how long hosts wait for each other: a primary for its secondaries, they for its command."""
     counted = [ups for ups in upses if ups.power_value]
     alone = all(ups.type == "primary" and ups.logins == 1 for ups in counted)
     if counted and alone:

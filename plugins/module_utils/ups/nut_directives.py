@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the power layer does to NUT's files: each directive that it may set, as a word that can be put back.
+"""What the power layer does to NUT's files: each directive that it may set, as a text that can be restored.
 
 A directive has a key: its name in upsmon.conf, with an event or a system behind it where it may stand
 many times (`NOTIFYFLAG ONBATT`, `MONITOR rack@localhost`), or MODE of nut.conf.
@@ -64,7 +64,7 @@ def word(text: str, path: str, key: str) -> str:
 
 
 def put(text: str, path: str, key: str, wanted: str, note: str) -> str:
-    """Return the text with a key at a word, ABSENT takes it away. Raises ChangeFailed."""
+    """Return the text with a key at a word, ABSENT removes it. Raises ChangeFailed."""
     name, _blank, which = key.partition(" ")
     gone = wanted == ABSENT
     try:
@@ -107,7 +107,7 @@ def passed_over(text: str, path: str) -> list[str]:
 def expect_usable(text: str, path: str) -> None:
     """Raise ChangeFailed for a text with which upsmon would end.
 
-    That is a MONITOR that it cannot use, or less power than it is told to want.
+    That is a MONITOR that it cannot use, or less power than MINSUPPLIES.
     """
     try:
         lines = upsmon_conf.parse(text, path)
@@ -116,14 +116,14 @@ def expect_usable(text: str, path: str) -> None:
         raise ChangeFailed(str(error)) from None
     fatal = upsmon_conf.complaints([each for each in lines if each.name == "MONITOR"], path)
     if fatal:
-        raise ChangeFailed(f"{fatal[0]}; mend that line, then run again")
+        raise ChangeFailed(f"{fatal[0]}; correct that line, then run again")
     least = upsmon_conf.value(lines, "MINSUPPLIES", path)
     needed = upsmon_conf.number(least.value or "") if least else 1
     power = sum(monitor.power_value for monitor in found)
     if needed is None or power < needed:
         raise ChangeFailed(
             f"{path}: observed power values of {power} in all and MINSUPPLIES {least.value if least else 1}, expected no"
-            " less than MINSUPPLIES: upsmon would end; add a MONITOR, or mend MINSUPPLIES"
+            " less than MINSUPPLIES: upsmon would end; add a MONITOR, or lower MINSUPPLIES"
         )
 
 

@@ -26,7 +26,7 @@ _NAME = re.compile(r"[ \t]*(?:export[ \t]+)?MODE[ \t]*=")
 
 
 def value(text: str, file: str = FILE) -> Setting | None:
-    """Return the mode, None where none is set.
+    """Return the mode, None if none is set.
 
     Raises Malformed for one that a shell would have to work out, and for two that differ.
     """

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a rehearsed shutdown has shown, and the attestation that somebody may put their name to. Pure."""
+"""The outcome of a rehearsed shutdown, and the attestation that an administrator may sign. Pure."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _NEED_NOT = {"postgresql": ("database system was shut down",), "mariadb": ("read
 
 
 class Engine(NamedTuple):
-    """An engine that runs when the rehearsal begins: its service, '' where none is known, and seconds that a
+    """An engine that runs when the rehearsal begins: its service, '' if none is known, and seconds that a
     stop of it may take, as systemd has it."""
 
     engine: str
@@ -68,7 +68,7 @@ class Engine(NamedTuple):
 
 class Job(NamedTuple):
     """A rehearsal: the boot that ends, when it began by the host's clock, the monitor and its service, how the
-    shutdown is begun, the engines, and the guard's service where that runs."""
+    shutdown is started, the engines, and the guard's service where that runs."""
 
     boot_id: str
     began: int
@@ -89,7 +89,7 @@ class Row(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What was seen of a rehearsal. `recovered` and `up`: {engine's label: yes, no or unknown}."""
+    """The outcome of a rehearsal. `recovered` and `up`: {engine's label: yes, no or unknown}."""
 
     verdict: str
     why: str
@@ -191,7 +191,7 @@ def _faults(rows: Iterable[Row], unclean: Iterable[str], recovered: Mapping[str,
 def attestation(job: Job, outcome: Outcome, by: str, today: str) -> Lines:
     """Return the YAML for the host's variables. `today` is an ISO 8601 date. Raises ValueError."""
     if not by.strip():
-        raise ValueError("by: observed nothing; expected who vouches for the rehearsal")
+        raise ValueError("by: observed nothing; expected who attests the rehearsal")
     try:
         begin = datetime.date.fromisoformat(today)
     except ValueError:
@@ -228,7 +228,7 @@ def table(outcome: Outcome) -> Lines:
     return lines(rows)
 
 
-_SILENT = "nothing in its journal says that it did; something else ended this boot, or its words were lost"
+_SILENT = "nothing in its journal says that it did; something else ended this boot, or its messages were lost"
 
 
 def _stop(ended: Sequence[Entry], engine: Engine, start: float | None) -> Row:
@@ -252,7 +252,7 @@ def _stop(ended: Sequence[Entry], engine: Engine, start: float | None) -> Row:
     fault = ""
     for entry in journal.of(ended, engine.unit):
         if entry.at >= began[-1].at and (_KILLED.search(entry.text) or entry.id == journal.FAILURE_RESULT):
-            fault = f"did not stop by itself and cleanly ({entry.text or entry.result})"
+            fault = f"did not stop cleanly without a kill ({entry.text or entry.result})"
             break
     if not fault and start is not None and began[-1].at < start:
         fault = "began to stop before the monitor spoke"

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A rehearsed shutdown, seen from the host: what must be so before it, and what its journal says after it."""
+"""A rehearsed shutdown on the host: the requirements before it, and its journal after it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SLACK = 5
 
 
 class Refused(ValueError):
-    """A rehearsal that is not begun. The message: what was seen, what was wanted, what to do."""
+    """A rehearsal that is not started. The message: observed value, expected value, fix."""
 
 
 def plan(host: Host, engines: Iterable[Mapping[str, Any]], by: str) -> Job:
@@ -71,13 +71,13 @@ def plan(host: Host, engines: Iterable[Mapping[str, Any]], by: str) -> Job:
 
 
 def notice(host: Host, job: Job) -> str:
-    """Return what whoever begins it has to know: what else loses its power. Never raises."""
+    """Return the warning before a rehearsal: what else loses its power. Never raises."""
     how_it_starts = (
         "Now pull the plug of the UPS, not of the host." if job.by == HAND else "The monitor begins it now."
     )
     return (
         f"This shuts the host down, with {', '.join(engine.label for engine in job.engines)}. {_loads(host, job)}"
-        f" It comes back by itself only if its firmware starts it when power returns. {how_it_starts}"
+        f" It starts again only if its firmware starts it when power returns. {how_it_starts}"
     )
 
 
@@ -109,7 +109,7 @@ def read(host: Host, job: Job) -> Outcome:
 
 
 def _recovery(host: Host, job: Job) -> dict[str, str]:
-    """Return {engine's label: whether it had to recover} of those that log it where no journal has it."""
+    """Return {engine's label: whether it had to recover} of the engines that log it outside the journal."""
     names = tuple(
         dict.fromkeys(engine.engine for engine in job.engines if engine.engine not in rehearsal.RECOVERS)
     )

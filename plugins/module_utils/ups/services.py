@@ -26,7 +26,7 @@ _UNMASK = {"masked": "unmask_unit", "masked-runtime": "unmask_unit.runtime"}
 
 class Service(NamedTuple):
     """The service. `monitor` is nut, apcupsd, none or unknown, `reason` says why. `pid` is that of its
-    main process, 0 where there is none; `active` and `enabled` are its conditions. `fixes`: those of a monitor that is
+    main process, or 0; `active` and `enabled` are its conditions. `fixes`: those of a monitor that is
     none or unknown."""
 
     monitor: str
@@ -105,7 +105,7 @@ def _undecided(monitor: str, reason: str, fixes: Fixes) -> Service:
 
 
 def of_nobody(name: str, monitor: str, reason: str, fixes: Fixes) -> Condition:
-    """Return a condition where no monitor can be queried."""
+    """Return a condition if no monitor can be queried."""
     if monitor == NONE:
         return unmet(name, "host", reason, fixes)
     return unknown(name, "host", reason, fixes)

@@ -23,7 +23,7 @@ READABLE = fix("make_hooks_readable", path=SHUTDOWN_HOOKS[0])
 
 
 class Snapshot(NamedTuple):
-    """All that was seen of one monitor, before it is judged.
+    """All that was read of one monitor, before it is assessed.
 
     `detection` is from the failure to the monitor's word, `shutdown` from the low battery to the command
     that stops the machine; `path` is its configuration; `cut` is when the monitor has the UPS switch off, if
@@ -73,7 +73,7 @@ def shutdown_delay(command: str) -> Term:
 
 
 def hook(host: Host, prefix: str) -> str:
-    """Return the program that switches the UPS off at the end of a shutdown, '' where there is none.
+    """Return the program that switches the UPS off at the end of a shutdown, '' if there is none.
 
     Raises Unobservable.
     """

@@ -24,7 +24,7 @@ _MOST_SHOWN = 60
 
 
 class System(NamedTuple):
-    """Where a UPS is asked for: its name there, and the address and port of its upsd."""
+    """Where a UPS is queried: its name there, and the address and port of its upsd."""
 
     ups: str
     address: str
@@ -46,7 +46,7 @@ class Answer(NamedTuple):
 
 
 def system(text: str) -> System:
-    """Return where `ups@host:port` of a MONITOR line is asked for. Raises Unobservable."""
+    """Return where `ups@host:port` of a MONITOR line is queried. Raises Unobservable."""
     found = _SYSTEM.fullmatch(text)
     if not found or not _NAME.fullmatch(found["ups"]):
         raise Unobservable(f"{text!r}: expected ups, ups@host or ups@host:port")
@@ -57,7 +57,7 @@ def system(text: str) -> System:
 
 
 def ask(host: Host, system: System) -> Answer:
-    """Return what upsd says of a UPS. Never raises: what cannot be told has a reason."""
+    """Return what upsd says of a UPS. Never raises: what is unknown has a reason."""
     questions = [f"LIST VAR {system.ups}\n".encode("ascii"), f"GET NUMLOGINS {system.ups}\n".encode("ascii")]
     try:
         listed, counted = host.ask(system.address, system.port, questions, is_whole)

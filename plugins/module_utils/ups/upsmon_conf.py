@@ -3,13 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """upsmon.conf of NUT, read as upsmon reads it, edited without touching a byte that is not ours.
 
-upsmon.conf(5), and NUT's parseconf. A line is words between white space. A word may stand in double
+upsmon.conf(5), and NUT's parseconf. A line is tokens between white space. A token may be in double
 quotes; a backslash takes the next character as it is, and joins lines before a newline. `#` starts a
-comment, `=` is a word of its own, and characters outside of ASCII are dropped. Names of directives are
+comment, `=` is a separate token, and characters outside of ASCII are dropped. Names of directives are
 capitals. The last line of a name counts, except MONITOR: one for each system, and which of two counts
 depends on whether upsmon started or reloaded.
 
-Passwords stand in this file: no error shows more of a line than the name that it begins with.
+This file contains passwords: no error shows more of a line than the name that it begins with.
 """
 
 from __future__ import annotations
@@ -77,10 +77,10 @@ _BARE = re.compile(r"[A-Za-z0-9_@.:,/+-]+")
 
 
 class Directive(NamedTuple):
-    """One logical line: its text, where it begins, its words as upsmon has them, and where those stand.
+    """One logical line: its text, where it begins, its tokens as upsmon reads them, and their places.
 
     `line.number` counts logical lines, `row` those of the file, both from 1. `words` is empty for
-    comments and blank lines. `spans` bound the words in `line.raw` as they are written, with their quotes.
+    comments and blank lines. `spans` bound the tokens in `line.raw` as they are written, with their quotes.
     """
 
     line: Line
@@ -134,7 +134,7 @@ def render(directives: Sequence[Directive]) -> str:
 
 
 def complaints(directives: Sequence[Directive], file: str = FILE) -> list[str]:
-    """Return what upsmon could not use: directives it does not know, and those with too few words."""
+    """Return what upsmon could not use: directives it does not know, and those with too few values."""
     complaints_found = []
     for each in directives:
         if not each.words or each.name.upper() == "DEBUG_MIN":
@@ -147,13 +147,13 @@ def complaints(directives: Sequence[Directive], file: str = FILE) -> list[str]:
                 f"{place}: observed a directive that upsmon does not know; expected {wanted}"
             )
         elif len(each.words) <= needed:
-            observed = f"{each.name} with {len(each.words) - 1} words"
+            observed = f"{each.name} with {len(each.words) - 1} values"
             complaints_found.append(f"{place}: observed {observed}; expected {_WORDS.get(each.name, needed)}")
     return complaints_found
 
 
 def value(directives: Sequence[Directive], name: str, file: str = FILE) -> Setting | None:
-    """Return the value of a directive that counts, or None where it is not set."""
+    """Return the value of a directive that counts, or None if it is not set."""
     found = _of(directives, name)
     return Setting(found[-1].words[1], file, found[-1].row) if found else None
 
@@ -193,7 +193,7 @@ def flags(directives: Sequence[Directive], event: str) -> tuple[str, ...]:
 
 
 def flag_word(directives: Sequence[Directive], event: str) -> str | None:
-    """Return the flags of an event as they are written, None where no line names it."""
+    """Return the flags of an event as they are written, None if no line names it."""
     found = [each for each in _of(directives, "NOTIFYFLAG") if each.words[1].upper() == event.upper()]
     return found[-1].words[2] if found else None
 
@@ -252,13 +252,13 @@ def unset_flags(text: str, event: str) -> str:
 
 
 def monitor_words(text: str, system: str) -> tuple[str, ...] | None:
-    """Return the words behind a system's MONITOR, the password among them, or None. Raises Malformed."""
+    """Return the values of a system's MONITOR, the password among them, or None. Raises Malformed."""
     found = [each for each in _of(parse(text), "MONITOR") if each.words[1] == system]
     return found[-1].words[1:6] if found else None
 
 
 def set_monitor(text: str, words: Sequence[str], note: str) -> str:
-    """Return the text with a system's MONITOR at these words: system, power value, user, password, type.
+    """Return the text with a system's MONITOR at these values: system, power value, user, password, type.
 
     Raises Malformed, and ValueError for what cannot be written.
     """
@@ -306,7 +306,7 @@ def encode(word: str) -> str:
 
 
 def _of(directives: Sequence[Directive], name: str) -> list[Directive]:
-    """Return the lines of a directive that have the words that it needs: upsmon ignores others."""
+    """Return the lines of a directive that have the values that it needs: upsmon ignores others."""
     return [each for each in directives if each.name == name and len(each.words) > _MORE.get(name, 1)]
 
 
@@ -325,7 +325,7 @@ def _added(text: str, body: str, note: str) -> str:
 
 
 def _spaced(line: Line, start: int, end: int, written: str) -> tuple[Line, int, int, str]:
-    """Return a change of a part of a line: words need no white space between them, what is written does."""
+    """Return a change of a part of a line: tokens need no white space between them, what is written does."""
     before = "" if start == 0 or line.raw[start - 1] in _WHITE else " "
     behind = "" if line.raw[end : end + 1] in ("", SIGN, *_WHITE) else " "
     return line, start, end, f"{before}{written}{behind}"
@@ -334,7 +334,7 @@ def _spaced(line: Line, start: int, end: int, written: str) -> tuple[Line, int, 
 def _logical_line(
     text: str, start: int, file: str, row: int
 ) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...], int]:
-    """Return the words of the line that begins at `start`, where they stand in it, and where it ends.
+    """Return the tokens of the line that begins at `start`, their places in it, and where it ends.
 
     These are the states of NUT's parseconf.
     """
@@ -371,7 +371,7 @@ def _logical_line(
 
 
 def _quoted(raw: str, start: int) -> tuple[list[str], int]:
-    """Return the characters between quotes and where the word ends, or -1 where that cannot be told."""
+    """Return the characters between quotes and where the token ends, or -1 if that is unknown."""
     characters: list[str] = []
     place = start + 1
     while place < len(raw):
@@ -405,7 +405,7 @@ def _bare(raw: str, start: int) -> tuple[list[str], int]:
 
 
 def _shown(words: Sequence[str]) -> str:
-    """Return how a line begins, where that is a name of upsmon's: a password may stand anywhere else."""
+    """Return how a line begins, if that is a name of upsmon's: any other text may be a password."""
     name = words[0] if words else ""
     return (
         f"{name} with a quote that cannot be read"
@@ -415,4 +415,4 @@ def _shown(words: Sequence[str]) -> str:
 
 
 def _refused(file: str, row: int, observed: str, wanted: str) -> Malformed:
-    return Malformed(f"{file} line {row}", observed, f"{wanted}; mend that line, then run again")
+    return Malformed(f"{file} line {row}", observed, f"{wanted}; correct that line, then run again")

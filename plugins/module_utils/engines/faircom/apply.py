@@ -238,7 +238,7 @@ def _words(text: str, path: str) -> dict[str, str]:
 
 
 def _edit(text: str, path: str, wanted: dict[str, str]) -> str:
-    """Return the text with settings at the wanted words."""
+    """Return the text with settings at the requested values."""
     try:
         for name, word in wanted.items():
             if name in observe.KEYWORDS:

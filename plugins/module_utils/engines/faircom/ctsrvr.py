@@ -80,7 +80,7 @@ def find(lines: Sequence[Line], keyword: str, file: str = "ctsrvr.cfg") -> list[
 
 
 def value(lines: Sequence[Line], keyword: str, file: str = "ctsrvr.cfg") -> Setting | None:
-    """Return the one value of a keyword, or None where it is not set.
+    """Return the one value of a keyword, or None if it is not set.
 
     Raises Malformed when it is set twice and differently: FairCom does not say which one counts.
     """
@@ -230,9 +230,9 @@ def _word(word: str) -> str:
 
 
 def _writable(wanted: str) -> str:
-    words = plain(wanted, "value")
-    if not words or words != words.strip() or re.search(r"[ \t];|[{}]", words) or words.startswith(SIGN):
+    value = plain(wanted, "value")
+    if not value or value != value.strip() or re.search(r"[ \t];|[{}]", value) or value.startswith(SIGN):
         raise ValueError(
-            f"value: observed {words!r}; expected text without a comment, a brace or outer white space"
+            f"value: observed {value!r}; expected text without a comment, a brace or outer white space"
         )
-    return words
+    return value

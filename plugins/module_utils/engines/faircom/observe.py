@@ -235,7 +235,7 @@ def _lines(host: Host, root: str, found: Instance) -> tuple[str, list[Line] | No
     """Return the text of the configuration, its lines, and why there are none."""
     if not found.config:
         if found.processes and found.directories:
-            return "", [], None  # Everything was looked at: it runs with its defaults.
+            return "", [], None  # Everything was examined: it runs with its defaults.
         return "", None, str(dict(found.evidence)["config"].reason)
     try:
         text = bounded_read.read(host, found.config, root)
@@ -247,7 +247,7 @@ def _lines(host: Host, root: str, found: Instance) -> tuple[str, list[Line] | No
 
 
 def _argv(host: Host, main: Process | None, begins: NextStart | None) -> tuple[list[str], str | None]:
-    """Return the words behind the program's name, in capitals, and why they are unknown."""
+    """Return the program's arguments, in capitals, and why they are unknown."""
     try:
         words: Sequence[str] = argv_of(host, main.pid)[1:] if main else begins.words if begins else ()
         return [word.upper() for word in words], None
@@ -299,7 +299,7 @@ def _logs(opened: Iterable[Opened], lines: list[Line]) -> list[Opened]:
 
 
 def _with_status(runs: start_files.Running, status: Status, beaten: dict[str, str]) -> start_files.Running:
-    """Return what runs: the file's words except what goes before it, and the server's own word."""
+    """Return the running values: the file's, except those that its arguments override, and the server's own."""
     found = {name: word for name, word in runs.words.items() if name not in beaten}
     reason = runs.reason or next(iter(beaten.values()), None)
     if status.synchronous != UNKNOWN:

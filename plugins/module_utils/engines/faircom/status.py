@@ -31,7 +31,7 @@ _EARLIER = re.compile(r"Server Is Operational|Server shutdown completed|Process 
 _LIFE = re.compile(r"Server Is Operational|(?P<clean>Server shutdown completed)", re.I)
 _SYNCHRONOUS = "Transaction logs using synchronous I/O."
 _RECOVERS = re.compile(r"Automatic recovery|tran(?:rcv|und|red|idx):|Index (?:repair|composition) time", re.I)
-#: Errors of a recovery that mean damage, and where it is known what each is.
+#: Errors of a recovery that mean damage, and if it is known what each is.
 _MEANS = {
     "64": "",
     "66": "",
@@ -51,7 +51,7 @@ class Status(NamedTuple):
     version: Observation
     synchronous: str = UNKNOWN
     reason: str | None = None
-    recovered: Observation = unknown(NAME, "its last start is not told")
+    recovered: Observation = unknown(NAME, "its last start is unknown")
     damage: Observation | None = None
 
 
@@ -111,7 +111,7 @@ def _line(text: str, place: int) -> int:
 
 
 def _recovered(text: str, start: int, path: str) -> Observation:
-    """Return whether the start told of at a place had to recover: it says so, or the life before did not end cleanly."""
+    """Return whether the start at a place of the log had to recover: it logs so, or the run before did not end cleanly."""
     before = None
     for life in _LIFE.finditer(text, 0, start):
         before = life

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The firebird layer: forced writes of databases that nobody has open.
+"""The firebird layer: forced writes of databases that no process has open.
 
 gfix does not refuse a database that others have open with Classic or SuperClassic: it changes the
 header, and they go on writing as they did. So who has it open is looked up first, and again after.
@@ -115,10 +115,10 @@ def plan(
     password: str | None = None,
     server: str = "localhost",
 ) -> Work:
-    """Return the work that brings the databases to their words; reads only.
+    """Return the work that sets the databases to their values; reads only.
 
     A database in use is left as it is, with a warning. One that is not there, cannot be read, or takes
-    no change is a failure of its own. Raises ChangeFailed, before anything changes, for targets that
+    no change is a separate failure. Raises ChangeFailed, before anything changes, for targets that
     contradict each other.
     """
     wanted, failures = _wanted(host, targets)
@@ -202,7 +202,7 @@ def apply_release(host: Host, work: Release) -> None:
 
 
 def _wanted(host: Host, targets: Iterable[Target]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return {database: word}, links followed, and {path: why it cannot be looked at}. Raises ChangeFailed."""
+    """Return {database: word}, links followed, and {path: why it cannot be examined}. Raises ChangeFailed."""
     wanted: dict[str, str] = {}
     failures: dict[str, str] = {}
     for target in targets:
@@ -235,7 +235,7 @@ def _is_free(database: Database) -> bool:
 def _is_to_change(database: Database, word: str, has_password: bool) -> bool:
     """Tell whether a database can be changed now, False while it is in use or nothing writes to it.
 
-    Raises ChangeFailed where something is to be mended first.
+    Raises ChangeFailed if something must be fixed first.
     """
     if _is_free(database) and database.forced_writes != UNKNOWN:
         if database.status and database.status.user == 0 and not has_password:
@@ -256,8 +256,8 @@ def _why(database: Database) -> str:
     if database.mode == "read_only":
         return "it is read-only: nothing writes to it, and its header cannot be changed"
     if database.in_use == "yes" and database.mode != "backup":
-        return "somebody has it open; run again when nobody has"
-    return f"{database.reason}; mend that, or run again later"
+        return "a process has it open; run again when none has"
+    return f"{database.reason}; correct that, or run again later"
 
 
 def _left_behind(database: Database, word: str) -> list[str]:
@@ -296,7 +296,7 @@ def _change(host: Host, database: Database, word: str, access: Access, locks: Lo
         )
     if after.running not in ("closed", word):
         raise ChangeFailed(
-            f"{database.path}: somebody opened it meanwhile, and writes with forced writes {after.running} until he"
+            f"{database.path}: a process opened it meanwhile, and writes with forced writes {after.running} until it"
             f" detaches; expected {word}"
         )
 
@@ -377,9 +377,9 @@ def _as_stranger(host: Host, argv: list[str]) -> list[str]:
             if uid not in used and host.run(["getent", "passwd", uid]).rc == _NOT_FOUND:
                 return confined.command(host, confined.Account(int(uid), int(uid), ()), argv)
     except Unobservable as error:
-        raise ChangeFailed(f"a user that nobody is, as whom gfix gets the password: {error}") from error
+        raise ChangeFailed(f"an unused user number, as which gfix gets the password: {error}") from error
     raise ChangeFailed(
-        f"observed accounts for all users from {_STRANGERS[0]} to {_STRANGERS[-1]}; expected one that nobody is, as whom gfix"
+        f"observed accounts for all users from {_STRANGERS[0]} to {_STRANGERS[-1]}; expected an unused one, as which gfix"
         " gets the password"
     )
 
@@ -426,7 +426,7 @@ def _flush(host: Host, files: list[str]) -> None:
 def _lock_directories(host: Host) -> Locks:
     """Return where the servers that run here keep their locks. Raises ChangeFailed.
 
-    gfix sees who else is there only by the same locks. Of each user apart: nobody can lead another's
+    gfix finds other processes only by the same locks. Each user's are separate: no user can lead another's
     gfix elsewhere by running a server.
     """
     found: Locks = {}
@@ -438,7 +438,7 @@ def _lock_directories(host: Host) -> Locks:
                 directory = processes.environment(main, ["FIREBIRD_LOCK"]).get("FIREBIRD_LOCK")
                 found.setdefault(processes.user(main), set()).add(directory)
     except Unobservable as error:
-        raise ChangeFailed(f"where Firebird's servers keep their locks cannot be told: {error}") from error
+        raise ChangeFailed(f"the lock directory of Firebird's servers is unknown: {error}") from error
     return found
 
 

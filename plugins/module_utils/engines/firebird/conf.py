@@ -59,7 +59,7 @@ def parse(text: str, file: str = "firebird.conf", blocks: bool = False) -> list[
     section of the alias before them, and `open` and `close` are the braces.
     Raises Malformed for what Firebird calls a bad line: an unclosed quote or brace, text behind a
     closing quote, quotes or nothing before the equals sign. And for what it lets pass but is nothing
-    that anybody means: a key without a value, a block in a block, a setting and a brace on one line.
+    that are intended: a key without a value, a block in a block, a setting and a brace on one line.
     """
     lines: list[Line] = []
     alias = inside = ""
@@ -106,7 +106,7 @@ def read_lines(
     """Return (file, line) of a file and, in place, of those that it includes; add their paths to `files`.
 
     A pattern may find nothing; a plain path must be there. Firebird takes what a pattern finds as the directory
-    has it, and that nobody can tell. It reads a file again that it has read, and refuses one that includes itself.
+    has it, and that is unknown. It reads a file again that it has read, and refuses one that includes itself.
     """
     text = read(main)
     if text is None:
@@ -142,7 +142,7 @@ def resolve(value: str, macros: Mapping[str, str], file: str) -> str:
     """Return a value with its macros replaced by directories, no slash doubled.
 
     `macros` has names in small letters; $(this) is the directory of `file`, links not followed.
-    Raises ValueError for a macro that Firebird does not know, and for one that nobody told.
+    Raises ValueError for a macro that Firebird does not know, and for one without a value.
     """
     known = {**macros, "this": posixpath.dirname(file)}
 
@@ -199,7 +199,7 @@ def _line(number: int, raw: str, file: str, blocks: bool) -> Line:
         )
     if blocks and alone in ("{", "}"):
         return Line(number, raw, "open" if alone == "{" else "close")
-    raise refusal(file, number, raw, "'Key = Value'" + (" or a brace on a line of its own" if blocks else ""))
+    raise refusal(file, number, raw, "'Key = Value'" + (" or a brace alone on a line" if blocks else ""))
 
 
 def _value(number: int, raw: str, start: int, file: str, blocks: bool) -> _Value:

@@ -23,7 +23,7 @@ from .files import GONE, NO_FILE, Files
 from .header import Header, Unfamiliar, is_database, parse
 
 CLOSED = "closed"
-_ATTRIBUTES = re.compile(r"^[ \t]*Attributes[ \t]*(?P<words>.*)$", re.M)
+_ATTRIBUTES = re.compile(r"^[ \t]*Attributes[ \t]*(?P<names>.*)$", re.M)
 
 
 class Database(NamedTuple):
@@ -54,7 +54,7 @@ class Database(NamedTuple):
 
 
 def unread(what: str, reason: str) -> Database:
-    """Return what stands for a database that may be there and cannot be read."""
+    """Return the entry of a database that may be there and cannot be read."""
     return Database(what, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, reason)
 
 
@@ -63,9 +63,9 @@ def collect(
 ) -> list[Database]:
     """Return the databases among files, in order of their paths.
 
-    `paths` may be any files; of those in `named` somebody says that they are databases, and what is
-    none is told as unknown. `opened` are the files that the server has open for writing. `root` is
-    where a container's files are seen, or ''.
+    `paths` may be any files; those in `named` are databases by a configuration, and what is
+    none is reported as unknown. `opened` are the files that the server has open for writing. `root` is
+    where a container's files are mounted, or ''.
     """
     files, known, written = Files(host, root), set(named), list(opened)
     found: list[Database] = []
@@ -109,7 +109,9 @@ def _one(
             reasons = [f"{header}; {why}"] if why else []
     elif header.mode == "backup":
         mode = header.mode
-        reasons.append("a backup is under way (nbackup): what counts is in a file beside it until that ends")
+        reasons.append(
+            "a backup is under way (nbackup): its changes are in a file next to it until that ends"
+        )
     else:
         forced, mode = header.forced_writes, header.mode
     in_use, running, why = _use(files, path, status, [file for file in opened if file.path == path])
@@ -142,7 +144,7 @@ def _use(files: Files, path: str, status: Status | None, opened: list[Opened]) -
         return "no", CLOSED, None
     if not ways:
         who = ", ".join(str(pid) for pid in pids if pid > 0) or "a process of another namespace"
-        return "yes", UNKNOWN, f"{who} has it locked, and how it was opened cannot be told"
+        return "yes", UNKNOWN, f"{who} has it locked, and how it was opened is unknown"
     running = _effect(ways)
     return "yes", running, "how it was opened is not understood here" if running == UNKNOWN else None
 
@@ -170,6 +172,6 @@ def ask_gstat(host: Host, path: str, status: Status) -> tuple[str, str | None]:
         return UNKNOWN, str(error)
     attributes = _ATTRIBUTES.search(result.stdout)
     if result.rc != 0 or not attributes:
-        words = " ".join(result.stderr.split())[:300] or "it tells no attributes"
-        return UNKNOWN, f"{tool} -h: exit {result.rc}: {words}"
-    return "on" if "force write" in attributes["words"].split(", ") else "off", None
+        error_text = " ".join(result.stderr.split())[:300] or "it tells no attributes"
+        return UNKNOWN, f"{tool} -h: exit {result.rc}: {error_text}"
+    return "on" if "force write" in attributes["names"].split(", ") else "off", None

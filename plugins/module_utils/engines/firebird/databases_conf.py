@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """databases.conf of Firebird: aliases of databases, and settings of single databases in braces.
 
-Firebird's Configuration Reference, "databases.conf". Aliases are told apart by case on Linux. An
+Firebird's Configuration Reference, "databases.conf". Aliases are case-sensitive on Linux. An
 alias that stands twice, and a database with two blocks, keep Firebird from using the file.
 """
 
@@ -43,7 +43,7 @@ def databases(
     """Return the aliases of a databases.conf and of the files that it includes, and those files' paths.
 
     `macros` is {name in small letters: directory}. A path that is relative (Firebird ignores that
-    alias), on another server, or behind a macro that nobody told is None.
+    alias), on another server, or behind a macro without a value is None.
     Raises Malformed for what makes Firebird refuse the file.
     """
     files: list[str] = []

@@ -21,7 +21,7 @@ from ...host.seam import Host, NoAnswer, Status, Unobservable
 from .. import open_files
 from .header import LENGTH
 
-#: How far below a directory databases are looked for, and how many files are looked into there.
+#: How far below a directory databases are searched for, and how many files are examined there.
 DEPTH, MOST_FILES = 8, bounds.DATABASES
 #: Bytes. A new database of Firebird 3 with the smallest pages has more than 800 KiB.
 _SMALLEST = 256 * 1024
@@ -37,7 +37,7 @@ _LOCK = re.compile(
 
 
 class Beginning(NamedTuple):
-    """The first bytes of a file, or the reason why there are none; its status where that is known."""
+    """The first bytes of a file, or the reason why there are none; its status if that is known."""
 
     status: Status | None
     page: bytes
@@ -53,7 +53,7 @@ class Lock(NamedTuple):
 
 
 class Files:
-    """The files of one host; `root` is where a container's files are seen, or ''."""
+    """The files of one host; `root` is where a container's files are mounted, or ''."""
 
     def __init__(self, host: Host, root: str = "") -> None:
         self.host = host
@@ -115,7 +115,7 @@ class Files:
     def holders(self, path: str, status: Status) -> list[int]:
         """Return the processes that hold a lock on a file: Firebird locks each database that it opens.
 
-        -1 stands for one that the kernel does not name. Raises Unobservable.
+        -1 is one that the kernel does not name. Raises Unobservable.
         """
         if self._locks is None:
             self._locks = list(parse_locks(self.host.read(_LOCKS)))

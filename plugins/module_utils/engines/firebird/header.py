@@ -35,7 +35,7 @@ class Header(NamedTuple):
     """What the header page of a database says.
 
     `ods`: as 13.1. `forced_writes`: on or off, and what counts unless `mode` is backup. `mode`:
-    read_write, read_only, shutdown (nobody can attach) or backup (changes go to a file beside it, the
+    read_write, read_only, shutdown (no user can attach) or backup (changes go to a file next to it, the
     header's too). `created`: when, as hexadecimal digits; a database restored over another differs.
     `next_file`: the path of its second file, or None.
     """
@@ -56,7 +56,7 @@ def is_database(page: bytes) -> bool:
 
 
 def parse(page: bytes) -> Header | None:
-    """Return what a header page says, None for a file that is no database of its own.
+    """Return what a header page says, None for a file that is no complete database.
 
     Those are a database's second and later files, which keep no flags, and shadows, which follow
     their database. Raises Unfamiliar for another structure.

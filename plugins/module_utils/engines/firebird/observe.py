@@ -91,7 +91,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     opened = sorted({file.path for file in found.opened})
     if len(opened) > bounds.DATABASES:
         unread["its open files"] = (
-            f"observed {len(opened)}; expected at most {bounds.DATABASES}: the others were not looked into"
+            f"observed {len(opened)}; expected at most {bounds.DATABASES}: the others were not examined"
         )
     opened = opened[: bounds.DATABASES]
     databases = firebird_databases.collect(host, root, {*paths, *opened}, named, found.opened)
@@ -197,7 +197,7 @@ def _config(
 ) -> tuple[str | None, Observation | None]:
     """Return the path of firebird.conf, or None and why.
 
-    It lies in the root directory of the installation, which the variable FIREBIRD moves; Debian has
+    It is in the root directory of the installation, which the variable FIREBIRD moves; Debian has
     it in /etc, by version.
     """
     debian = _DEBIAN_HOME.fullmatch(environment.get("FIREBIRD") or home)

@@ -21,7 +21,7 @@ _FULL = {"forced_writes": rule("on", "writes wait in memory for the kernel to ge
 def _rows(subject: Subject, wanted: Rules) -> Iterator[Setting]:
     """Yield a row for each Firebird database: the setting is in its header.
 
-    Who has it open may do otherwise than the header says, until he detaches.
+    A process that has it open may do differently from the header, until it detaches.
     """
     only, instance = wanted["forced_writes"], subject.instance
     for database in instance["databases"]:

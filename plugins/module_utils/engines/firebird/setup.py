@@ -51,7 +51,7 @@ class Setup(NamedTuple):
 def read(host: Host, root: str, config: str | None) -> Setup:
     """Return the setup of an instance; `config` is the path of its firebird.conf as it sees it, or None.
 
-    `root` is where its files are seen, or ''. Nothing here raises.
+    `root` is where its files are mounted, or ''. Nothing here raises.
     """
     unread: dict[str, str] = {}
     try:
@@ -90,7 +90,7 @@ class _Files:
 
 
 def _macros(host: Host, root: str, directory: str) -> dict[str, str]:
-    """Return the directories that macros stand for.
+    """Return the directories of macros.
 
     They were chosen when Firebird was built: the vendor's and Debian's Firebird 4 have all in one
     place, Debian's Firebird 3 has the security database, Fedora's has more elsewhere.

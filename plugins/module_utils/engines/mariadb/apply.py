@@ -44,7 +44,7 @@ class Step(NamedTuple):
 
     `client` is the command that it lets in; `statements` are executed in order, `unit` is restarted, None
     without need, within `limit` seconds; and in the end the file systems of `flush` are flushed: `pending_flush` is
-    the note that this is to be done, by whoever comes next. `shown`: what it has to say of itself then.
+    the note that this flush is pending, for the next run. `shown`: what it has to say of itself then.
     """
 
     client: tuple[str, ...] = ()
@@ -94,8 +94,8 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
 
     `restart`: whether a server may be restarted for a setting that waits for it. Raises ChangeFailed,
     before anything changes, when a server is not there or when targets contradict each other. A server
-    that cannot be asked, belongs to somebody else, does not know a setting, or where something would go
-    on beating what is written, is a failure of its own.
+    that cannot be asked, belongs to another program, does not know a setting, or where something would go
+    on overriding what is written, is a separate failure.
     """
     names = [target.instance for target in targets]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -239,7 +239,7 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
 
 
 def _left(host: Host, work: Work, targets: list[Target], restarted: Iterable[str]) -> Iterable[Change]:
-    """Yield what is to be done yet, and what servers that answered before their restart do not tell yet."""
+    """Yield what is not done yet, and what servers that answered before their restart do not report yet."""
     yield from plan(host, targets, work.restart).changes
     _engines, found = _servers(host)
     for name in restarted:
@@ -298,13 +298,13 @@ def _expect_ours(facts: InstanceFacts) -> None:
     if facts["managed_by"] in ("container", UNKNOWN) or facts["root"] or facts["namespace"] == UNKNOWN:
         raise ChangeFailed(
             f"managed by {facts['managed_by']}, namespace {facts['namespace']}; expected a server of this host"
-            " whose manager is known; set it where it is managed"
+            " whose manager is known; set it by its manager"
         )
 
 
 def _examine(host: Host, engines: Engines | None, facts: InstanceFacts) -> Snapshot:
     if engines is None:
-        raise ChangeFailed("no engines were looked for; run again")
+        raise ChangeFailed("no engines were searched for; run again")
     found = Instance(NAME, facts["name"], unit=facts["unit"], flavour=facts.get("flavour"))
     main = engines.processes.all.get(facts["pids"][0]) if facts["pids"] else None
     if main is None:
@@ -326,7 +326,7 @@ def _is_apart(snapshot: Snapshot) -> bool:
 
 
 def _wanted_values(target: Target, snapshot: Snapshot) -> dict[str, str]:
-    """Return the wanted settings in the server's own words. Raises ChangeFailed."""
+    """Return the requested settings as the server writes them. Raises ChangeFailed."""
     if snapshot.version is None:
         raise ChangeFailed(snapshot.reason or "its version is unknown")
     wanted = {}
@@ -387,7 +387,7 @@ def _stale(facts: InstanceFacts, wanted: dict[str, str]) -> dict[str, str]:
         if persisted == UNKNOWN:
             reason = facts["settings"][name]["reason"]
             raise ChangeFailed(
-                f"{name}: observed nothing that counts ({reason}); expected {word}; mend that, then run again"
+                f"{name}: observed nothing that counts ({reason}); expected {word}; correct that, then run again"
             )
         stale[name] = word
     return stale

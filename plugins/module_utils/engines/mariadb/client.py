@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Talking to a running MariaDB or MySQL server over its socket, with its own client.
 
-As root, and so with care: a server may be anybody's process. The client reads no option file but
+As root, and so with care: a server may be any user's process. The client reads no option file but
 root's own, and that one only for a service of the system, because it holds a password; it hands
 over no files, and no program that others than root may change is started. The password is offered only to
 the process of that service, and by no authentication that reveals it.
@@ -23,7 +23,7 @@ from ...host.seam import Host, Result, Unobservable
 from ..instance import Instance
 from . import versions
 
-#: root's option file: where it is, its user and password are tried last.
+#: root's option file: if it is, its user and password are tried last.
 PASSWORDS = "/root/.my.cnf"
 _CLIENTS = ("mariadb", "mysql")
 #: Authentications that answer a challenge. All others are refused: a server chooses one, and to mysql_clear_password,

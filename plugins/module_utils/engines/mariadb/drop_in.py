@@ -65,7 +65,7 @@ def foreign(text: str) -> list[str]:
 def parse(text: str) -> Groups:
     """Return what one of our files says. Raises ValueError for one that we did not write."""
     if not text.startswith(HEADER):
-        raise ValueError("not begun as this collection begins its file")
+        raise ValueError("it does not start with the header of this collection's file")
     found: Groups = {}
     try:
         for line in my_cnf.parse(text):
@@ -98,9 +98,9 @@ def render(groups: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def write(snapshot: Snapshot, wanted: Mapping[str, str], planned: Mapping[str, str]) -> dict[str, str]:
-    """Return {path: text} of the file that brings settings to the wanted words at the next start.
+    """Return {path: text} of the file that sets settings to the requested values at the next start.
 
-    `planned`: those that are to be written for other servers already. Raises ChangeFailed where nothing that
+    `planned`: those that this run writes for other servers. Raises ChangeFailed if nothing that
     is written into a directory of option files would have the last word, and says what has it.
     """
     apart = owners.apart(snapshot, places(snapshot))

@@ -46,7 +46,7 @@ _PREFIX = re.compile(r"(?P<word>skip|disable|enable|loose|maximum|autoset)_(?P<r
 _ODD_PREFIXES = ("maximum", "autoset")
 #: Options that are no abbreviation of a longer name.
 _OWN_NAMES = ("debug", "innodb", "log")
-#: What is a file's name, where it is not switched off.
+#: What is a file's name, if it is not switched off.
 _LOG_BIN = "log_bin"
 #: Letters of a file whose lines stay in memory.
 _SMALL = 16384
@@ -116,7 +116,7 @@ def effective(
 
     `read` gives None for a file that the server would not read: absent, or writable for everyone.
     Names are as `option` gives them. Raises Malformed where the server would not start, or where it
-    cannot be told what it reads.
+    unknown what it reads.
     """
     wanted = set(groups(flavour, version, suffix))
     files: list[str] = []
@@ -146,7 +146,7 @@ def option(name: str, value: str | None) -> tuple[str, str | None]:
     """Return the option that a name with prefixes means, and its value.
 
     loose_x is x; skip_x and disable_x are x at 0, enable_x is x at 1, each the other way round
-    where it is given the value 0. Of several prefixes the last one before the name counts. What
+    if it is given the value 0. Of several prefixes the last one before the name counts. What
     `may_mean` tells of more than one name keeps its own: maximum_x, autoset_x, and capital letters.
     """
     name, word = name.replace("-", "_"), ""
@@ -186,7 +186,7 @@ def is_option_file(name: str) -> bool:
 
 
 def boolean(value: str | None) -> str:
-    """Return `on` or `off`; an option alone is on. Raises ValueError: servers differ over other words."""
+    """Return `on` or `off`; an option alone is on. Raises ValueError: servers differ over other values."""
     word = "1" if value is None else value.lower()
     if word in ("1", "on", "true"):
         return "on"
@@ -210,9 +210,9 @@ def _line(number: int, raw: str, file: str) -> Line:
 
 
 def _directive(number: int, raw: str, file: str) -> Line:
-    """Return the line of an include; the server passes over other words behind `!`.
+    """Return the line of an include; the server ignores other directives after `!`.
 
-    It cuts off the line's last character for the newline, even where there is none.
+    It cuts off the line's last character for the newline, even if there is none.
     """
     match = _DIRECTIVE.fullmatch(raw)
     if not match:

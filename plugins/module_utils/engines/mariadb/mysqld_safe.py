@@ -42,7 +42,7 @@ def start(host: Host, unit: Unit, given: NextStart) -> NextStart:
     for name, value, where in [*_of_files(host, first, given), *_of_words(rest, unit)]:
         if name in _PROGRAM:
             raise Unobservable(
-                f"{where}: mysqld_safe starts another program ({name.replace('_', '-')}): take that out, then run again"
+                f"{where}: mysqld_safe starts another program ({name.replace('_', '-')}): remove that, then run again"
             )
         if name == _PRELOAD:
             expect_flushing(where, value)
@@ -56,7 +56,7 @@ def start(host: Host, unit: Unit, given: NextStart) -> NextStart:
 
 
 def is_same(words: Sequence[str], coming: Sequence[str]) -> bool:
-    """Tell whether two command lines of a server are the same except what mysqld_safe adds by itself."""
+    """Tell whether two command lines of a server are the same except for the options that mysqld_safe adds."""
     directories = [word for word in coming if _name(word) == _DATA]
     own, theirs = (
         [word for word in line if word and _name(word) not in (*_ADDED, _DATA)] for line in (words, coming)

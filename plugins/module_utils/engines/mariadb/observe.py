@@ -216,9 +216,7 @@ def _next_values(snapshot: Snapshot, names: Sequence[str]) -> dict[str, options.
     )
     if versions.REDO in names:
         word = _word(snapshot, versions.REDO)
-        reason = (
-            None if word.value != UNKNOWN else "it is kept in the redo log: only the running server tells"
-        )
+        reason = None if word.value != UNKNOWN else "the redo log has it: only the running server reports it"
         coming[versions.REDO] = options.NextValue(word.value, "the redo log itself", reason)
     return coming
 
@@ -347,7 +345,7 @@ def _temporary(host: Host, root: str, snapshot: Snapshot) -> tuple[str, ...]:
 def _tables_elsewhere(host: Host, root: str, data: str) -> tuple[list[str], str | None]:
     """Return where tables with a DATA DIRECTORY of their own lie, and why that is unknown.
 
-    A file NAME.isl beside a database's tables names such a one: "InnoDB Tablespaces".
+    A file NAME.isl next to a database's tables names such a one: "InnoDB Tablespaces".
     """
     try:
         found = host.find_files(data, root, bounds.FOUND, depth=2, ending=".isl")
@@ -357,7 +355,7 @@ def _tables_elsewhere(host: Host, root: str, data: str) -> tuple[list[str], str 
     except Unobservable as error:
         return [], str(error)
     if len(found) == bounds.FOUND:
-        return [], f"{data}: {bounds.FOUND} tables or more that lie elsewhere"
+        return [], f"{data}: {bounds.FOUND} tables or more outside the data directory"
     paths = (part.text.split("\n")[0] for part in parts if part)
     tables = (normal(posixpath.join(data, path)) for path in paths if path)
     # What CREATE TABLE named is above a directory with the database's name.
@@ -382,7 +380,7 @@ def _configured(snapshot: Snapshot) -> Mapping[str, str]:
 
 
 def _no_sync(snapshot: Snapshot) -> tuple[str | None, str] | None:
-    """Return the option that has MariaDB never flush, and where it stands, None where it is not given.
+    """Return the option that has MariaDB never flush, and where it stands, None if it is not given.
 
     No variable shows it. Raises Unobservable where what the server was given is unknown.
     """
@@ -420,7 +418,7 @@ def _evidence(snapshot: Snapshot, found: Instance) -> list[tuple[str, Observatio
 
 
 def _member(snapshot: Snapshot) -> Observation | None:
-    """Return galera or group_replication for a node of such a cluster, None where nothing says so.
+    """Return galera or group_replication for a node of such a cluster, None if nothing says so.
 
     Options count as well: a node can have wsrep_on switched off for a while.
     """
@@ -446,5 +444,5 @@ def _started_as_override(snapshot: Snapshot) -> list[tuple[str, Observation]]:
         _no_sync(snapshot)
     except Unobservable as error:
         return [(versions.NO_SYNC, unknown(source, str(error)))]
-    why = "no variable shows it: it stands among the overrides where it is given"
+    why = "no variable shows it: the overrides list it if it is given"
     return [(versions.NO_SYNC, Observation("absent", source, why))]

@@ -72,7 +72,7 @@ class Reading(NamedTuple):
 
 
 class NextValue(NamedTuple):
-    """What a setting will be at the next start: its word, where that was said, and why it is unknown."""
+    """What a setting will be at the next start: its value, the source, and why it is unknown."""
 
     word: str
     origin: str | None
@@ -140,7 +140,7 @@ class Files:
     """The option files of a server, as it sees them below `root`. Each is read once.
 
     `overlay`: {path: text} of files that are not there yet. `user`: the numbers of the user and of the
-    groups as whom the server reads, the user's first, () where that is unknown.
+    groups as whom the server reads, the user's first, () if that is unknown.
     """
 
     def __init__(self, host: Host, root: str = "", user: Sequence[str] = ()) -> None:
@@ -236,10 +236,10 @@ def persisted(
 
 
 def last_value(name: str, reading: Reading) -> tuple[str | None, str] | None:
-    """Return the value of an option and where it was said, None where nothing says it.
+    """Return the value of an option and its source, None if nothing says it.
 
     Files first, then the command line. Where something behind the last one that is written in full may
-    mean the same option, the program's word counts. Raises Unobservable where that is unknown.
+    mean the same option, the program's word counts. Raises Unobservable if that is unknown.
     """
     last, doubt = None, None
     in_full = not reading.version.is_mariadb and reading.version.numbers >= (8, 0, 0)
@@ -264,7 +264,7 @@ def _in_order(reading: Reading) -> Iterator[tuple[str, str | None, str]]:
 
 
 def held(name: str, origin: str | None) -> str | None:
-    """Return how to take a setting away where it beats every option file, None where it does not."""
+    """Return how to remove a setting that overrides every option file, or None."""
     if origin == COMMAND_LINE:
         return f"remove --{name} from the unit or script that starts the server, then restart it"
     if origin and origin.endswith(_SET_PERSIST):
@@ -283,7 +283,7 @@ def is_on(last: tuple[str | None, str]) -> bool:
 def switched_on(name: str, reading: Reading) -> tuple[str | None, str] | None:
     """Return what switches on an option that is off by default, None where it will be off.
 
-    Raises Unobservable where that is unknown.
+    Raises Unobservable if that is unknown.
     """
     last = last_value(name, reading)
     word = "ON" if last and is_on(last) else "OFF"
@@ -333,7 +333,7 @@ def _expect_agreement(name: str, word: str, is_default: bool, reading: Reading) 
 
 
 def _dedicated(coming: NextValue, reading: Reading) -> NextValue:
-    """MySQL 8.0 on a dedicated server chooses not to flush files that have grown, where nothing else is set."""
+    """MySQL 8.0 on a dedicated server chooses not to flush files that have grown, if nothing else is set."""
     version = reading.version
     affected = not version.is_mariadb and (8, 0, 3) <= version.numbers < (8, 4, 0)
     if not affected or coming.origin != f"default of {version.text}":

@@ -25,7 +25,7 @@ _MYSQL = {
     ),
     "innodb_doublewrite": rule(
         "ON DETECT_AND_RECOVER",
-        "a page that a power cut left half written cannot be mended",
+        "a half-written page after a power cut cannot be repaired",
         True,
         live=False,
     ),

@@ -21,7 +21,7 @@ from ..next_start import NextStart, not_known
 _COMMAND = re.compile(
     r"/bin/sh -c set -f; \[ ! -e (?P<recovery>/[\w/.-]+/galera_recovery) \] && VAR= \|\| VAR=`(?P=recovery)`;"
     r" \[ \$\? -eq 0 \] \|\| exit 1;"
-    r" exec /[\w/.-]*/(?:mariadbd|mysqld)(?P<words>(?: (?:\$(?:MYSQLD_OPTS|_WSREP_NEW_CLUSTER)|[\w=/.,:@+-]+))*) \$VAR",
+    r" exec /[\w/.-]*/(?:mariadbd|mysqld)(?P<arguments>(?: (?:\$(?:MYSQLD_OPTS|_WSREP_NEW_CLUSTER)|[\w=/.,:@+-]+))*) \$VAR",
     re.ASCII,
 )
 #: What is there for one start only: systemd's environment loses it, or galera_recovery prints it.
@@ -33,7 +33,7 @@ def start(host: Host, unit: Unit, given: NextStart) -> NextStart:
     found = _COMMAND.fullmatch(" ".join(unit.argv.split()))
     if not found:
         raise not_known(unit)
-    return given._replace(words=tuple(units.expanded(host, unit, found["words"].split())))
+    return given._replace(words=tuple(units.expanded(host, unit, found["arguments"].split())))
 
 
 def is_same(words: Sequence[str], coming: Sequence[str]) -> bool:

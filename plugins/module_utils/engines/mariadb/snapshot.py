@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What can be seen of one MariaDB or MySQL server: its version, how it was started, what it answers."""
+"""The snapshot of one MariaDB or MySQL server: its version, how it was started, what it answers."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ _ANY = (10, 4, 6)
 
 
 class Snapshot(NamedTuple):
-    """What was seen of one instance.
+    """What was read of one instance.
 
     `answers`: what the running server says of its variables, none where `silence` tells why it says
-    nothing; `socket` is where it was asked, `client` the command that it lets in, without a statement;
+    nothing; `socket` is where it was queried, `client` the command that it lets in, without a statement;
     `started` and `files`: how it was started, and its option files, None where `reason` tells why that is
     not known; `stated`: what its program says that it would start with; `apart`: why it is no service of the
     system, '' for one that is: root's option files are for services.
@@ -71,7 +71,7 @@ class Snapshot(NamedTuple):
 
 
 def examine(host: Host, found: Instance, place: Place | None) -> Snapshot:
-    """Return what can be seen of an instance, without any login or with root's own. Nothing here raises
+    """Return the snapshot of an instance, without any login or with root's own. Nothing here raises
     Unobservable: what is unknown has a reason."""
     root = place.root if place else ""
     data = found.directories[0] if found.directories else DATA
@@ -182,7 +182,7 @@ def _socket(snapshot: Snapshot, found: Instance) -> str | None:
 def _with_version(
     host: Host, found: Instance, place: Place | None, snapshot: Snapshot, user: Sequence[str]
 ) -> Snapshot:
-    """Return what was seen, with the version that the program tells, or a container's environment."""
+    """Return the snapshot with the version that the program tells, or a container's environment."""
     try:
         if _is_elsewhere(place):
             text, source = _image_version(host, found)
@@ -237,7 +237,7 @@ def _start_of_unit(host: Host, found: Instance) -> options.Start:
     words = _file_alone(found)
     started = options.start(["mysqld", *words], _variables(host, found))
     if found.begins and not words and _decides(" ".join(found.begins.words)):
-        raise Unobservable(f"{found.unit} gives options of its own: start it, then run again")
+        raise Unobservable(f"{found.unit} has options in its unit: start it, then run again")
     return started
 
 
@@ -265,7 +265,7 @@ def _decides(command: str) -> bool:
 
 
 def _account(host: Host) -> list[str]:
-    """Return the fields in passwd(5) of the user as whom packages let the server run, [] where there is none."""
+    """Return the fields in passwd(5) of the user as which packages run the server, or []."""
     try:
         lines = host.read("/etc/passwd").split("\n")
     except Unobservable:

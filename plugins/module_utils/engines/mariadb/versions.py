@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Versions of MariaDB and MySQL, the settings that each of them has, and their words. Pure.
+"""Versions of MariaDB and MySQL, the settings that each of them has, and their values. Pure.
 
 Sources: the system variables of both manuals; MDEV-24854 (O_DIRECT by default), MDEV-30136
 (innodb_flush_method means nothing of flushes any more), MDEV-33545 (innodb_doublewrite=fast).
@@ -29,7 +29,7 @@ LIVE = (LOG, BINLOG, REDO)
 NO_FSYNC = "O_DIRECT_NO_FSYNC"
 #: The services that start servers.
 UNITS = re.compile(r"(rh-[^/]*-)?(mariadb|mysqld?)(@.+)?\.service")
-#: What MySQL may choose by itself where nothing is set: by its file system, or after it has told.
+#: What MySQL may choose by itself if nothing is set: by its file system, or after it has told.
 CHOSEN = {METHOD: ("fsync", "O_DIRECT"), LOG_BIN: ("ON", "OFF")}
 _METHODS = ("fsync", "O_DSYNC", "littlesync", "nosync", "O_DIRECT", NO_FSYNC)
 _OLD_METHODS = ("ALL_O_DIRECT",)
@@ -97,7 +97,7 @@ def why_absent(version: Release, name: str) -> str:
 
 
 def default(version: Release, name: str) -> str:
-    """Return the word that holds where nothing sets a setting."""
+    """Return the word that holds if nothing sets a setting."""
     numbers, maria = version.numbers, version.is_mariadb
     if name == BINLOG:
         return "1" if not maria and numbers >= (5, 7, 7) else "0"
@@ -111,7 +111,7 @@ def default(version: Release, name: str) -> str:
 def word(version: Release, name: str, value: str | None) -> str:
     """Return what an option's value means, in the word that a running server uses for it.
 
-    Raises ValueError for one that the server refuses, or of which it cannot be told what it makes.
+    Raises ValueError for one that the server refuses, or whose effect is unknown.
     """
     if name == LOG:
         return _number(value, 3 if version.is_mariadb else 2)
@@ -143,7 +143,7 @@ def _doublewrite(version: Release, value: str | None) -> str:
 
 
 def _method(value: str | None) -> str:
-    # Older servers show an empty word where nothing was set.
+    # Older servers show an empty word if nothing was set.
     if value == "":
         return "fsync"
     if value is not None and re.fullmatch(r"[0-5]", value):

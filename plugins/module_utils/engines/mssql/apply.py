@@ -154,7 +154,7 @@ def _before(facts: InstanceFacts) -> dict[str, str]:
         failed = facts["evidence"].get("observation") or facts["evidence"].get("namespace") or NOTHING
         why = failed.get("reason") or "they were not read"
         raise ChangeFailed(
-            f"mssql {facts['name']}: observed no settings ({why}), expected those of {tool.CONFIG}; mend that, then run"
+            f"mssql {facts['name']}: observed no settings ({why}), expected those of {tool.CONFIG}; correct that, then run"
             " again"
         )
     return {
@@ -185,7 +185,7 @@ def _check(facts: InstanceFacts, wanted: dict[str, str]) -> None:
         if facts["settings"][name]["from"] == observe.COMMAND_LINE and wanted[name] == "off":
             raise ChangeFailed(
                 f"{label}: observed {name} on the server's command line, which mssql-conf does not change; expected off;"
-                " take it out of the unit, then run again"
+                " remove it from the unit, then run again"
             )
 
 
@@ -209,7 +209,7 @@ def _write(host: Host, wanted: dict[str, str]) -> None:
         host.change([*runner, *_arguments(name, wanted[name])])
     after = _owner(host)
     if after is None:
-        raise ChangeFailed(f"{tool.CONFIG}: not there after {tool.PATH} has written it; look at what it says")
+        raise ChangeFailed(f"{tool.CONFIG}: not there after {tool.PATH} has written it; check its output")
     # mssql-conf does not: a power cut now would leave the file empty.
     host.sync(tool.CONFIG)
     if before not in (None, after):
@@ -237,7 +237,7 @@ def _arguments(name: str, word: str) -> list[str]:
 
 
 def _owner(host: Host) -> str | None:
-    """Return user, group and mode of the configuration file, None where there is none."""
+    """Return user, group and mode of the configuration file, or None."""
     try:
         status = host.locate(tool.CONFIG).status
     except Unobservable as error:

@@ -23,7 +23,7 @@ _ODD = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
 #: traceflag0, traceflag12, and without a number: all count, whatever the numbers.
 _TRACE_FLAG = re.compile(r"traceflag\d*")
 
-#: The keys that decide how commits reach the disk, by their section. Their slips are looked for.
+#: The keys that decide how commits reach the disk, by their section. Their slips are searched for.
 _KEYS = {"control": ("writethrough", "alternatewritethrough"), "traceflag": ("traceflag",)}
 #: The vendor's article on FUA has this slip for 3982.
 _SLIPPED_FLAGS = {8932: 3982}
@@ -93,14 +93,14 @@ def trace_flags(lines: Sequence[Line], file: str = PATH) -> dict[int, Setting]:
             raise Malformed(
                 f"{file} line {found[-1].number}",
                 f"{value[:80]!r} for {key}",
-                f"the number of one trace flag{_meant_flag(value)}; mend that line, then run again",
+                f"the number of one trace flag{_meant_flag(value)}; correct that line, then run again",
             )
         flags[int(value)] = setting
     return flags
 
 
 def slips(lines: Sequence[Line], file: str = PATH) -> Iterator[str]:
-    """Yield the words that look like one of those that decide over a commit and are none: what they say counts nowhere."""
+    """Yield the misspelt names of settings that decide over a commit: SQL Server ignores them."""
     for line in lines:
         if line.kind == "section":
             meant = _nearest(line.section, tuple(_KEYS))
@@ -123,7 +123,7 @@ def slipped_flags(words: Iterable[str]) -> Iterator[str]:
 
 
 def _meant_flag(word: str) -> str:
-    """Return the number that a word for a trace flag is meant for, where it is no such number or a known slip."""
+    """Return the number that a word for a trace flag is meant for, if it is no such number or a known slip."""
     found = re.fullmatch(r"-?(?P<letter>T?)(?P<number>[0-9]{1,9})", word, re.I)
     number = int(found["number"]) if found else 0
     if not found or not (found["letter"] or number in _SLIPPED_FLAGS):

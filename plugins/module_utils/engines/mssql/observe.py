@@ -4,7 +4,7 @@
 """SQL Server on Linux: where its instance is, and what it is set to.
 
 It is never logged in to. mssql.conf and the log of its errors tell, and trace flags on its command
-line; what DBCC TRACEON did since is not seen.
+line; what DBCC TRACEON did since is unknown.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ VARIABLES = (*_DIRECTORIES, *_FILES, _ERROR_LOG_VARIABLE)
 #: Where a setting stands that is in no file.
 COMMAND_LINE = "command line"
 _HELD = "remove -T{number} from ExecStart= (systemctl edit --full mssql-server), then restart it"
-#: Trace flags by the names of their settings, and what `control.NAME` is where it is absent.
+#: Trace flags by the names of their settings, and what `control.NAME` is if it is absent.
 FLAGS = {"traceflag3979": 3979, "traceflag3982": 3982}
 SWITCHES = {"writethrough": "1", "alternatewritethrough": "1"}
 #: [filelocation]: directories, and files, by the environment variable that goes before each.
@@ -161,7 +161,7 @@ def words(lines: list[Line] | None, why: str | None) -> dict[str, Word]:
     """Return what mssql.conf says of each setting; `lines` is None where it could not be read, and
     `why` the reason.
 
-    A switch that is neither 0 nor 1 is told as it is written: what SQL Server makes of it is not
+    A switch that is neither 0 nor 1 is reported as it is written: what SQL Server makes of it is not
     documented.
     """
     if lines is None:
@@ -174,7 +174,7 @@ def words(lines: list[Line] | None, why: str | None) -> dict[str, Word]:
 def parse_log(text: str) -> tuple[str | None, str, frozenset[int] | None]:
     """Return the version's number and name, and the trace flags of the start-up parameters.
 
-    None stands for what the text does not say. The last start in it counts.
+    None is what the text does not contain. The last start in it counts.
     """
     text = text.replace("\0", "")
     versions = list(_VERSION.finditer(text))
@@ -214,7 +214,7 @@ def read_log(host: Host, root: str, path: str, main: Process | None) -> Log:
 def _lines(host: Host, root: str) -> tuple[list[Line] | None, str | None]:
     try:
         # mssql-conf does not flush what it writes, whoever called it, and we may have been killed
-        # before we did: what is told as persisted is on the disk.
+        # before we did: what is reported as persisted is on the disk.
         part = bounded_read.part(host, CONFIG, root, flush=True)
         return conf.parse(part.text if part else "", CONFIG), None
     except (Unobservable, Malformed) as error:
@@ -270,7 +270,7 @@ def _with_flags(
 ) -> start_files.Running:
     """Return what runs, with the trace flags that the server says it began with.
 
-    A flag that it lists is on. One that it does not list is off where nothing better is known.
+    A flag that it lists is on. One that it does not list is off if nothing better is known.
     """
     found = dict.fromkeys(on_line, "on")
     for name, number in FLAGS.items() if listed is not None else ():
@@ -286,7 +286,7 @@ def _is_data(name: str) -> bool:
 
 
 def _temporary(host: Host, root: str, found: Instance) -> tuple[str, ...]:
-    """Return the directories in which nothing but tempdb's files lies: those that are open tell where that is."""
+    """Return the directories in which nothing but tempdb's files lies: open files show their location."""
     split = (posixpath.split(file.path) for file in found.opened)
     places = dict.fromkeys(directory for directory, name in split if _TEMPDB.fullmatch(name))
     # One whose file has come since it was listed may hold more.

@@ -47,7 +47,7 @@ NEVER_FLUSHES = Kind(
 NOT_SYNCHRONOUS = Kind(
     "risk.mssql.not_synchronous",
     "at_risk",
-    "commits of {engine} can be lost: with alternatewritethrough 0 its files are to be open with O_DSYNC, and {cause}",
+    "commits of {engine} can be lost: with alternatewritethrough 0 its files must be open with O_DSYNC, and {cause}",
     _FORCE_FLUSH,
 )
 NOTHING_FLUSHES = Kind(
@@ -121,7 +121,7 @@ def rules(subject: Subject, _wanted: Rules) -> Rules:
 def _loosens(instance: InstanceFacts, name: str, word: str) -> bool:
     """Flushing where FUA would do is slow and not unsafe: leaving it waits until all else is true.
 
-    A flag that contradicts another waits for nothing: nobody knows which of the two the server follows.
+    A flag that contradicts another waits for nothing: it is unknown which of the two the server follows.
     """
     persisted = {flag: instance["settings"].get(flag, NOTHING).get("persisted") for flag in _FLAGS}
     if name == "traceflag3982" and set(persisted.values()) == {"on"}:
@@ -130,7 +130,7 @@ def _loosens(instance: InstanceFacts, name: str, word: str) -> bool:
 
 
 def against_fua(instance: InstanceFacts, storage: StorageFacts, honoured: Honoured) -> list[str]:
-    """Return what speaks against the FUA way, in plain words; nothing where it fits."""
+    """Return what contradicts the FUA way, one text each; none if it fits."""
     found = []
     if _flushes(instance["version"]) != "yes":
         found.append(f"version {instance['version']} is unknown to be {_FIRST} or later")
@@ -139,18 +139,18 @@ def against_fua(instance: InstanceFacts, storage: StorageFacts, honoured: Honour
     if instance["state"] == "stopped":
         found.append("it is stopped: which files it will open is unknown")
     for field in _TELL_ITS_FILES:
-        seen = instance["evidence"].get(field)
-        if seen and seen["value"] != "complete":
-            found.append(f"not all of its files are known: {seen['reason']}")
+        observed = instance["evidence"].get(field)
+        if observed and observed["value"] != "complete":
+            found.append(f"not all of its files are known: {observed['reason']}")
     found += [] if where.mounts else ["the location of its files is unknown"]
     by_name = {disk["name"]: disk for disk in storage["disks"]}
     for mount in where.mounts:
         if mount["disks"] == UNKNOWN:
-            found.append(f"{mount['target']}: which disks lie below it is unknown")
+            found.append(f"{mount['target']}: its disks are unknown")
             continue
         if mount["fua_path"] != "yes":
             reason = mount["evidence"]["fua_path"]["reason"]
-            found.append(f"{mount['target']}: {reason or 'whether it sends FUA is not known'}")
+            found.append(f"{mount['target']}: {reason or 'whether it sends FUA is unknown'}")
             continue
         # What is off now may come on, in this very run too. A flush that nothing needs costs nothing.
         found += [
@@ -172,7 +172,7 @@ def against_fua(instance: InstanceFacts, storage: StorageFacts, honoured: Honour
 def _defects(subject: Subject) -> Iterator[Reason]:
     """Yield the ways in which it loses acknowledged commits now, whatever is set.
 
-    Where a write is to be through to the disk by O_DSYNC alone, and a file is open without it, nothing flushes it.
+    If O_DSYNC alone brings writes to the disk, and a file is open without it, nothing flushes it.
     """
     instance, label = subject.instance, subject.label
     if _flushes(instance["version"]) == "no":
@@ -190,7 +190,7 @@ def _relies_on_flags(subject: Subject) -> bool:
 def _risks(subject: Subject) -> Iterator[Reason]:
     """Yield the ways in which its settings lose acknowledged commits now.
 
-    Trace flag 3979 takes the flushes away. Without write-through nothing is left: that trusts every
+    Trace flag 3979 disables the flushes. Without write-through nothing is left: that trusts every
     cache on the way, and a file system that has not yet noted where a file's blocks are.
     """
     label, runs = subject.label, {name: subject.running(name) for name in _FUA}
@@ -207,7 +207,7 @@ def _risks(subject: Subject) -> Iterator[Reason]:
 
 
 def _unknowns(subject: Subject) -> Iterator[Reason]:
-    """Yield what of its version and open files speaks against any promise, and what to do."""
+    """Yield what of its version and open files contradicts any guarantee, and the fix."""
     yield from _SINCE.unknowns(subject, _flushes(subject.instance["version"]), _relies_on_flags(subject))
 
 

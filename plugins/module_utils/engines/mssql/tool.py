@@ -72,7 +72,7 @@ def runner(host: Host) -> list[str]:
             return confined.command(host, confined.account(host, home.status.user), [PATH], _VARIABLES)
         why = trusted_path.weakness(host, HOME)
     except Unobservable as error:
-        raise ChangeFailed(f"as whom {PATH} is to run cannot be told: {error}") from error
+        raise ChangeFailed(f"the user of {PATH} is unknown: {error}") from error
     if why:
         raise Refused(
             f"{HOME}: observed root's directory that others may change ({why}), in which {PATH} would write as root;"

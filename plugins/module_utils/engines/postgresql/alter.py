@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What ALTER SYSTEM, ALTER ROLE and ALTER DATABASE have set: taken away by the server itself, kept, and put back.
+"""What ALTER SYSTEM, ALTER ROLE and ALTER DATABASE have set: removed by the server itself, kept, and restored.
 
 It beats every file that a run writes. Nothing here is done without the permission.
 """
@@ -32,7 +32,7 @@ _MARGIN = 2.0
 
 
 class Original(NamedTuple):
-    """Something that was taken away: of a cluster, ALTER SYSTEM's (`of` is system), or a role's or database's (override)."""
+    """Something that was removed: of a cluster, ALTER SYSTEM's (`of` is system), or a role's or database's (override)."""
 
     instance: str
     of: str
@@ -51,7 +51,7 @@ class Original(NamedTuple):
         return scope(self.role, self.database) if self.of == "override" else AUTO
 
     def statement(self, word: str | None) -> str:
-        """Return what sets it to a word, or takes it away."""
+        """Return what sets it to a word, or removes it."""
         if self.setting not in VALUES or (word is not None and word not in VALUES[self.setting]):
             raise ChangeFailed(
                 f"{self.setting} {word}: observed no setting that is known, expected one; run again"
@@ -70,7 +70,7 @@ def of_key(key: str) -> Original:
         return Original(*json_text.loads(key))
     except (ValueError, TypeError) as error:
         raise ChangeFailed(
-            f"{ORIGINALS}: observed {key[:80]!r}, expected a name that was written here; take it out"
+            f"{ORIGINALS}: observed {key[:80]!r}, expected a name that was written here; remove it"
         ) from error
 
 
@@ -92,7 +92,7 @@ def without(files: Files, cluster: Cluster, names: Iterable[str]) -> tuple[Files
 def removed(
     instance: str, settings: dict[str, Any], resets: Iterable[str], rows: Iterable[OverrideFacts]
 ) -> dict[Original, str]:
-    """Return {what is taken away: its word}; `settings` and `rows`, overrides, as the facts have them."""
+    """Return {what is removed: its value}; `settings` and `rows`, overrides, as the facts have them."""
     found = {Original(instance, "system", name): str(settings[name]["persisted"]) for name in resets}
     for row in rows:
         found[Original(instance, "override", row["setting"], row["role"], row["database"])] = row["value"]
@@ -125,14 +125,14 @@ SOURCE = "pg_db_role_setting"
 
 
 def keep(host: Host, found: dict[Original, str]) -> None:
-    """Keep what is taken away. What was kept before stays: it is what people had. Raises ChangeFailed."""
+    """Keep what is removed. What was kept before stays: it is what people had. Raises ChangeFailed."""
     if found:
         stored = originals.load(host, ORIGINALS)
         originals.save(host, {**{each.key: word for each, word in found.items()}, **stored}, ORIGINALS)
 
 
 def note_sessions(host: Host, data: str, now: float, found: dict[Original, str]) -> None:
-    """Note that sessions which began until now go on with what is taken away from their role or database.
+    """Note that sessions which began until now go on with what is removed from their role or database.
 
     `now`: the server's time, seconds since 1970. Raises ChangeFailed.
     """
@@ -156,16 +156,16 @@ def note_sessions(host: Host, data: str, now: float, found: dict[Original, str])
 
 
 def old_sessions(host: Host, data: str, sessions: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield what was taken away, as it was noted, and sessions that are there yet go on with.
+    """Yield what was removed, as it was noted, and sessions that are there yet go on with.
 
-    `sessions`: [{role, database, begun}], of each the oldest. Raises Unobservable.
+    `sessions`: [{role, database, began}], of each the oldest. Raises Unobservable.
     """
     present = list(sessions)
     for row in _noted(host, data):
         if any(
             row["role"] in (None, each["role"])
             and row["database"] in (None, each["database"])
-            and each["begun"] < row["until"]
+            and each["began"] < row["until"]
             for each in present
         ):
             yield row

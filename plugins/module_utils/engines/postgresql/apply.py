@@ -74,7 +74,7 @@ class Step(NamedTuple):
     """What is done to one cluster.
 
     `writes`: {path: (text before or None, text after)}, in order, as the users of `owners`. `login` is None for a stopped one.
-    `removed`: what the server itself is told to take away, with its words.
+    `removed`: the settings that the server itself removes, with their values.
     `shown`: the settings that the running server has to show. `flush`: those that were off until now.
     `restart`: the unit to restart, or None; `limit`: the seconds that this may take.
     """
@@ -94,7 +94,7 @@ class Step(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What there is to do, cluster by cluster, whether servers may be restarted for it, and told to take back what ALTER
+    """What there is to do, cluster by cluster, whether servers may be restarted for it, and may remove what ALTER
     SYSTEM, ALTER ROLE and ALTER DATABASE have set.
 
     `failures`: {cluster: why it, or a setting of it, stays as it is}; `possible`: the clusters that do not
@@ -129,10 +129,10 @@ class Release(NamedTuple):
 def plan(host: Host, targets: list[Target], restart: bool = False, alter_system: bool = False) -> Work:
     """Return the work that brings the clusters to their settings; reads only.
 
-    `restart`: whether a server may be restarted for a setting that waits for it; `alter_system`: whether it may be told to
-    take away what ALTER SYSTEM has set, and the overrides of the targets. Raises ChangeFailed, before anything changes, when
-    a cluster is not there. One that cannot be asked, or belongs to somebody else, is a failure of its own; and so is a setting
-    that cannot be read, or where something would go on beating what is written: the others of its cluster are set all the same.
+    `restart`: whether a server may be restarted for a setting that waits for it; `alter_system`: whether it may
+    remove what ALTER SYSTEM has set, and the overrides of the targets. Raises ChangeFailed, before anything changes, when
+    a cluster is not there. One that cannot be asked, or belongs to another manager, is a separate failure; so is a setting
+    that cannot be read, or where something would go on beating what is written: the others of its cluster are still set.
     """
     found = _clusters(host) if targets else {}
     changes: list[Change] = []
@@ -240,7 +240,7 @@ def _clusters(host: Host) -> dict[str, InstanceFacts]:
 def _step(
     host: Host, facts: InstanceFacts, target: Target, restart: bool, alter_system: bool
 ) -> tuple[Step, list[Change], dict[str, str]]:
-    """Return what is to be done to one cluster, its changes, and {setting: why it stays as it is}.
+    """Return the work on one cluster, its changes, and {setting: why it stays as it is}.
 
     Raises ChangeFailed, ValueError.
     """
@@ -428,13 +428,13 @@ def _initdb(host: Host, cluster: Cluster, login: Login | None) -> list[str]:
 def _do(host: Host, step: Step) -> None:
     """Write, let the server take it, flush what was written before.
 
-    Killed anywhere in between, what is owed stays noted, and the setting is told as unflushed.
+    Killed anywhere in between, the pending flush stays noted, and the setting is reported as unflushed.
     """
     for name in step.flush:
         host.write_file(postgresql_cluster.pending_flush_path(step.data, name), b"")
     for path, (before, after) in step.writes.items():
         if Files(host, "").read(path) != before:
-            raise ChangeFailed(f"{path}: somebody else changed it meanwhile; run again")
+            raise ChangeFailed(f"{path}: another process changed it meanwhile; run again")
         host.write_file(path, _bytes(after), owner=step.owners[path])
     if step.login and step.removed:
         _take(host, step, step.login)
@@ -449,7 +449,7 @@ def _do(host: Host, step: Step) -> None:
 
 
 def _take(host: Host, step: Step, login: Login) -> None:
-    """Have the server take away what it keeps itself, once that is kept here; our file counts by then. Raises ChangeFailed."""
+    """Have the server remove its own settings, stored as originals first; our file is in effect by then. Raises ChangeFailed."""
     alter.keep(host, step.removed)
     alter.note_sessions(host, step.data, _ask(host, step)["now"], step.removed)
     each(
@@ -459,7 +459,7 @@ def _take(host: Host, step: Step, login: Login) -> None:
 
 
 def _flush(host: Host, step: Step) -> None:
-    """Bring to the disk what was written while a setting was off, and take the note away."""
+    """Bring to the disk what was written while a setting was off, and remove the note."""
     if step.login:
         _await_statements(host, step)
         server.tell(host, step.login, "CHECKPOINT", FLUSH_TIMEOUT)

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The files of one PostgreSQL cluster, and the command line that starts it.
 
-Its owner decides what these files are: each is looked at and read by commands with a time limit,
+Its owner decides what these files are: each is examined and read by commands with a time limit,
 and no more of it than a configuration can have.
 """
 
@@ -40,7 +40,7 @@ VALUES = {
     "wal_sync_method": ("fdatasync", "fsync", "open_datasync", "open_sync", "fsync_writethrough"),
     "data_sync_retry": ("on", "off"),
 }
-#: What a server on Linux takes where nothing says otherwise.
+#: What a server on Linux takes if nothing says otherwise.
 DEFAULTS = {
     "fsync": "on",
     "full_page_writes": "on",
@@ -84,7 +84,7 @@ class Cluster(NamedTuple):
 class Files:
     """Reads the files of one cluster, each once; `root` is where this process finds them.
 
-    `written`: {path: text} of files that are to be taken as if they said so.
+    `written`: {path: text} of files that are read as if they had this text.
     """
 
     def __init__(self, host: Host, root: str, written: dict[str, str] | None = None) -> None:
@@ -94,7 +94,7 @@ class Files:
         self._texts: dict[str, str | None] = {}
 
     def read(self, path: str) -> str | None:
-        """Return a file's text, None where it is missing. Raises Unobservable."""
+        """Return a file's text, None if it is missing. Raises Unobservable."""
         if path in self.written:
             return self.written[path]
         if path not in self._texts:
@@ -102,7 +102,7 @@ class Files:
         return self._texts[path]
 
     def names(self, path: str) -> list[str] | None:
-        """Return the names that include_dir reads in a directory, None where there is none.
+        """Return the names that include_dir reads in a directory, or None.
 
         Raises Unobservable.
         """
@@ -126,7 +126,7 @@ class Files:
 
 
 def options(argv: Iterable[str]) -> list[tuple[str, str]]:
-    """Return what the words behind a postmaster's name set, in order: (`-D`, path) and (setting, value).
+    """Return what the arguments of a postmaster set, in order: (`-D`, path) and (setting, value).
 
     A setting is `-c name=value`, `--name=value`, or `-F`, which is fsync=off: postgres(1).
     """
@@ -152,7 +152,7 @@ def read(
     """Return one cluster.
 
     `data` is None where only its configuration tells; `argv` is that of its postmaster, None for a
-    stopped one; `unit` is what starts that, and `begins` the words that it gives it, variables in them replaced, where
+    stopped one; `unit` is what starts that, and `begins` the arguments that it gives it, variables in them replaced, where
     that is known. Raises Malformed, Unobservable.
     """
     data = data or _data(files, config)
@@ -173,12 +173,12 @@ def read(
 
 
 def settings_of(words: Iterable[str]) -> dict[str, str]:
-    """Return {setting: value} of the words behind a postmaster's name; the last one counts."""
+    """Return {setting: value} of the arguments of a postmaster; the last one counts."""
     return {name: value for name, value in options(words) if not name.startswith("-")}
 
 
 def are_same(words: Iterable[str], others: Iterable[str]) -> bool:
-    """Tell whether the words of two command lines set the same."""
+    """Tell whether two command lines set the same."""
     return settings_of(words) == settings_of(others)
 
 
@@ -218,7 +218,7 @@ def pending_flush_path(data: str, name: str) -> str:
 
 
 def with_pending_flush(host: Host, data: str, name: str, word: str) -> str:
-    """Return the word of a setting, or UNFLUSHED where it is on and a flush is owed."""
+    """Return the value of a setting, or UNFLUSHED if it is on and a flush is pending."""
     return UNFLUSHED if word == "on" and host.exists(pending_flush_path(data, name)) else word
 
 
@@ -248,13 +248,13 @@ def _data(files: Files, config: str) -> str:
         return posixpath.dirname(config)
     if not setting.value.startswith("/"):
         raise Unobservable(
-            f"{setting.file}:{setting.line}: data_directory is {setting.value!r}, relative to where it is started"
+            f"{setting.file}:{setting.line}: data_directory is {setting.value!r}, relative to its directory at its start"
         )
     return normal(setting.value)
 
 
 def _pg_ctl_words(files: Files, path: str) -> list[str]:
-    """Return the words that Debian's pg_ctl.conf adds to a postmaster's command line.
+    """Return the arguments that Debian's pg_ctl.conf adds to a postmaster's command line.
 
     pg_ctlcluster(1) splits them at blanks, whatever is in quotes.
     """
@@ -285,7 +285,7 @@ def _shown(host: Host, unit: str) -> str:
 
 
 def _unit_words(shown: str, unit: str) -> list[str]:
-    """Return the words behind the program's name in a unit's command, as systemd prints them."""
+    """Return the arguments of a unit's command, as systemd prints them."""
     found = _ARGV.search(shown)
     if not found:
         raise Unobservable(f"{unit}: systemctl does not show what it starts")
@@ -296,4 +296,4 @@ def _shell_words(text: str, where: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise Malformed(where, repr(text[:80]), f"words with closed quotes ({error})") from error
+        raise Malformed(where, repr(text[:80]), f"closed quotes ({error})") from error

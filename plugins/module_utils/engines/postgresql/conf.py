@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """postgresql.conf with its includes and postgresql.auto.conf, read only.
 
-PostgreSQL's manual, 20.1 "Setting Parameters"; the words of a line are those of its scanner: the
+PostgreSQL's manual, 20.1 "Setting Parameters"; the tokens of a line are those of its scanner: the
 longest that fits at each place. The last setting of a name counts, postgresql.auto.conf's after all.
 """
 
@@ -105,7 +105,7 @@ def boolean(value: str) -> str:
 
 
 def choice(value: str, words: Iterable[str]) -> str:
-    """Return one of the words of an enum, `on` and `off` in any whole spelling. Raises ValueError.
+    """Return one of the values of an enum, `on` and `off` in any whole spelling. Raises ValueError.
 
     No prefixes: PostgreSQL takes them for booleans alone.
     """
@@ -140,7 +140,7 @@ def _line(number: int, raw: str, file: str) -> Line:
 def _words(number: int, raw: str, file: str) -> list[tuple[str, int, int]]:
     """Return (kind, start, end) of each word of a line, without white space, comment and newline.
 
-    Words beyond one too many are not looked at.
+    Tokens beyond one too many are not examined.
     """
     words: list[tuple[str, int, int]] = []
     position = 0
@@ -156,7 +156,7 @@ def _words(number: int, raw: str, file: str) -> list[tuple[str, int, int]]:
         )
         if not kind:
             wanted = (
-                "a quote that is closed on its line" if raw[position] == "'" else "words that need no quotes"
+                "a quote that is closed on its line" if raw[position] == "'" else "values that need no quotes"
             )
             raise _refusal(file, number, raw, wanted)
         words.append((kind, position, end))
@@ -214,7 +214,7 @@ def _read(
 
 
 def _included(line: Line, file: str, names: Names) -> list[str]:
-    """Return the paths that an include line names, relative ones beside the file that holds it."""
+    """Return the paths that an include line names, relative ones to the directory of its file."""
     text = line.value or ""
     path = posixpath.normpath(posixpath.join(posixpath.dirname(file), text))
     if not text.strip(" \t\r\n"):

@@ -29,7 +29,7 @@ _INCLUDE = "include_if_exists"
 
 
 def ours(files: Files, config: str) -> dict[str, dict[str, str]]:
-    """Return {path: settings} of the files that we have put beside a configuration, or into one of its
+    """Return {path: settings} of the files that we have put next to a configuration, or into one of its
     include directories. Raises Malformed, Unobservable."""
     found = {}
     for path in _places(files, config):
@@ -41,7 +41,7 @@ def ours(files: Files, config: str) -> dict[str, dict[str, str]]:
 
 
 def place(files: Files, config: str) -> tuple[str, ...]:
-    """Return where our file lies, or will; and the configuration, where no include directory of it has that.
+    """Return where our file lies, or will; and the configuration, if no include directory of it has that.
     Raises Malformed, Unobservable."""
     path = next(iter(ours(files, config)), _places(files, config)[0])
     return (path,) if posixpath.dirname(path) != posixpath.dirname(config) else (path, config)
@@ -57,11 +57,11 @@ def writes(
     files: Files, cluster: Cluster, wanted: dict[str, str]
 ) -> tuple[dict[str, tuple[str | None, str]], dict[str, str]]:
     """Return {path: (text before, text after)} of the files that make the settings those of the next
-    start, in the order in which they are written; and {setting: what beats it all the same}, which are
+    start, in the order in which they are written; and {setting: what still overrides it}, which are
     left out.
 
-    Our file goes into the last include directory, else beside postgresql.conf; where that is not read
-    last, a line at the end of postgresql.conf includes it. Raises Refused when somebody else's file is
+    Our file goes into the last include directory, else next to postgresql.conf; if that is not read
+    last, a line at the end of postgresql.conf includes it. Raises Refused when another program's file is
     in its place; ValueError, Malformed, Unobservable.
     """
     existing = ours(files, cluster.config)
@@ -120,7 +120,7 @@ def _places(files: Files, config: str) -> list[str]:
 
 
 def _expect_free(files: Files, path: str, existing: dict[str, dict[str, str]]) -> None:
-    """Raise Refused where something of somebody else's is at our place."""
+    """Raise Refused where something of another program's is at our place."""
     is_link = link_target(files.host, path) is not None
     if is_link or (path not in existing and files.read(path) is not None):
         what = "a link" if is_link else "a file that is not ours"

@@ -40,7 +40,7 @@ WRAPPERS = {
     "postgresql-script": Wrapper(suse_script.start, postgresql_cluster.are_same_there),
 }
 _CONFIG = "postgresql.conf"
-#: In the data directory: a link to each tablespace, of which so many are looked into.
+#: In the data directory: a link to each tablespace, of which so many are examined.
 _TABLESPACES = "pg_tblspc"
 _SPACES = 64
 _ETC = "/etc/postgresql"
@@ -114,7 +114,7 @@ def is_started_by_debian(host: Host, found: Instance) -> bool:
 def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     """Return what a cluster's files and, where it runs, the server say.
 
-    The server is asked by one command; in a container it is not asked.
+    The server is queried by one command; in a container it is not queried.
     """
     evidence: list[tuple[str, Observation]] = []
     files = Files(host, place.root if place else "")
@@ -178,7 +178,7 @@ def _writes(files: Files, cluster: Cluster) -> tuple[str, ...]:
 def _refused(
     host: Host, files: Files, cluster: Cluster, main: Process | None, answer: dict[str, Any] | None
 ) -> Refusal | None:
-    """Return why a run would set nothing of a cluster, None where it would, and where it is somebody else's to set."""
+    """Return why a run would set nothing of a cluster, None if it would, or if another component sets it."""
     if files.root:
         return None
     if answer and not answer["superuser"]:
@@ -226,7 +226,7 @@ def _answer(
     if main is None or place is None:
         return None, None
     if place.root:
-        return None, "it runs in a container, or with a root directory of its own: ask it there"
+        return None, "it runs in a container, or with a separate root directory: query it there"
     if not found.directories:
         return None, "its data directory is unknown"
     try:
@@ -309,12 +309,12 @@ def _is_off(won: Won | None, answer: dict[str, Any] | None) -> bool:
 def _held(
     name: str, running: Observation, won: Won | None, answer: dict[str, Any] | None
 ) -> tuple[str | None, str | None]:
-    """Return what keeps a run from setting it as the profile wants, and the permission with which it may all the same."""
+    """Return what keeps a run from setting it as the profile wants, and the permission that allows it."""
     if won is None:
         return None, None
     may = bool(answer and answer["superuser"])
     if running.value == UNKNOWN:
-        # Nobody would see whether the server follows. An override that hides its word is taken away before.
+        # Nobody would see whether the server follows. An override that hides its word is removed before.
         setting = answer["settings"].get(name, {}) if answer else {}
         may = may and setting.get("value") == "off" and _may_alter_roles(answer)
         held = _cure(name, running, answer)
@@ -379,7 +379,7 @@ def _directories(host: Host, root: str, data: str | None) -> tuple[tuple[str, ..
 def _temporary(
     host: Host, root: str, cluster: Cluster | None, directories: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return the directories out of the data directory that hold only what nobody needs after a power cut."""
+    """Return the directories out of the data directory that hold only what is not needed after a power cut."""
     spaces = [path for path in directories[:_SPACES] if f"/{_TABLESPACES}/" in path]
     found = [path for path in spaces if scratch.is_space(host, root, path)]
     setting = cluster.files.settings.get("stats_temp_directory") if cluster else None
@@ -405,7 +405,7 @@ def _passing(host: Host, root: str, found: Instance, temporary: tuple[str, ...])
 
 
 def _logs(files: Files, data: str | None) -> tuple[str, ...]:
-    """Return the logs for people that the server writes to, as it notes beside its data."""
+    """Return the log files for people that the server lists in its data directory."""
     try:
         text = (files.read(f"{data}/current_logfiles") if data else None) or ""
     except Unobservable:
@@ -473,7 +473,7 @@ def _of_unit(host: Host, unit: str) -> Instance:
     try:
         data = postgresql_cluster.data_of_unit(host, unit)
     except (Unobservable, Malformed) as error:
-        why = f"it does not run, and where its data lies cannot be told: {error}"
+        why = f"it does not run, and the location of its data is unknown: {error}"
         return Instance(NAME, unit, unit=unit, evidence=(("config", unknown(unit, why)),))
     return Instance(NAME, data, config=f"{data}/{_CONFIG}", directories=(data,), unit=unit)
 

@@ -23,13 +23,13 @@ _PROGRAM = re.compile(r"-[swWcS]*p(?P<value>.*)", re.S)
 _DATA = re.compile(r"(?:-[swWcS]*D|--pg[a-z]*(?:=|$))(?P<value>.*)", re.S)
 #: What a shell replaces by something else.
 _REPLACED = re.compile(r"[$`\\]")
-_OTHER_PROGRAM = "its pg_ctl is told to start another program (-p): take that out, then run again"
+_OTHER_PROGRAM = "its pg_ctl starts another program (-p): remove that, then run again"
 #: pg_ctlcluster's own words in a unit: neither options for the server nor for pg_ctl.
 _PLAIN = re.compile(r"--skip-systemctl-redirect|--stdlog|-f|--force|[^-\s]\S*")
 
 
 def of_options(words: Iterable[str], where: str) -> list[str]:
-    """Return what the options of a pg_ctl have the server given: it hands what stands behind -o to a shell.
+    """Return what the options of a pg_ctl give to the server: it passes the value of -o to a shell.
 
     Raises Malformed, Unobservable.
     """
@@ -64,7 +64,7 @@ def start(_host: Host, unit: Unit, given: NextStart) -> NextStart:
 
 
 def start_of_debian(host: Host, unit: Unit, given: NextStart) -> NextStart:
-    """Return what a unit's pg_ctlcluster gives to the postmaster beside what pg_ctl.conf says: nothing.
+    """Return what a unit's pg_ctlcluster gives to the postmaster in addition to pg_ctl.conf: nothing.
 
     Raises Unobservable where the unit has it give more, or where its file `environment` takes the server's
     flushes away: that is all of its environment.
@@ -72,8 +72,8 @@ def start_of_debian(host: Host, unit: Unit, given: NextStart) -> NextStart:
     more = [word for word in given.words if not _PLAIN.fullmatch(word)]
     if more:
         raise Unobservable(
-            f"{unit.name}: it gives options of its own to pg_ctlcluster ({' '.join(more)[:80]}): take them out, set"
-            " what they say in postgresql.conf, then run again"
+            f"{unit.name}: it gives more options to pg_ctlcluster ({' '.join(more)[:80]}): remove them, set"
+            " their values in postgresql.conf, then run again"
         )
     names = re.match(r"postgresql@(?P<version>[^-]+)-(?P<cluster>.+)\.service", unit.name)
     if names:
@@ -91,7 +91,7 @@ def _preloaded(host: Host, path: str) -> str:
 
 
 def _values(pattern: re.Pattern[str], words: Sequence[str]) -> list[str]:
-    """Return the values of an option, as it stands in a word or behind it."""
+    """Return the values of an option, in the same argument or in the next one."""
     found = ((pattern.fullmatch(word), behind) for word, behind in zip(words, (*words[1:], "")))
     return [match["value"] or behind for match, behind in found if match]
 
@@ -105,4 +105,4 @@ def shell_words(text: str, where: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise Malformed(where, repr(text[:80]), f"words with closed quotes ({error})") from error
+        raise Malformed(where, repr(text[:80]), f"closed quotes ({error})") from error

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Release puts back what the server was told to take away: ALTER SYSTEM's settings, and those of roles and databases.
+"""Release restores what the server removed: ALTER SYSTEM's settings, and those of roles and databases.
 
-What somebody has set again since is his, and stays.
+What an administrator has set again since stays.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .server import Login
 
 
 class Cluster(NamedTuple):
-    """What is put back of one cluster: how its server is asked, and {what: its word}."""
+    """What is restored of one cluster: how its server is queried, and {what: its value}."""
 
     name: str
     login: Login
@@ -33,7 +33,7 @@ class Cluster(NamedTuple):
 def plan(
     host: Host, clusters: dict[str, InstanceFacts]
 ) -> tuple[tuple[Cluster, ...], list[Change], dict[str, str], dict[str, str]]:
-    """Return what is put back, its changes, {key: word} of the originals that stay for a later release, and {cluster: why}.
+    """Return what is restored, its changes, {key: value} of the originals that stay for a later release, and {cluster: why}.
 
     `clusters`: their facts by name. Reads only. Raises ChangeFailed.
     """
@@ -61,7 +61,7 @@ def plan(
 
 
 def apply(host: Host, back: tuple[Cluster, ...], stored: dict[str, str]) -> None:
-    """Put it back, and forget all but those that stay. Raises ChangeFailed."""
+    """Restore it, and delete all originals except those that stay. Raises ChangeFailed."""
     todo = {
         original.key: (cluster.login, original, word)
         for cluster in back
@@ -94,7 +94,7 @@ def _gone(host: Host, login: Login, words: Iterable[Original]) -> set[Original]:
 def _now(
     host: Host, name: str, facts: InstanceFacts | None, words: Iterable[Original]
 ) -> tuple[Login | None, set[Original]]:
-    """Return how a cluster is asked, None where it is gone, and what is set there by now, or cannot be set any more.
+    """Return how a cluster is queried, None if it is gone, and what is set there by now, or cannot be set any more.
 
     Raises ChangeFailed, Unobservable, Malformed.
     """
@@ -102,7 +102,7 @@ def _now(
         return None, set()
     if not facts["pids"] or facts["root"]:
         raise ChangeFailed(
-            "it does not run; expected it to, for only the server puts back what ALTER has set; start it, then run again"
+            "it does not run; expected it to, because only the server restores what ALTER has set; start it, then run again"
         )
     data, pid = facts["directories"][0], facts["pids"][0]
     login = server.login(host, pid, data)

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What of a PostgreSQL cluster nobody needs after a power cut: tablespaces for temporary files, statistics.
+"""What of a PostgreSQL cluster is not needed after a power cut: tablespaces for temporary files, statistics.
 
-"Database File Layout" names them: files of temporary relations are tBBB_FFF, those of sorts lie in pgsql_tmp.
+"Database File Layout" names them: files of temporary relations are tBBB_FFF, those of sorts are in pgsql_tmp.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _DATABASE = re.compile(r"[0-9]{1,10}")
 _RELATION = re.compile(r"t[0-9]{1,10}_[0-9]{1,10}(_(fsm|vm|init))?(\.[0-9]{1,6})?")
 #: Of `stats_temp_directory`, which is gone since PostgreSQL 15.
 _STATISTICS = re.compile(r"(global|db_[0-9]{1,10})\.(stat|tmp)|pgss_query_texts\.stat")
-#: Directories of databases in one tablespace that are looked into.
+#: Directories of databases in one tablespace that are examined.
 _DATABASES = 64
 
 
 def is_space(host: Host, root: str, directory: str) -> bool:
     """Tell whether a tablespace holds temporary files and nothing else.
 
-    One that was never used is not told from one that is made for tables: it counts as data.
+    One that was never used cannot be distinguished from one that is made for tables: it counts as data.
     """
     is_used = False
     versions = temporary.names_in(host, directory, root)

@@ -40,7 +40,7 @@ _REFUSED = re.compile(
 _NO_FILE = "/nonexistent"
 #: Its lines, from 1: miscadmin.h of PostgreSQL 10 to 17.
 _PORT_LINE, _SOCKET_LINE = 4, 5
-#: Names are looked up where nobody but the superuser can put functions of his own.
+#: Names are looked up if nobody but the superuser can put functions of his own.
 _PATH = "SET search_path = pg_catalog, pg_temp"
 #: Sources of a value that hold for the session that asks, and not for the server.
 SESSION = ("global", "database", "user", "database user", "client", "session", "interactive")
@@ -60,7 +60,7 @@ SELECT json_build_object(
   'alter_system', coalesce(current_setting('allow_alter_system', true), 'on'),
   'now', extract(epoch FROM clock_timestamp())::float8,
   'sessions', (SELECT coalesce(json_agg(one), '[]') FROM (
-    SELECT usename AS role, datname AS database, extract(epoch FROM min(backend_start))::float8 AS begun
+    SELECT usename AS role, datname AS database, extract(epoch FROM min(backend_start))::float8 AS began
     FROM pg_stat_activity WHERE usename IS NOT NULL AND datname IS NOT NULL AND pid <> pg_backend_pid()
     GROUP BY usename, datname) AS one),
   'pending', (SELECT coalesce(json_agg(name ORDER BY name), '[]') FROM pg_settings WHERE pending_restart),
@@ -81,7 +81,7 @@ SELECT json_build_object('roles', (SELECT json_agg(rolname) FROM pg_roles),
 
 
 class Login(NamedTuple):
-    """How a server is asked: as which user, by name and number, with which client, where its data and programs are."""
+    """How a server is queried: as which user, by name and number, with which client, where its data and programs are."""
 
     user: str
     uid: int
@@ -155,7 +155,7 @@ def ask(host: Host, login: Login, pid: int | None = None) -> dict[str, Any]:
     found = _json(host, login, _SQL, pid)
     # The server is its user's, who can have it answer anything.
     if not _is_answer(found):
-        raise Unobservable(f"psql as {login.user}: its answer is not what was asked for")
+        raise Unobservable(f"psql as {login.user}: its answer is not of the requested form")
     return found
 
 
@@ -163,7 +163,7 @@ def names(host: Host, login: Login) -> tuple[set[str], set[str]]:
     """Return the names of a server's roles and databases. Raises Unobservable."""
     found = _json(host, login, _NAMES_SQL)
     if not (_are_texts(found.get("roles")) and _are_texts(found.get("databases"))):
-        raise Unobservable(f"psql as {login.user}: its answer is not what was asked for")
+        raise Unobservable(f"psql as {login.user}: its answer is not of the requested form")
     return set(found["roles"]), set(found["databases"])
 
 
@@ -180,7 +180,7 @@ def _json(host: Host, login: Login, question: str, pid: int | None = None) -> di
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise Unobservable(f"psql as {login.user}: its answer is not what was asked for")
+        raise Unobservable(f"psql as {login.user}: its answer is not of the requested form")
     return found
 
 
@@ -195,7 +195,7 @@ def _why(result: Result, login: Login) -> str:
 
 
 def _is_answer(found: dict[str, Any]) -> bool:
-    """Tell whether an answer is of the shape that was asked for, text for text."""
+    """Tell whether an answer has the requested form, text for text."""
     settings, overrides = found.get("settings"), found.get("overrides")
     return (
         isinstance(found.get("version"), str)
@@ -204,7 +204,7 @@ def _is_answer(found: dict[str, Any]) -> bool:
         and all(isinstance(found.get(name), bool) for name in ("superuser", "replica"))
         and isinstance(found.get("alter_system"), str)
         and isinstance(found.get("now"), (int, float))
-        and _are_rows(found.get("sessions"), {"role": str, "database": str, "begun": (int, float)})
+        and _are_rows(found.get("sessions"), {"role": str, "database": str, "began": (int, float)})
         and isinstance(settings, dict)
         and all(
             isinstance(row, dict) and {"value", "source", "file", "line"} <= set(row)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The power_guard layer: the service that takes barriers away while a UPS stands behind them."""
+"""The power_guard layer: the service that removes barriers while a UPS protects the host."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Work(NamedTuple):
 
 
 class Release(NamedTuple):
-    """What release takes away; `warnings` say what it leaves, and why."""
+    """What release removes; `warnings` say what it leaves, and why."""
 
     changes: tuple[Change, ...]
     files: tuple[str, ...]
@@ -127,14 +127,14 @@ def apply(host: Host, work: Work, targets: list[str]) -> None:
 
 
 def plan_release(host: Host, **_terms: Any) -> Release:
-    """Return what release takes away; reads only. Raises Unobservable and ChangeFailed."""
+    """Return what release removes; reads only. Raises Unobservable and ChangeFailed."""
     files = [path for path in (our_paths.LEASE, our_paths.UNIT, our_paths.PROGRAM) if host.exists(path)]
     warnings = []
     if host.exists(our_paths.HOOK):
         naming = [path for path in _NAMING if host.exists(path) and our_paths.HOOK in host.read(path)]
         if naming:
             warnings.append(
-                f"{our_paths.HOOK} stays until role power has taken it out of {', '.join(naming)}"
+                f"{our_paths.HOOK} stays until role power has removed it from {', '.join(naming)}"
             )
         else:
             files.append(our_paths.HOOK)
@@ -150,7 +150,7 @@ def plan_release(host: Host, **_terms: Any) -> Release:
 
 
 def apply_release(host: Host, work: Release) -> None:
-    """Stop the guard, see that barriers are on and flushed, and only then take it away. Raises ChangeFailed."""
+    """Stop the guard, see that barriers are on and flushed, and only then remove it. Raises ChangeFailed."""
     _stop(host)
     if host.exists(our_paths.UNIT) and systemd.runs(host):
         host.change(["systemctl", "--quiet", "disable", "--no-reload", our_paths.SERVICE], _STOP_TIMEOUT)
@@ -176,7 +176,7 @@ def _lease(host: Host) -> tuple[Lease | None, str]:
 
 def _wanted(host: Host, targets: list[str], terms: dict[str, Any], before: Lease | None) -> Lease:
     if not targets:
-        raise ChangeFailed("targets: no mount point; state released takes the guard away")
+        raise ChangeFailed("targets: no mount point; state released removes the guard")
     systems = FileSystems(host, Blocks(host))
     uuids = {target: mount_keeper.find(host, systems, target)[1].uuid for target in targets}
     today = Clock().today()

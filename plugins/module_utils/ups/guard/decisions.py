@@ -1,9 +1,9 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When barriers go and when they come back: decisions alone, told of everything, doing nothing.
+"""When barriers go and when they come back: decisions alone. Its caller reports every event and acts.
 
-Time is given in seconds of a clock that is never set, by whoever tells.
+Time is given in seconds of a clock that is never set, by the caller.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _RETRY, _RETRY_MOST = 10.0, 600.0
 class Machine:
     """The guard's state. It begins with everything to be tightened, whatever is found.
 
-    `under_way` is what somebody is doing just now, None for nothing; `turn` counts what was begun.
+    `under_way` is the action that runs now, or None; `turn` counts the started ones.
     """
 
     def __init__(self, now: float) -> None:
         self.state = FAILED
-        self.reason = "the guard has just begun: nothing was looked at yet"
+        self.reason = "the guard has just started: nothing is checked yet"
         self.under_way: str | None = None
         self._quiet = math.inf
         self._alarmed = now
@@ -36,7 +36,7 @@ class Machine:
         self._due: str | None = TIGHTEN
         self._retry_at = math.inf
         self._retry_after = _RETRY
-        self._why = "the guard has just begun"
+        self._why = "the guard has just started"
         self.turn = 0
 
     def allow(self, quiet: float) -> None:
@@ -46,7 +46,7 @@ class Machine:
     def alarm(self, why: str, now: float, are_off: bool = False) -> None:
         """Something is not as it must be: barriers come back, and all must be well for long again.
 
-        `are_off`: barriers were found off that nobody here took away.
+        `are_off`: barriers were found off that the guard did not remove.
         """
         self._alarmed, self._well_since, self._why = now, None, why
         if self.state == LOOSE or self.under_way == LOOSEN or are_off:
@@ -57,14 +57,14 @@ class Machine:
             self.state, self.reason = TIGHT, why
 
     def well(self, began: float, now: float) -> None:
-        """A look that began then has found nothing wrong. One that began before an alarm tells nothing."""
+        """A snapshot that started then has no problem. One that started before an alarm has no effect."""
         if began <= self._alarmed:
             return
         if self._well_since is None:
             self._well_since = now
         if self.state in (TIGHT, WAITING) and self.under_way is None:
             self.state = WAITING
-            self.reason = f"all is well, for {now - self._well_since:.0f} s of {self._quiet:.0f} s now"
+            self.reason = f"every check passes, for {now - self._well_since:.0f} s of {self._quiet:.0f} s now"
             if now - self._well_since >= self._quiet:
                 self._due = LOOSEN
 
@@ -79,7 +79,7 @@ class Machine:
         self.turn += 1
         if self.under_way == LOOSEN:
             # Said before it is done: whoever finds us dead has to bring them back.
-            self.state, self.reason = LOOSE, "all has been well for long enough"
+            self.state, self.reason = LOOSE, "every check has passed for long enough"
         return self.under_way
 
     def may_loosen(self, turn: int) -> bool:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the guard looks at every few seconds, and what of it is not as it must be."""
+"""What the guard checks every few seconds, and what of it is not as it must be."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LEAST = ("monitor_active", "status_online")
 
 class Snapshot(NamedTuple):
     """One look: when it began, the lease of that moment, what is wrong, and the monitor's processes,
-    None where they were not looked for. `replaced` says why the guard has to start again, '' where it has not."""
+    None where they were not searched for. `replaced` says why the guard has to start again, '' where it has not."""
 
     began: float
     lease: Lease | None
@@ -57,7 +57,7 @@ class Clock:
 
 
 class Eyes:
-    """Looks at lease, power and monitor. Slow: it is for a thread that nobody waits for."""
+    """Reads lease, power and monitor. Slow: it runs in a thread for which the loop never waits."""
 
     def __init__(self, host: Host, clock: Clock) -> None:
         self.host = host
@@ -66,7 +66,7 @@ class Eyes:
         self._before = [_mark(path) for path in self._files]
 
     def see(self, is_watched: bool) -> Snapshot:
-        """Return what is seen now; whatever cannot be seen is a problem. Nothing here raises.
+        """Return a snapshot; what cannot be read is a problem. Nothing here raises.
 
         `is_watched`: the monitor's processes are known, and their end will be heard of.
         """
@@ -91,7 +91,7 @@ class Eyes:
             problems.append(str(error))
         except Exception as error:
             # Whatever it is: who cannot look does not know that all is well.
-            problems.append(f"the look failed: {type(error).__name__}: {error}")
+            problems.append(f"the snapshot failed: {type(error).__name__}: {error}")
         return Snapshot(began, found, tuple(problems), processes, self._replaced())
 
     def _replaced(self) -> str:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the guard is spoken to, and speaks: the fifo of the monitor's words, the journal, the service manager."""
+"""How the guard receives and sends messages: the fifo of the monitor's, the journal, the service manager."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Fifo:
         return stat.S_ISFIFO(status.st_mode) and (status.st_dev, status.st_ino) == (mine.st_dev, mine.st_ino)
 
     def words(self) -> list[str]:
-        """Return the words that came, none of them waited for."""
+        """Return the messages that arrived, without waiting."""
         try:
             received = os.read(self.descriptor, _PIECE)
         except BlockingIOError:
@@ -71,7 +71,7 @@ class Fifo:
 
 
 def say(line: str, level: int = 6) -> None:
-    """Write a line for the journal, with its level: standard error is the journal's, and waits for nobody
+    """Write a line for the journal, with its level: standard error is the journal's, and never blocks
     (`never_wait`)."""
     try:
         os.write(2, f"<{level}>{printable.line(line)}\n".encode())
@@ -85,7 +85,7 @@ def never_wait() -> None:
 
 
 def tell_manager(*words: str) -> None:
-    """Tell systemd assignments, by sd_notify(3)'s protocol, where it has asked for it."""
+    """Tell systemd assignments, by sd_notify(3)'s protocol, if it requests them."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address.startswith(("/", "@")):
         return

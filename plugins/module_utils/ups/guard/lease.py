@@ -75,7 +75,7 @@ class Lease(NamedTuple):
 
 
 def read(host: Host) -> Lease | None:
-    """Return the lease, None where there is none. Raises Unobservable for one that is no lease."""
+    """Return the lease, or None. Raises Unobservable for one that is no lease."""
     if not host.exists(LEASE):
         return None
     text = host.read(LEASE)
@@ -86,7 +86,7 @@ def read(host: Host) -> Lease | None:
 
 
 def parse(text: str) -> Lease:
-    """Return the lease that a text is. Raises ValueError with what was seen and wanted."""
+    """Return the lease that a text is. Raises ValueError with the observed and the expected value."""
     if len(text) > _MOST:
         raise ValueError(f"longer than {_MOST} characters")
     try:

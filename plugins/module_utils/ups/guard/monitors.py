@@ -25,9 +25,9 @@ def find(host: Host, main: int, queried_at: float) -> dict[int, int]:
     """Return {process: when it began} of the monitor's processes.
 
     `main` is the main process of its service by systemd's word, 0 for none, and `queried_at` the seconds since the
-    boot when systemd was asked: a number that was given out since is somebody else's. Of that service is who is
-    in that process's control group: systemd alone puts anybody there, while anybody may take a name, and make
-    groups of any name below his own. Its children would not do: upsmon's main process may be the child of the
+    boot when systemd was queried: a number that was given out since is another program's. Of that service is who is
+    in that process's control group: systemd alone puts a process there, while any process may take a name, and make
+    groups of any name below its own. Its children would not do: upsmon's main process may be the child of the
     one that keeps root's rights. Raises Unobservable without /proc.
     """
     service = _member(host, main)
@@ -44,7 +44,7 @@ def find(host: Host, main: int, queried_at: float) -> dict[int, int]:
 
 
 def group(host: Host, processes: dict[int, int]) -> int:
-    """Return the group that the monitor's notifications run as, 0 where that is root's.
+    """Return the group that the monitor's notifications run as, 0 if that is root's.
 
     A process that has ended meanwhile has no say.
     """
@@ -65,7 +65,7 @@ class Watch:
         self.descriptors = [fd for fd in map(_open, processes) if fd is not None]
 
     def ended(self) -> list[int]:
-        """Return the processes that have ended, or whose number is somebody else's by now."""
+        """Return the processes that have ended, or whose number is another program's by now."""
         return [pid for pid, began in self.processes.items() if not _runs(self.host, pid, began)]
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One file system whose barriers the guard takes away and brings back."""
+"""One file system whose barriers the guard removes and restores."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from .state import Below
 
 #: Seconds that taking barriers away may last. It waits for nobody, or something is wrong.
 _LOOSEN_LIMIT = 10.0
-#: Seconds to wait for an earlier attempt: one that takes barriers away ends before that.
+#: Seconds to wait for an earlier attempt: one that removes barriers ends before that.
 _TURN_LIMIT = 15.0
 #: Seconds that disks are given for one flush each.
 _FLUSH_LIMIT = CHANGE_TIMEOUT + 5.0
-#: Two file systems may lie on one disk: its flushes are counted one at a time.
+#: Two file systems may be stored on one disk: its flushes are counted one at a time.
 _TURNS: dict[str, threading.Lock] = {}
 _TURNS_LOCK = threading.Lock()
 
@@ -34,7 +34,7 @@ _TURNS_LOCK = threading.Lock()
 def find(host: Host, systems: FileSystems, target: str) -> tuple[Mount, Superblock]:
     """Return what is mounted at a mount point, and its superblock, where the guard can loosen it.
 
-    Raises ChangeFailed with the reason where it cannot.
+    Raises ChangeFailed with the reason if it cannot.
     """
     table = _table(host)
     observed = visible(table)
@@ -69,8 +69,8 @@ def _table(host: Host) -> list[Mount]:
 class Keeper:
     """Looks after one leased mount point. Its methods may be called by several threads.
 
-    `below` is what was found below it when its barriers were last to be taken away, or what an earlier guard
-    wrote of that: to bring them back nothing must be looked for first. `say` takes a line for the journal.
+    `below` is what was found below it when its barriers were last to be removed, or what an earlier guard
+    wrote of that: to bring them back nothing must be searched for first. `say` takes a line for the journal.
     """
 
     def __init__(self, host: Host, leased: Leased, below: Below, say: Callable[[str], None]) -> None:
@@ -83,11 +83,11 @@ class Keeper:
         self._blocks = Blocks(host)
 
     def prepare(self) -> None:
-        """Find out what lies below, and whether its barriers may go. Changes nothing.
+        """Find out what is below, and whether its barriers may go. Changes nothing.
 
         Raises ChangeFailed or Unobservable with the reason why they may not.
         """
-        blocks = Blocks(self.host)  # again: what lies below may have changed since
+        blocks = Blocks(self.host)  # again: what is below may have changed since
         systems = FileSystems(self.host, blocks)
         mount, superblock = find(self.host, systems, self.target)
         if superblock.uuid != self.leased.uuid:
@@ -101,7 +101,7 @@ class Keeper:
             raise ChangeFailed(f"{self.target}: {'; '.join(reasons) or 'no disk was found below it'}")
         blocking = [layer.name for layer in stack.layers if layer.cache_mode not in ("", "write back")]
         if blocking:
-            raise ChangeFailed(f"{self.target}: {', '.join(blocking)} below it pass no flush on")
+            raise ChangeFailed(f"{self.target}: {', '.join(blocking)} below it drop flushes")
         self._expect_flushed(stack.disks)
         observed = systems.running(mount)["barrier"]
         if observed.value != "on":
@@ -111,9 +111,9 @@ class Keeper:
         self.below = Below(mount.device, stack.disks)
 
     def loosen(self, is_permitted: Callable[[], bool]) -> None:
-        """Take the barriers away, now that `prepare` has found nothing against it, and read it back.
+        """Remove the barriers, now that `prepare` has found nothing against it, and read it back.
 
-        `is_permitted` is asked last of all. Raises ChangeFailed.
+        `is_permitted` is called last. Raises ChangeFailed.
         """
         with self._turn:
             mount = self._mount()
@@ -131,7 +131,7 @@ class Keeper:
 
         First the remount; then each disk is flushed, because what was acknowledged is in its cache by now;
         then the file system is synced, and each disk is flushed once more, and its counter has to rise.
-        Does all of it also where barriers are on: somebody may have died between the remount and the flush.
+        Does all of it also where barriers are on: a guard may have died between the remount and the flush.
         Raises ChangeFailed with all that was not done.
         """
         if not self._turn.acquire(timeout=_TURN_LIMIT):
@@ -234,7 +234,7 @@ class Keeper:
     def _hidden(self) -> str | None:
         """Return the barriers of a file system that this process sees mounted nowhere, None if it is not.
 
-        A lazy unmount, or another mount namespace, leaves it in use all the same.
+        A lazy unmount, or another mount namespace, leaves it in use.
         """
         name = self._blocks.name_of(self.below.device) if self.below.device else None
         if name is None or not self.host.exists(f"/proc/fs/ext4/{name}/options"):
@@ -272,10 +272,10 @@ class Keeper:
                     " would be won, and a reset may turn its cache on"
                 )
             if is_owed(self.host, name):
-                raise ChangeFailed(f"{self.target}: {name} is owed a flush by an earlier run")
+                raise ChangeFailed(f"{self.target}: a flush of {name} by an earlier run is pending")
 
     def _owe(self, name: str) -> None:
-        """Note that a disk is owed a flush; to bring barriers back matters more than the note.
+        """Note that a flush of a disk is pending; to bring barriers back matters more than the note.
 
         A disk that is sent none has been flushed since, or has a note of an earlier attempt.
         """

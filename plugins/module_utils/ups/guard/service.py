@@ -34,7 +34,7 @@ _TURN = 1.0
 _DEAF = 10.0
 #: Seconds that the clock may be set back, as a time service does, without counting as set back.
 _SLACK = 60.0
-#: Seconds that all mounts are given to be tightened, to be looked at before, and to be loosened.
+#: Seconds that all mounts are given to be tightened, to be examined before, and to be loosened.
 _TIGHTEN_LIMIT = 1000.0
 _PREPARE_LIMIT = 30.0
 _LOOSEN_LIMIT = 30.0
@@ -82,7 +82,7 @@ class Service:
         self._began = self.clock.steady()
 
     def run(self) -> int:
-        """Guard until told to stop; return the exit code, 0 when everything is tight and flushed."""
+        """Guard until a signal stops it; return the exit code, 0 when everything is tight and flushed."""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._stop_by)
         signal.set_wakeup_fd(self._wake_writer, warn_on_full_buffer=False)
@@ -99,13 +99,13 @@ class Service:
         return self.end()
 
     def begin(self) -> None:
-        """Take up what is to be looked after, before anything else is asked. Raises OSError."""
+        """Start to watch the mounts, before anything else is read. Raises OSError."""
         for target, keeper in inherited(self.host, say).items():
             self.keepers[target] = keeper
         self.fifo.make(0)
 
     def turn(self) -> None:
-        """Hear what there is to hear, decide, and have it begun."""
+        """Read the messages, decide, and start the action."""
         heard = self._hear(_TURN)
         now = self.clock.steady()
         for why in (*heard, *self._odd_times(now)):
@@ -184,7 +184,7 @@ class Service:
         return found
 
     def _odd_times(self, now: float) -> list[str]:
-        """Return what the clocks say against trusting what was seen."""
+        """Return what of the clocks contradicts the snapshot."""
         found = []
         if now - self._last_turn > _DEAF:
             found.append(f"the guard did not run for {now - self._last_turn:.0f} s")
@@ -215,7 +215,7 @@ class Service:
             self._spawn(lambda: self._loosen(turn, leased))
 
     def _spawn(self, act: Callable[[], Callable[[], None]]) -> None:
-        """Do something in a thread of its own, and what it returns in the loop."""
+        """Do something in a separate thread, and what it returns in the loop."""
 
         def take() -> None:
             try:
@@ -255,7 +255,7 @@ class Service:
         wanted = [target for target in keepers if target not in withheld]
         failures: dict[str, str] = {}
         try:
-            # Before anything changes: who comes after us finds there what lies below.
+            # Before anything changes: who comes after us finds there what is below.
             self._save()
             failures = together(
                 wanted, lambda t: keepers[t].loosen(lambda: self.machine.may_loosen(turn)), _LOOSEN_LIMIT
@@ -300,7 +300,7 @@ class Service:
                 self._alarm("the monitor's processes are others than before", now)
             self._rewatch(snapshot.processes)
         if not self.fifo.is_there():
-            self._alarm("nobody can reach the guard: its fifo was taken away", now)
+            self._alarm("no monitor can reach the guard: its fifo was removed", now)
             self.fifo.make(monitors.group(self.host, self._watch.processes))
         if snapshot.problems:
             self._alarm("; ".join(snapshot.problems), now)

@@ -42,7 +42,7 @@ _SILENT = 60.0
 
 class Below(NamedTuple):
     """What lay below a mount point: its file system's device (`major:minor`) and the disks, '' and none
-    where nobody has looked yet."""
+    if that was not read yet."""
 
     device: str = ""
     disks: tuple[str, ...] = ()
@@ -73,9 +73,9 @@ class Record(NamedTuple):
 
 
 def read(host: Host) -> GuardFacts:
-    """Return the facts of the guard. Nothing here raises: what cannot be told is `unknown`.
+    """Return the facts of the guard. Nothing here raises: what cannot be read is `unknown`.
 
-    {state, reason, since, quiet, lease, mounts: [{target, barrier}]}; `lease` is None where there is
+    {state, reason, since, quiet, lease, mounts: [{target, barrier}]}; `lease` is None if there is
     none, else what it allows, its mounts by mount point alone. `barrier` is the kernel's own word.
     """
     try:
@@ -97,7 +97,7 @@ def read(host: Host) -> GuardFacts:
 def identity(host: Host, pid: int) -> tuple[str, int]:
     """Return the boot's id, and when a process began in that boot, in the kernel's ticks.
 
-    Raises Unobservable where there is no such process.
+    Raises Unobservable if there is no such process.
     """
     boot = host.read("/proc/sys/kernel/random/boot_id").strip()
     path = f"/proc/{pid}/stat"
@@ -147,7 +147,7 @@ def _is_number(value: Any) -> bool:
 
 def _below(found: Any) -> dict[str, Below]:
     if not isinstance(found, dict):
-        raise ValueError("kept: expected what lies below each mount point")
+        raise ValueError("kept: expected a device and disks for each mount point")
     kept = {}
     for target, below in found.items():
         disks = below.get("disks") if isinstance(below, dict) else None

@@ -24,7 +24,7 @@ WANTED_BY = f"/etc/systemd/system/multi-user.target.wants/{SERVICE}"
 _TEXT = """\
 # Managed by durable.dbhost. playbooks/release_db.yml takes it away.
 [Unit]
-Description=Write barriers of databases' file systems, while a UPS stands behind them
+Description=Write barriers of databases' file systems, while a UPS protects the host
 ConditionPathExists={lease}
 # What starts before it stops after it: barriers are back and all is flushed before a database ends.
 After={after}
@@ -43,10 +43,10 @@ WatchdogSec=20
 WatchdogSignal=SIGKILL
 TimeoutStartSec=60
 TimeoutStopSec=150
-# The mount and sync that it has begun are not ended by the signal that tells it to tighten.
+# The mount and sync that it has started are not ended by the signal that tells it to tighten.
 KillMode=mixed
 OOMScoreAdjust=-900
-# Many times what it needs; whoever makes it take more has barriers brought back.
+# Many times what it needs; a process that makes it take more has barriers brought back.
 MemoryMax=512M
 MemorySwapMax=0
 UMask=0022
@@ -65,7 +65,7 @@ MemoryDenyWriteExecute=yes
 SystemCallArchitectures=native
 SystemCallFilter=~@clock @cpu-emulation @debug @module @obsolete @raw-io @reboot @swap
 SystemCallErrorNumber=EPERM
-# No mount namespace of its own, which ProtectSystem= and its like make: it remounts what the host has mounted.
+# No separate mount namespace, which ProtectSystem= and its like make: it remounts what the host has mounted.
 
 [Install]
 WantedBy=multi-user.target

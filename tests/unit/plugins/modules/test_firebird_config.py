@@ -76,7 +76,7 @@ def test_a_database_in_use_is_a_warning(check: bool, monkeypatch: pytest.MonkeyP
     result = run_module(firebird_config, machine, monkeypatch, capsys, check, targets=TARGETS)
     assert [change["target"] for change in result["changes"]] == ["/log/b.fdb"]
     assert len(warned) == 1
-    assert "somebody has it open" in warned[0]
+    assert "a process has it open" in warned[0]
 
 
 @pytest.mark.parametrize("answers", [True, False])

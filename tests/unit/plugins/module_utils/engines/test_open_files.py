@@ -182,7 +182,7 @@ def test_of_very_many_processes_some_are_looked_at_and_that_is_said() -> None:
     busy = FakeProcess(999, EXE, ppid=77, ticks=999, state="D", files=(("/log/busy", RDWR, 32),))
     (data, log), seen = look(ProcHost(FakeProcess(77, EXE), *backends, busy))
     assert (data["count"], data["example"], log["count"]) == (bounds.PROCESSES - 2, "/data/100", 1)
-    assert (seen.value, seen.reason) == ("partial", "64 of 202 processes were looked at")
+    assert (seen.value, seen.reason) == ("partial", "64 of 202 processes were examined")
 
 
 def test_the_main_process_comes_first_then_those_at_work_then_the_oldest() -> None:
@@ -313,7 +313,7 @@ def test_flags_by_architecture(machine: str, direct: int | None) -> None:
         (["unknown", "buffered"], "no", "/data/1 is open buffered"),
         (["unknown"], "unknown", "the flags with which /data/0 is open are unknown on this machine"),
         (["direct dsync", "unknown"], "unknown", "the flags with which"),
-        ([], "unknown", "none of its logs is seen open"),
+        ([], "unknown", "none of its logs is open"),
     ],
 )
 def test_whether_all_of_its_files_are_open_for_synchronous_writes(
@@ -349,7 +349,7 @@ def test_only_so_many_open_files_are_looked_at(monkeypatch: pytest.MonkeyPatch) 
     host = ProcHost(*(FakeProcess(pid, EXE, files=files) for pid in (50, 51, 52)))
     found, seen = look(host)
     assert (found[0]["count"], seen.value) == (15, "partial")
-    assert seen.reason == "process 51: 20 open files were looked at, and there are more"
+    assert seen.reason == "process 51: 20 open files were examined, and there are more"
     assert not any(path.startswith("/proc/52/fd") for path in host.looked)
 
 
@@ -370,4 +370,4 @@ def test_open_files_are_looked_at_as_long_as_there_is_time() -> None:
     host.until = time.monotonic() - 1
     found, seen = look(host)
     assert (found, seen.value) == ([], "unknown")
-    assert seen.reason == "process 50: the time for all that is looked at here was over"
+    assert seen.reason == "process 50: the time for this examination was over"

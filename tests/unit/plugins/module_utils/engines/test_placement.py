@@ -80,6 +80,6 @@ def test_temporary_files_on_the_mount_of_the_data_change_nothing() -> None:
 
 def test_tempdb_in_memory_is_no_data_that_nobody_finds() -> None:
     seen = storage("/", HOME, other={TEMPDB: "tmpfs"})
-    assert place(instance(), seen).unknown == (f"{TEMPDB} lies on tmpfs",)
+    assert place(instance(), seen).unknown == (f"{TEMPDB} is on tmpfs",)
     found = place(instance(temporary=[TEMPDB]), seen)
     assert (found.unknown, found.temporary) == ((), ())

@@ -315,7 +315,7 @@ def test_a_monitor_that_does_not_come_up_fails_the_run() -> None:
     ("text", "seen"),
     [
         ('MONITOR a@b 1 u "open\n', "a quote that cannot be read"),
-        ("MONITOR a@b 1 topsecret\n", "MONITOR with 3 words"),
+        ("MONITOR a@b 1 topsecret\n", "MONITOR with 3 values"),
         ("MONITOR a@b 0 u topsecret slave\n", "power values of 0 in all and MINSUPPLIES 1"),
         ("MONITOR a@b 1 u topsecret slave\nMINSUPPLIES 2\n", "power values of 1 in all and MINSUPPLIES 2"),
         ("MONITOR a@b 1 u topsecret slave\nMINSUPPLIES x\n", "MINSUPPLIES x"),

@@ -476,7 +476,7 @@ TABLE: list[tuple[tuple[str, ...], Arrange, str, str, str, str]] = [
         "its status is empty",
         "run upsc rack@localhost to see",
     ),
-    (NUT, says("ups.status", "ol <b>"), "status_online", "unknown", "expected words", "send a capture"),
+    (NUT, says("ups.status", "ol <b>"), "status_online", "unknown", "expected keywords", "send a capture"),
     (
         ("apcupsd",),
         field("STATUS", "ONBATT LOWBATT "),
@@ -564,7 +564,7 @@ TABLE: list[tuple[tuple[str, ...], Arrange, str, str, str, str]] = [
         says("driver.flag.ignorelb", ""),
         "runtime_clean_stop",
         "unknown",
-        "is 900 s, but the UPS decides",
+        "is 900 s, but the UPS itself decides",
         "ignorelb",
     ),
     (
@@ -572,7 +572,7 @@ TABLE: list[tuple[tuple[str, ...], Arrange, str, str, str, str]] = [
         says("driver.flag.ignorelb", "disabled"),
         "runtime_clean_stop",
         "unknown",
-        "is 900 s, but the UPS decides",
+        "is 900 s, but the UPS itself decides",
         "ignorelb",
     ),
     (

@@ -146,15 +146,15 @@ FAULTS: dict[str, tuple[list[dict[str, Any]], str]] = {
     ),
     "a stop times out": (
         [*ended(), manager(112, "mariadb.service: State 'stop-sigterm' timed out. Killing.", MARIA)],
-        "did not stop by itself and cleanly (mariadb.service: State 'stop-sigterm' timed out",
+        "did not stop cleanly without a kill (mariadb.service: State 'stop-sigterm' timed out",
     ),
     "a process is killed": (
         [*ended(), manager(112, "mariadb.service: Killing process 7 (mariadbd) with signal SIGKILL.", MARIA)],
-        "did not stop by itself and cleanly (mariadb.service: Killing process 7",
+        "did not stop cleanly without a kill (mariadb.service: Killing process 7",
     ),
     "a service fails": (
         [*ended(), manager(112, "x", MARIA, journal.FAILURE_RESULT, UNIT_RESULT="exit-code")],
-        "did not stop by itself and cleanly (x)",
+        "did not stop cleanly without a kill (x)",
     ),
     "an engine is started again and not stopped": (
         [*ended()[:-1], manager(113.8, "Stopping MariaDB", MARIA, journal.STOPPING), ended()[-1]],

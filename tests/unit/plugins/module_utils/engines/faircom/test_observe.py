@@ -103,7 +103,7 @@ def test_the_servers_own_word_on_its_logs_counts(logged: str) -> None:
             "/logs/X0000002.FCS is open buffered",
         ),
         ("LOG_ODD a+b\n", (("/data/a+b0000001.fcs", RDWR | DSYNC, 31),), "yes", None),
-        ("", (("/data/xL0000002.FCS", RDWR, 31),), "unknown", "none of its transaction logs is seen open"),
+        ("", (("/data/xL0000002.FCS", RDWR, 31),), "unknown", "none of its transaction logs is open"),
     ],
 )
 def test_how_its_logs_are_open(line: str, files: Any, word: str, why: str | None) -> None:

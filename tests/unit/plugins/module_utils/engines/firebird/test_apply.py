@@ -101,7 +101,7 @@ def test_a_database_in_use_is_left_as_it_is(opened: bool) -> None:
     work = plan(host, targets)
     assert [change.target for change in work.changes] == [B]
     assert work.warnings == (
-        f"{A}: forced writes are off, expected on: somebody has it open; run again when nobody has",
+        f"{A}: forced writes are off, expected on: a process has it open; run again when none has",
     )
     apply(host, work, targets)
     assert not any(A in argv for argv in commands(host))
@@ -375,7 +375,7 @@ def test_without_such_a_user_the_password_is_given_to_none() -> None:
     host.install()
     host.accounts = {str(uid) for uid in range(60706, 61184)}
     host.server.answers = True
-    with pytest.raises(ChangeFailed, match="expected one that nobody is"):
+    with pytest.raises(ChangeFailed, match="expected an unused one"):
         run(host, A, password=PASSWORD)
     assert host.server.said == []
 
@@ -499,7 +499,7 @@ def test_release_leaves_what_is_in_use_for_later() -> None:
     host.open(99, A)
     work = plan_release(host)
     assert [change.target for change in work.changes] == [B]
-    assert "somebody has it open" in work.warnings[0]
+    assert "a process has it open" in work.warnings[0]
     apply_release(host, work)
     assert (host.databases[A].flags, host.databases[B].flags) == (FORCED, 0)
     host.locks.clear()

@@ -814,13 +814,13 @@ def test_a_stopped_server_whose_unit_gives_options_is_unknown(given: str) -> Non
     host.units[host.unit]["ExecStart"] = (
         f"{{ path=/usr/sbin/mariadbd ; argv[]=mariadbd {given} ; ignore_errors=no ; }}"
     )
-    assert "gives options of its own" in seen(host)["settings"][LOG]["reason"]
+    assert "has options in its unit" in seen(host)["settings"][LOG]["reason"]
 
 
 def test_what_a_stopped_mysql_keeps_in_its_redo_log_is_unknown() -> None:
     found = seen(MariaHost(MYSQL, running=False))["settings"][REDO]
     assert (found["running"], found["persisted"]) == ("stopped", "unknown")
-    assert "only the running server tells" in found["reason"]
+    assert "only the running server reports it" in found["reason"]
 
 
 @pytest.mark.fact(46)

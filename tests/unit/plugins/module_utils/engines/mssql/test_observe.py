@@ -95,7 +95,7 @@ def test_what_is_told_as_persisted_is_on_the_disk() -> None:
             "yes",
             None,
         ),
-        ((("/data/templog.ldf", RDWR | DSYNC, 31),), "unknown", "none of its databases' files is seen open"),
+        ((("/data/templog.ldf", RDWR | DSYNC, 31),), "unknown", "none of its databases' files is open"),
     ],
 )
 def test_how_its_databases_are_open(files: Any, word: str, why: str | None) -> None:

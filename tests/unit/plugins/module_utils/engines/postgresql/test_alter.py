@@ -252,9 +252,9 @@ def test_killed_at_any_step_the_next_run_goes_on_and_nothing_is_lost(moment: int
 @pytest.mark.parametrize(
     ("session", "there"),
     [
-        ({"role": BOB, "database": "x", "begun": OLD}, True),
-        ({"role": BOB, "database": "x", "begun": NEW}, False),
-        ({"role": "other", "database": "x", "begun": OLD}, False),
+        ({"role": BOB, "database": "x", "began": OLD}, True),
+        ({"role": BOB, "database": "x", "began": NEW}, False),
+        ({"role": "other", "database": "x", "began": OLD}, False),
     ],
 )
 def test_sessions_that_go_on_with_it_are_told(session: dict[str, Any], there: bool) -> None:

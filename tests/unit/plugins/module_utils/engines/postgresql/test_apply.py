@@ -405,7 +405,7 @@ def test_a_file_that_somebody_changes_meanwhile_is_not_written_over() -> None:
     targets = [Target(DATA, SAFE)]
     work = layer.plan(host, targets)
     host.files[RED_HAT] += "work_mem = 1MB\n"
-    with pytest.raises(ChangeFailed, match=f"{RED_HAT}: somebody else changed it meanwhile; run again"):
+    with pytest.raises(ChangeFailed, match=f"{RED_HAT}: another process changed it meanwhile; run again"):
         layer.apply(host, work, targets)
     assert written(host) == [BESIDE]
 

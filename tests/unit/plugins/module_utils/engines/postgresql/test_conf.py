@@ -132,12 +132,12 @@ def test_which_characters_make_words(line: str, name: str, value: str, more: str
         ("a = 1.5ms", "'name = value'"),
         ("a = 'x", "quote that is closed"),
         ("a = 'x\\'", "quote that is closed"),
-        ("a = x,y", "words that need no quotes"),
-        ("a = /srv", "words that need no quotes"),
-        ('a = "x"', "words that need no quotes"),
-        ("[a]", "words that need no quotes"),
+        ("a = x,y", "values that need no quotes"),
+        ("a = /srv", "values that need no quotes"),
+        ('a = "x"', "values that need no quotes"),
+        ("[a]", "values that need no quotes"),
         ("a = 'x\\000y'", "NUL"),
-        ("a = b\x0b", "words that need no quotes"),
+        ("a = b\x0b", "values that need no quotes"),
     ],
 )
 def test_a_line_that_postgresql_refuses_is_refused_by_number(line: str, wanted: str) -> None:

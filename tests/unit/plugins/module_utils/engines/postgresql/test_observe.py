@@ -230,7 +230,7 @@ def pid_file(text: str) -> Any:
         (pid_file(PID_FILE.replace("5432", "5432 -o")), "names no unix socket"),
         (lambda host: host.files.pop(f"{DATA}/postmaster.pid"), "is not there"),
         (lambda host: host.commands.update({("getent", "passwd", "26"): Result(2, "", "")}), "has no name"),
-        (lambda host: host.says.update(settings=None), "not what was asked for"),
+        (lambda host: host.says.update(settings=None), "not of the requested form"),
         (lambda host: host.says.update(settings={}), "this version has no fsync"),
     ],
 )
@@ -391,7 +391,7 @@ def test_a_stopped_cluster_of_red_hat(shown: str, name: str) -> None:
     assert facts["name"] == (name or unit)
     assert facts["settings"]["fsync"]["persisted"] == ("off" if name else "unknown")
     if not name:
-        assert "where its data lies cannot be told" in facts["settings"]["fsync"]["reason"]
+        assert "the location of its data is unknown" in facts["settings"]["fsync"]["reason"]
 
 
 @pytest.mark.fact(35)
@@ -524,7 +524,7 @@ def test_a_client_may_answer_anything(harm: dict[str, Any] | str) -> None:
         return Result(0, said, "")
 
     host.run = answer  # type: ignore[method-assign]
-    with pytest.raises(Unobservable, match="its answer is not what was asked for"):
+    with pytest.raises(Unobservable, match="its answer is not of the requested form"):
         postgresql_server.ask(host, login, 50)
 
 

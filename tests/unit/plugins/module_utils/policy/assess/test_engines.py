@@ -717,7 +717,7 @@ def test_a_setting_that_is_not_told_is_not_fine(engine: str, name: str, state: s
     del silent["settings"][name]
     found = judged(silent)
     seen = row(found, name)
-    assert (seen["verdict"], seen["phase"], seen["why"]) == ("unknown", None, "it was not told")
+    assert (seen["verdict"], seen["phase"], seen["why"]) == ("unknown", None, "it was not reported")
     assert found["verdict"] == ("unknown" if seen["class"] == "safety" else "drifted")
 
 
@@ -906,7 +906,7 @@ def test_what_is_not_told_at_all_is_not_known(field: str) -> None:
     del lost["evidence"][field]
     found = judged(lost)
     assert found["verdict"] == "unknown"
-    assert any("it was not told" in why for why in found["why"])
+    assert any("it was not reported" in why for why in found["why"])
 
 
 @pytest.mark.parametrize("state", ["unknown", "running"])
@@ -1177,8 +1177,8 @@ class TestMounts:
         ("device", "word", "why"),
         [
             ("8:17", "complete", None),
-            ("8:17", "partial", "root directory of its own"),
-            (None, "complete", "root directory of its own"),
+            ("8:17", "partial", "separate root directory"),
+            (None, "complete", "separate root directory"),
             ("0:50", "complete", "0:50"),
         ],
     )
@@ -1262,7 +1262,7 @@ class TestMounts:
         storage = collect(SmallHost(), NOW)
         storage["other_mounts"]["/srv/pgdata/15/ram"] = "tmpfs"
         where = place(instance(directories=[path]), storage)
-        assert where.unknown == (("/srv/pgdata/15/ram lies on tmpfs",) if held else ())
+        assert where.unknown == (("/srv/pgdata/15/ram is on tmpfs",) if held else ())
         assert [mount["target"] for mount in where.mounts] == [
             {"/srv/pgdat": "/", "/": "/"}.get(path, "/srv/pgdata")
         ]
@@ -1290,7 +1290,7 @@ class TestMounts:
         }
         found = assess(inputs("strict", mounts=["/srv/pgdata"]), storage, NOW, engines)
         assert found["verdict"] == verdict
-        said = f"all commits of postgresql main are lost at a power cut or a reboot: {path} lies on {kind}, which is in memory"
+        said = f"all commits of postgresql main are lost at a power cut or a reboot: {path} is on {kind}, which is in memory"
         assert any(said in why for why in found["why"]) == (verdict == "at_risk")
         lost = assess(inputs("disposable", mounts=["/srv/pgdata"]), storage, NOW, engines)
         assert lost["verdict"] != "at_risk"
@@ -1348,7 +1348,7 @@ class TestMounts:
 
     def test_where_nobody_looked_for_engines_the_verdict_is_not_about_them(self) -> None:
         found = assess(inputs(mounts=["/srv/pgdata"]), collect(SmallHost(), NOW), NOW)
-        assert any("no database engines were looked for" in warning for warning in found["warnings"])
+        assert any("no database engines were searched for" in warning for warning in found["warnings"])
 
     def test_a_host_without_engine_and_mount_is_not_applicable(self) -> None:
         found = judged(mounts=None)

@@ -119,7 +119,7 @@ def test_logs_that_lie_nobody_knows_where_are_not_safe() -> None:
 
 
 LATE = {"value": "no", "source": "x", "reason": "/data/L0000001.FCS is open buffered"}
-NOT_TOLD = {"value": "unknown", "source": "x", "reason": "none of its transaction logs is seen open"}
+NOT_TOLD = {"value": "unknown", "source": "x", "reason": "none of its transaction logs is open"}
 
 
 @pytest.mark.fact(32)

@@ -234,7 +234,7 @@ def test_2017_cu6_is_the_first_that_may_go_the_fua_way() -> None:
         ("14.0.3025.33", "at_risk", "14.0.3025.33 flushes nothing"),
         ("14.0.1000.169", "at_risk", "update it to 2017 CU6"),
         # Too short to tell CU5 from CU6.
-        ("14.0.3025", "unknown", "its version is unknown (it was not told)"),
+        ("14.0.3025", "unknown", "its version is unknown (it was not reported)"),
         ("unknown", "unknown", "make its log of errors readable"),
         ("14.0.3025.34", "durable", None),
         ("15.0.2000.5", "durable", None),
@@ -255,7 +255,7 @@ def test_builds_before_2017_cu6_flush_nothing(version: str, verdict: str, word: 
 
 
 OPEN_DIRECT = {"value": "no", "source": "x", "reason": "/data/master.mdf is open direct"}
-NOT_TOLD = {"value": "unknown", "source": "x", "reason": "none of its databases' files is seen open"}
+NOT_TOLD = {"value": "unknown", "source": "x", "reason": "none of its databases' files is open"}
 
 
 @pytest.mark.fact(46)

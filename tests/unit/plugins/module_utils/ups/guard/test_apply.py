@@ -401,7 +401,7 @@ def test_the_hook_stays_as_long_as_a_monitor_runs_it() -> None:
     run(host)
     host.files["/etc/nut/upsmon.conf"] = f"NOTIFYCMD {HOOK}\n"
     work = plan_release(host)
-    assert work.warnings == (f"{HOOK} stays until role power has taken it out of /etc/nut/upsmon.conf",)
+    assert work.warnings == (f"{HOOK} stays until role power has removed it from /etc/nut/upsmon.conf",)
     apply_release(host, work)
     assert HOOK in host.files
     assert RUNTIME not in host.files

@@ -127,8 +127,8 @@ def _raise(error: Exception) -> Callable[[Any], Any]:
     ("error", "said"),
     [
         (Unobservable("upsd: no answer"), "upsd: no answer"),
-        (ZeroDivisionError("division by zero"), "the look failed: ZeroDivisionError: division by zero"),
-        (MemoryError(), "the look failed: MemoryError: "),
+        (ZeroDivisionError("division by zero"), "the snapshot failed: ZeroDivisionError: division by zero"),
+        (MemoryError(), "the snapshot failed: MemoryError: "),
     ],
 )
 def test_a_look_that_fails_is_a_problem(

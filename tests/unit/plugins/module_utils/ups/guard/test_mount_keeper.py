@@ -230,7 +230,7 @@ def _silent(host: SmallHost) -> None:
         (_no_uuid, "its superblock has none"),
         (_write_through, "the kernel cache mode of sda is write through"),
         (_off, "barriers: observed off, expected on before they go"),
-        (_owed, "owed a flush"),
+        (_owed, "by an earlier run is pending"),
         (_gone, "nothing is mounted there"),
         (_hidden, "what is mounted there is hidden by tmpfs mounted over /srv"),
         (_silent, "UUID of its file system is unknown: superblock"),
@@ -255,7 +255,7 @@ def test_xfs_keeps_its_barriers() -> None:
     ("table", "cache_mode", "reason"),
     [
         ("vdo x", "write back", "device-mapper vdo"),
-        ("linear 8:0 0", "write through", "dm-9 below it pass no flush on"),
+        ("linear 8:0 0", "write through", "dm-9 below it drop flushes"),
     ],
 )
 def test_layers_that_break_or_drop_a_flush_keep_barriers_on(table: str, cache_mode: str, reason: str) -> None:

@@ -149,7 +149,7 @@ def guard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Guard]:
 def test_it_begins_tight_and_flushes_what_an_earlier_one_may_have_left(guard: Guard) -> None:
     guard.host.mounts[PG].barrier = "off"
     guard.host.disk("sda").dirty = True
-    guard.expect_tight("has just begun")
+    guard.expect_tight("has just started")
 
 
 def test_it_counts_as_started_only_when_its_state_can_be_read(
@@ -178,7 +178,7 @@ def test_it_loosens_after_the_quiet_time_alone(guard: Guard) -> None:
     assert 0 < left < 7
     guard.loosen()
     facts = guard.facts()
-    assert (facts["state"], facts["reason"]) == ("loose", "all has been well for long enough")
+    assert (facts["state"], facts["reason"]) == ("loose", "every check has passed for long enough")
     assert facts["mounts"] == [{"target": PG, "barrier": "off"}, {"target": MA, "barrier": "off"}]
     said = state.last(guard.host)
     assert said is not None
@@ -613,5 +613,5 @@ def test_a_fifo_that_somebody_took_away_is_made_again(guard: Guard) -> None:
     guard.loosen()
     guard.fifo.unlink()
     guard.look()
-    guard.expect_tight("its fifo was taken away")
+    guard.expect_tight("its fifo was removed")
     assert guard.fifo.is_fifo()

@@ -39,7 +39,7 @@ def said(**more: Any) -> state.Record:
         "start": START,
         "beat": 1000.0,
         "state": "loose",
-        "reason": "all has been well for long enough",
+        "reason": "every check has passed for long enough",
         "since": "2026-06-01T10:00:00Z",
         "quiet": None,
         "kept": {PG: state.Below("8:1", ("sda",))},
@@ -127,7 +127,7 @@ def test_a_running_guard_counts(word: str) -> None:
     seen.mounts[PG].barrier = "off"
     assert state.read(seen) == {
         "state": word,
-        "reason": "all has been well for long enough",
+        "reason": "every check has passed for long enough",
         "since": "2026-06-01T10:00:00Z",
         "quiet": 17 if word == "waiting" else None,
         "lease": {**lease.parse(json.dumps(TERMS)).as_dict(), "mounts": [PG]},
@@ -152,10 +152,10 @@ def test_a_running_guard_counts(word: str) -> None:
         # Nobody has flushed what was written without barriers.
         (said(), TERMS, False, "failed", "has ended while barriers were off"),
         (said(), None, False, "failed", "has ended while barriers were off"),
-        (said(state="failed", beat=1.0), TERMS, False, "failed", "all has been well"),
+        (said(state="failed", beat=1.0), TERMS, False, "failed", "every check has passed"),
         (said(state="stopped", reason="stopped by SIGTERM"), TERMS, False, "stopped", "stopped by SIGTERM"),
         (said(state="stopped"), None, False, "absent", "the guard has stopped"),
-        (said(), None, True, "loose", "all has been well"),
+        (said(), None, True, "loose", "every check has passed"),
     ],
 )
 def test_what_cannot_be_trusted_does_not_count(
