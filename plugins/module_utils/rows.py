@@ -126,6 +126,25 @@ class Setting(NamedTuple):
     profile: str = ""
     finding: str = ""
 
+    @classmethod
+    def of(
+        cls,
+        layer: str,
+        target: str,
+        setting: str,
+        wanted: str,
+        observed: tuple[str, str],
+        verdict: str,
+        phase: str | None,
+        evidence: dict[str, Any],
+        why: str,
+        remedy: str,
+        klass: str = "safety",
+    ) -> Setting:
+        """Return the row of a setting with one wanted value; `observed`: the running value and the persisted one."""
+        values = (wanted, wanted, *observed)
+        return cls(layer, target, setting, klass, *values, verdict, phase, evidence, why, remedy)
+
     @property
     def id(self) -> str:
         """Return the id of its finding."""

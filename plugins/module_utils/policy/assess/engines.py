@@ -224,15 +224,12 @@ def _of_next_preloads(instance: InstanceFacts) -> Iterator[Setting]:
     now = "stopped" if instance["state"] == "stopped" else now
     is_known = coming["value"] != UNKNOWN
     running = {"value": now, "source": "/proc/PID/maps", "reason": None}
-    yield Setting(
+    yield Setting.of(
         layer=instance["engine"],
         target=instance["name"],
         setting=findings.PRELOADS,
-        klass="safety",
-        wanted_running="none",
-        wanted_persisted="none",
-        running=now,
-        persisted=coming["value"],
+        wanted="none",
+        observed=(now, coming["value"]),
         verdict="drift_persisted" if is_known else UNKNOWN,
         phase=None,
         evidence={"running": running, "persisted": coming},
@@ -361,20 +358,18 @@ def _override(
     manager = instance["managed_by"]
     permission = override["permission"] if manager not in OWNERS else None
     held = _held(fix_of_override(override), permission, allow)
-    return Setting(
+    return Setting.of(
         layer=instance["engine"],
         target=f"{instance['name']} {override['scope']}",
         setting=override["setting"],
-        klass=rule.klass,
-        wanted_running=rule.value,
-        wanted_persisted=rule.value,
-        running=value,
-        persisted=value,
+        wanted=rule.value,
+        observed=(value, value),
         verdict="drift_running",
         phase=None if held else rule.phase,
         evidence={"running": observation, "persisted": observation, "override": where},
         why=f"{override['setting']} is {value} for {override['scope']}: {rule.meaning(value)}",
         remedy=held or "run harden_db",
+        klass=rule.klass,
     )
 
 

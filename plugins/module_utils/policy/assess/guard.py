@@ -9,16 +9,17 @@ The expected running and persisted values differ by design.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ...facts.storage import MountFacts
-from ...facts.ups import GuardFacts, PowerFacts
+from ...facts.ups import GuardFacts, PowerFacts, Seconds
 from ...host.observation import UNKNOWN
 from ...host.our_paths import LEASE
 from ...rows import Reason, Setting
 from ...storage import flush_passthrough, mount_settings
 from ...ups import findings
+from ..report_types import LeaseTerms
 from .requirements import why_not_only_databases
 
 LAYER = "power_guard"
@@ -43,13 +44,20 @@ class Lease(NamedTuple):
     mounts: tuple[str, ...]
     expires: str
     quiet: int
-    needed: dict[str, Any]
+    needed: dict[str, Seconds]
     test_ups: bool
     units: tuple[str, ...]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> LeaseTerms:
         """Return it as JSON has it."""
-        return {**self._asdict(), "mounts": list(self.mounts), "units": list(self.units)}
+        return {
+            "mounts": list(self.mounts),
+            "expires": self.expires,
+            "quiet": self.quiet,
+            "needed": self.needed,
+            "test_ups": self.test_ups,
+            "units": list(self.units),
+        }
 
 
 def why_not_switched(mount: MountFacts) -> str:
@@ -177,7 +185,7 @@ def _compare(wanted: Lease, guard: GuardFacts, is_there: str) -> tuple[str, str]
     return "current", ""
 
 
-def _suffices(found: Any, wanted: dict[str, Any]) -> bool:
+def _suffices(found: Any, wanted: Mapping[str, Any]) -> bool:
     """Tell whether a lease requires at least the wanted seconds. A secondary that connects or disconnects
     changes the sum, and a lease that requires more is harmless."""
     if found == wanted:
@@ -199,15 +207,12 @@ def _row(
     reason = why if current == UNKNOWN else None
     observed = {"value": current, "source": LEASE, "reason": reason}
     remedy = "" if verdict == "ok" else "run harden_db" if phase else _UNKNOWN
-    return Setting(
+    return Setting.of(
         layer=LAYER,
         target="host",
         setting="lease",
-        klass="safety",
-        wanted_running=wanted,
-        wanted_persisted=wanted,
-        running=current,
-        persisted=current,
+        wanted=wanted,
+        observed=(current, current),
         verdict=verdict,
         phase=phase,
         evidence={

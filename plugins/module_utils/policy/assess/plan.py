@@ -16,6 +16,7 @@ from ...facts.ups import PowerFacts
 from ...host import printable
 from ...rows import Setting
 from ...storage import fstab, mount_units
+from ..report_types import Change, LeaseTerms, Plan, Step, Target
 from . import power_settings, unit_mounts
 from .settings import can_persist, is_by_kernel
 
@@ -23,12 +24,12 @@ from .settings import can_persist, is_by_kernel
 STEPS = catalog.STEPS
 
 
-def build(rows: Iterable[Setting], may_loosen: bool) -> dict[str, dict[str, Any]]:
+def build(rows: Iterable[Setting], may_loosen: bool) -> Plan:
     """Return `{phase: {layer: targets}}`, in the order of STEPS, that fixes the rows.
 
     Each target has the form of the layer's module. Every phase is present, maybe empty; loosening is left out unless allowed.
     """
-    steps: dict[str, dict[str, Any]] = {phase: {} for phase, _layer in STEPS}
+    steps: Plan = {phase: {} for phase, _layer in STEPS}
     for phase, layer in STEPS:
         chosen = [row for row in rows if (row.phase, row.layer) == (phase, layer)]
         if chosen and (may_loosen or phase != "loosen"):
@@ -37,11 +38,11 @@ def build(rows: Iterable[Setting], may_loosen: bool) -> dict[str, dict[str, Any]
 
 
 def steps(
-    plan: dict[str, dict[str, Any]],
+    plan: Plan,
     rows: Collection[Setting],
     allow: Collection[str],
-    lease: dict[str, Any] | None,
-) -> list[dict[str, Any]]:
+    lease: LeaseTerms | None,
+) -> list[Step]:
     """Return the steps of a plan in the safe order: of each its phase, layer and arguments.
 
     `rows`: those that it fixes. Settings about speed are a separate step, of class performance, so that it can fail
@@ -71,7 +72,7 @@ def steps(
 
 
 def _arguments(
-    layer: str, targets: Any, allow: Collection[str], lease: dict[str, Any] | None
+    layer: str, targets: list[Target], allow: Collection[str], lease: LeaseTerms | None
 ) -> dict[str, Any]:
     found: dict[str, Any] = {"targets": targets}
     if catalog.LAYERS[layer].restarts:
@@ -82,43 +83,45 @@ def _arguments(
         # Without a target the layer is released.
         found["state"] = "present" if targets else "released"
     if layer == "power_guard" and targets and lease:
-        found.update({name: lease[name] for name in ("expires", "quiet", "needed", "test_ups", "units")})
+        found.update({name: value for name, value in lease.items() if name != "mounts"})
     return found
 
 
-def changes(steps: dict[str, dict[str, Any]], rows: Iterable[Setting]) -> list[dict[str, Any]]:
+def changes(steps: Plan, rows: Iterable[Setting]) -> list[Change]:
     """Return what the steps change, one entry a setting, for people.
 
     `persisted` is None if they change only the running value.
     """
-    found: dict[tuple[str, str, str], dict[str, Any]] = {}
+    found: dict[tuple[str, str, str], Change] = {}
     for row in rows:
         if not row.phase or row.layer not in steps[row.phase]:
             continue
-        about = {"phase": str(row.phase), "layer": row.layer, "target": row.target}
         owner = row.evidence.get("persisted") if row.persisted != row.wanted_persisted else None
         if owner and owner.get("owner_of"):
             # Its file gets another owner first, once.
             name, before = owner["owner_of"], owner["owner"]
-            owner_change = {
-                "setting": name,
-                "running": before,
-                "persisted": before,
-                "wanted": owner["owner_wanted"],
-            }
-            found.setdefault((row.layer, row.target, name), {**about, **owner_change})
-        found[row.layer, row.target, row.setting] = {
-            **about,
-            "setting": row.setting,
-            "running": row.running,
-            "persisted": row.persisted if _is_written(row) else None,
-            "wanted": row.wanted_running,
-        }
+            change = _change(row, name, before, before, owner["owner_wanted"])
+            found.setdefault((row.layer, row.target, name), change)
+        persisted = row.persisted if _is_written(row) else None
+        change = _change(row, row.setting, row.running, persisted, row.wanted_running)
+        found[row.layer, row.target, row.setting] = change
     return list(found.values())
 
 
+def _change(row: Setting, setting: str, running: str, persisted: str | None, wanted: str) -> Change:
+    return {
+        "phase": str(row.phase),
+        "layer": row.layer,
+        "target": row.target,
+        "setting": setting,
+        "running": running,
+        "persisted": persisted,
+        "wanted": wanted,
+    }
+
+
 def files(
-    steps: dict[str, dict[str, Any]],
+    steps: Plan,
     rows: Iterable[Setting],
     engines: Iterable[InstanceFacts],
     power: PowerFacts | None,
@@ -157,8 +160,8 @@ def _is_written(row: Setting) -> bool:
     return can_persist(row.setting, row.persisted, row.evidence["persisted"]["source"])
 
 
-def _mounts(rows: list[Setting]) -> list[dict[str, Any]]:
-    targets: dict[tuple[str, bool], dict[str, Any]] = {}
+def _mounts(rows: list[Setting]) -> list[Target]:
+    targets: dict[tuple[str, bool], Target] = {}
     for row in rows:
         source = row.evidence["persisted"]["source"]
         key = (row.target, is_by_kernel(row.setting, source))
@@ -169,8 +172,8 @@ def _mounts(rows: list[Setting]) -> list[dict[str, Any]]:
     return list(targets.values())
 
 
-def _disks(rows: list[Setting]) -> list[dict[str, Any]]:
-    targets: dict[str, dict[str, Any]] = {}
+def _disks(rows: list[Setting]) -> list[Target]:
+    targets: dict[str, Target] = {}
     for row in rows:
         # The kernel cache mode alone needs no state: the cache stays unchanged.
         target = targets.setdefault(row.target, {"disk": row.target, "state": "keep"})
@@ -179,40 +182,40 @@ def _disks(rows: list[Setting]) -> list[dict[str, Any]]:
     return list(targets.values())
 
 
-def _devices(rows: list[Setting]) -> list[dict[str, Any]]:
+def _devices(rows: list[Setting]) -> list[Target]:
     return _merged("device", ((row, row.wanted_running) for row in rows))
 
 
-def _databases(rows: list[Setting]) -> list[dict[str, Any]]:
+def _databases(rows: list[Setting]) -> list[Target]:
     # Two servers can know one database.
     return _merged("database", ((row, row.wanted_persisted) for row in rows))
 
 
-def _services(rows: list[Setting]) -> list[dict[str, Any]]:
+def _services(rows: list[Setting]) -> list[Target]:
     return [{"unit": row.target, "mounts": row.evidence["mounts"]} for row in rows]
 
 
-def _lease(rows: list[Setting]) -> list[dict[str, Any]]:
+def _lease(rows: list[Setting]) -> list[Target]:
     """Return the mounts of the guard's lease; none if it is revoked."""
     return [{"mount": target} for row in rows for target in row.evidence["mounts"]]
 
 
-def _monitor(rows: list[Setting]) -> list[dict[str, Any]]:
+def _monitor(rows: list[Setting]) -> list[Target]:
     """Return the settings of the UPS's monitor; none if it is released."""
     requested = [(row.setting, row.evidence["asked"]) for row in rows]
     return [{setting: value} for setting, value in requested if value is not None]
 
 
-def _merged(key: str, values: Iterable[tuple[Setting, str]]) -> list[dict[str, Any]]:
+def _merged(key: str, values: Iterable[tuple[Setting, str]]) -> list[Target]:
     """Return a target for each name, with all its wanted settings."""
-    targets: dict[str, dict[str, Any]] = {}
+    targets: dict[str, Target] = {}
     for row, value in values:
         targets.setdefault(row.target, {key: row.target})[row.setting] = value
     return list(targets.values())
 
 
-def _instances(rows: list[Setting]) -> list[dict[str, Any]]:
-    targets: dict[str, dict[str, Any]] = {}
+def _instances(rows: list[Setting]) -> list[Target]:
+    targets: dict[str, Target] = {}
     for row in rows:
         override = row.evidence.get("override")
         name = override["instance"] if override else row.target

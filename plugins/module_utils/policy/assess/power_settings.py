@@ -153,15 +153,12 @@ def _row(
             else "correct the monitor's configuration that the reason names, then run again"
         )
         remedy = _ELSEWHERE.format(name=name) if power["monitor"] == "apcupsd" and not phase else remedy
-    return Setting(
+    return Setting.of(
         layer=LAYER,
         target="host",
         setting=name,
-        klass="safety",
-        wanted_running=wanted,
-        wanted_persisted=wanted,
-        running=current,
-        persisted=current,
+        wanted=wanted,
+        observed=(current, current),
         verdict=verdict,
         phase=phase,
         evidence=evidence,

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...host.observation import UNKNOWN
 from ...profiles import (
     BadInput,
@@ -18,6 +16,7 @@ from ...rows import Reason
 from ..expect import chosen_layers, guarantees, managed
 from ..expect.inputs import Inputs
 from ..expect.waivers import Waivers
+from ..report_types import Rating
 from . import plan, verdicts
 from .case import Case
 from .compare import find
@@ -29,7 +28,7 @@ NOW = ("at_risk", UNKNOWN)
 _RUN = "run harden_db"
 
 
-def rate(case: Case) -> dict[str, Any]:
+def rate(case: Case) -> dict[str, Rating]:
     """Return {profile: its rating} for every known profile."""
     inputs = case.declared.inputs
     case = case._replace(
@@ -45,13 +44,12 @@ def rate(case: Case) -> dict[str, Any]:
     return {name: _rating(case, *choose(name, inputs.shipped, inputs.own, None)) for name in names}
 
 
-def _rating(case: Case, profile: Profile, pinned: Profile) -> dict[str, Any]:
+def _rating(case: Case, profile: Profile, pinned: Profile) -> Rating:
     try:
         found = find(case, profile, pinned)
     except BadInput as error:
         # A mount has a separate profile that contradicts this one.
-        none: dict[str, Any] = {"verdict": "blocked", "after": "blocked", "changes": [], "unmet": []}
-        return {**none, "why": [str(error)]}
+        return {"verdict": "blocked", "after": "blocked", "changes": [], "unmet": [], "why": [str(error)]}
     steps = plan.build(found.planned, True)
     # `changes` has what a run would set; the reasons name the rest.
     remaining = tuple(row for row in found.rows if row.phase is None or found.withholds(row))

@@ -10,7 +10,7 @@ import errno
 import os
 import shlex
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 from ...attestations import HOST, Attestation, written
 from ...attestations import find as find_attestation
@@ -33,6 +33,7 @@ from ...storage.disk_kinds import SAN
 from ...storage.raid_controllers import volume
 from .. import kinds
 from ..expect.guarantees import Mount, Server
+from ..report_types import RequirementEntry
 
 #: Transports whose standard asks for FUA. The kernel disables it for SATA by default (libata.fua).
 _FUA_IN_STANDARD = ("scsi", "sas", "nvme")
@@ -90,9 +91,9 @@ class Requirement(NamedTuple):
         named = name or kind.id.split(".")[1]
         return cls(named, target, state, evidence, found.reason, found.fix, id=kind.id)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as the report's JSON has it."""
-        return {**self._asdict(), "id": self.id or f"requirement.{self.name}"}
+    def as_dict(self) -> RequirementEntry:
+        """Return it for the report's JSON."""
+        return cast(RequirementEntry, {**self._asdict(), "id": self.id or f"requirement.{self.name}"})
 
 
 def hold(needed: Iterable[Requirement]) -> bool:

@@ -110,18 +110,16 @@ def _row(
     elif device_id is None:
         phase = None
         remedy = place_of_id or f"set {setting} to {wanted} for {name} by a udev rule of your own"
-    return Setting(
+    return Setting.of(
         layer="io_scheduler",
         target=device_id or name,
         setting=setting,
-        klass="performance",
-        wanted_running=wanted,
-        wanted_persisted=wanted,
-        running=observed[0],
-        persisted=observed[1],
+        wanted=wanted,
+        observed=observed,
         verdict=verdict,
         phase=phase,
         evidence=evidence,
         why=f"{reason(verdict, setting, observed, why, evidence)}{addition}",
         remedy=remedy,
+        klass="performance",
     )

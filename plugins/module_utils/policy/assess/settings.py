@@ -197,15 +197,12 @@ def _no_path_retry(found: multipath.Queueing) -> Setting:
         when: {"value": value, "source": source, "reason": unread if value == UNKNOWN else None}
         for when, value, source in observed
     }
-    return Setting(
+    return Setting.of(
         layer="write_cache",
         target=found.label,
         setting="no_path_retry",
-        klass="safety",
-        wanted_running=multipath.QUEUES,
-        wanted_persisted=multipath.QUEUES,
-        running=found.running,
-        persisted=found.persisted,
+        wanted=multipath.QUEUES,
+        observed=(found.running, found.persisted),
         verdict=verdict,
         phase=None,
         evidence=evidence,
@@ -277,15 +274,12 @@ def _layer_cache_mode(
         else f"{layer.label} is made before any rule of ours, and how the cache of {names} powers on could not be"
         f" read: {below[0]['evidence'].get('write_cache.power_on', NOTHING).get('reason')}",
     }.get(verdict, f"{layer.label} drops flushes to {names}: it was made when nothing below cached")
-    return Setting(
+    return Setting.of(
         layer="write_cache",
         target=layer.label,
         setting="layer_cache_mode",
-        klass="safety",
-        wanted_running="write back",
-        wanted_persisted="write back",
-        running=layer.cache_mode,
-        persisted=at_boot,
+        wanted="write back",
+        observed=(layer.cache_mode, at_boot),
         verdict=verdict,
         phase=None,
         evidence={
@@ -439,20 +433,18 @@ def _mount_row(
     mask, target = _mask(mount), mount["target"]
     unset = f"{mask} masks the unit of {target}" if mask else f"nothing in /etc/fstab mounts {target}"
     why = {UNSET: unset, **why}
-    row = Setting(
+    row = Setting.of(
         layer="mount_options",
         target=mount["target"],
         setting=setting,
-        klass=klass,
-        wanted_running=wanted,
-        wanted_persisted=wanted,
-        running=running,
-        persisted=persisted,
+        wanted=wanted,
+        observed=(running, persisted),
         verdict=verdict,
         phase=phase,
         evidence=evidence,
         why=reason(verdict, setting, (running, persisted), why, evidence),
         remedy=_mount_remedy(mount, setting, wanted, verdict, phase, persisted, _new_line(mount, boot)),
+        klass=klass,
     )
     stuck = _refused_still(mount, setting, wanted, boot) if phase and verdict == "drift_persisted" else []
     if stuck:
@@ -614,15 +606,12 @@ def _flush(disk: DiskFacts, profile: Profile) -> Setting:
     """Return the row of a pending flush: a run was killed before it, and the cache is still full."""
     evidence = {"value": "owed", "source": f"{flush.OWED}/{disk['name']}", "reason": None}
     phase = "raise" if _switchable(disk) else None
-    return Setting(
+    return Setting.of(
         layer="write_cache",
         target=disk["id"] or disk["name"],
         setting="flush",
-        klass="safety",
-        wanted_running="done",
-        wanted_persisted="done",
-        running="owed",
-        persisted="done",
+        wanted="done",
+        observed=("owed", "done"),
         verdict="drift_running",
         phase=phase,
         evidence={"disk": disk["name"], "running": evidence},
@@ -690,15 +679,12 @@ def _of_volume(disk: DiskFacts, wrong: volume.Fault | None) -> Setting:
     evidence = disk["evidence"]["write_cache.volatile"]
     running = wrong.volatile if wrong else volume.NON_VOLATILE
     verdict = judge("write_cache", running, running, volume.NON_VOLATILE, live=True)
-    return Setting(
+    return Setting.of(
         layer="write_cache",
         target=disk["id"] or disk["name"],
         setting="write_cache",
-        klass="safety",
-        wanted_running=volume.NON_VOLATILE,
-        wanted_persisted=volume.NON_VOLATILE,
-        running=running,
-        persisted=running,
+        wanted=volume.NON_VOLATILE,
+        observed=(running, running),
         verdict=verdict,
         phase=None,
         evidence={"disk": disk["name"], "running": evidence, "persisted": evidence},
@@ -771,15 +757,12 @@ def _disk_row(
         "running": disk["evidence"][_OBSERVED_AS[setting]],
         "persisted": disk["evidence"]["write_cache.persisted"],
     }
-    return Setting(
+    return Setting.of(
         layer="write_cache",
         target=disk["id"] or disk["name"],
         setting=setting,
-        klass="safety",
-        wanted_running=wanted,
-        wanted_persisted=wanted,
-        running=observed[0],
-        persisted=observed[1],
+        wanted=wanted,
+        observed=observed,
         verdict=verdict,
         phase=phase,
         evidence=evidence,

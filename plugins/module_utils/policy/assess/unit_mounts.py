@@ -85,15 +85,12 @@ def _row(unit: str, optional: dict[str, str], held: Any) -> Setting:
     }[verdict]
     remedy = {"ok": "", UNKNOWN: "systemctl daemon-reload, then run again"}.get(verdict, "run harden_db")
     evidence = {"value": observed, "source": source, "reason": stale if held == UNKNOWN else None}
-    return Setting(
+    return Setting.of(
         layer=LAYER,
         target=unit,
         setting=SETTING,
-        klass="safety",
-        wanted_running=wanted,
-        wanted_persisted=wanted,
-        running=observed,
-        persisted=observed,
+        wanted=wanted,
+        observed=(observed, observed),
         verdict=verdict,
         phase="tighten" if verdict == "drift_persisted" else None,
         evidence={"running": evidence, "persisted": evidence, "mounts": mounts},

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from ...catalog import LAYERS, is_engine
 from ...host.observation import UNKNOWN
@@ -15,6 +14,7 @@ from ...rows import VERDICTS, Reason, Setting
 from ...storage import mount_settings
 from .. import kinds
 from ..expect.waivers import Accepted
+from ..report_types import Pending
 from . import guard, plan
 from .found import Findings
 from .requirements import Requirement
@@ -158,7 +158,7 @@ def will_wait(row: Setting, found: Findings) -> bool:
     return waits and row.phase is not None and not found.withholds(row)
 
 
-def pending(row: Setting) -> dict[str, Any]:
+def pending(row: Setting) -> Pending:
     """Return a pending setting for the report."""
     layer = LAYERS[row.layer]
     # A layer over disks must be recreated after a change of these disks.

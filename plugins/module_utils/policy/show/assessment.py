@@ -47,6 +47,7 @@ from ..assess.ratings import now as found_without_profile
 from ..expect import chosen_layers, declared, waivers
 from ..expect.guarantees import Mount
 from ..expect.inputs import Inputs
+from ..report_types import MountEntry, Rating, Recommendation
 from . import recommendation, stack
 
 #: Inputs that are used or left out together if inputs are refused.
@@ -137,7 +138,7 @@ def _assess(
         "mounts": _mounts(case.mounts, (), case.temporary),
     }
     attested = [each._asdict() for each in case.declared.attestations]
-    ratings = {}
+    ratings: dict[str, Rating] = {}
     if inputs.rate or inputs.profile is None:
         ratings = rate(case)
     if inputs.profile is None:
@@ -199,7 +200,7 @@ def _chosen(inputs: Inputs) -> tuple[Profile, Profile] | None:
     return choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
 
 
-def _recommendation(case: Case, ratings: dict[str, Any]) -> dict[str, Any] | None:
+def _recommendation(case: Case, ratings: dict[str, Rating]) -> Recommendation | None:
     """Return the profile that fits best, None without ratings or a fitting one."""
     if not ratings:
         return None
@@ -232,19 +233,24 @@ def _withdrawn(
 
 def _mounts(
     mounts: Iterable[MountFacts], held: Iterable[Mount], temporary: Iterable[tuple[str, str]]
-) -> list[dict[str, Any]]:
+) -> list[MountEntry]:
     """Return the mounts for the report: those without a profile, those with one, and those with temporary files."""
     rows = [
-        *((mount, None, "yes", "") for mount in mounts),
+        *((mount["target"], None, "yes", "") for mount in mounts),
         *(
-            (each.facts, each.profile.name, "accepted_loss" if each.may_lose else "yes", each.may_lose)
+            (
+                each.facts["target"],
+                each.profile.name,
+                "accepted_loss" if each.may_lose else "yes",
+                each.may_lose,
+            )
             for each in held
         ),
-        *(({"target": target}, None, "temporary", why) for target, why in temporary),
+        *((target, None, "temporary", why) for target, why in temporary),
     ]
     return [
-        {"target": mount["target"], "profile": profile, "judged": judged, "reason": reason}
-        for mount, profile, judged, reason in rows
+        {"target": target, "profile": profile, "judged": judged, "reason": reason}
+        for target, profile, judged, reason in rows
     ]
 
 

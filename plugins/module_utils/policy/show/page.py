@@ -9,8 +9,8 @@ import itertools
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
 from ...attestations import HOST
 from ...host.printable import (
@@ -20,6 +20,7 @@ from ...host.printable import (
     message,
 )
 from ...rows import VERDICTS
+from ..report_types import Rating, ReasonEntry, Report
 from .report import takes_place, worst_first
 
 #: Verdicts that do not come from a host's state.
@@ -50,7 +51,7 @@ class Group(NamedTuple):
     """Hosts with the same verdict, profile and first reason."""
 
     verdict: str
-    reports: tuple[dict[str, Any], ...]
+    reports: tuple[Report, ...]
 
     @property
     def hosts(self) -> list[str]:
@@ -59,7 +60,7 @@ class Group(NamedTuple):
 
 
 def render(
-    reports: Iterable[dict[str, Any]],
+    reports: Iterable[Mapping[str, Any]],
     missing: Sequence[str] = (),
     notes: Sequence[str] = (),
     details: str = "",
@@ -69,7 +70,7 @@ def render(
     `reports` as in the files; `missing`: hosts of the play without one; `notes`: notes about the whole run;
     `details`: the place of the files, '' for none. It has at most HEIGHT lines.
     """
-    ordered = worst_first(reports)
+    ordered = worst_first(cast(Iterable[Report], reports))
     head = [_totals(ordered)]
     if missing:
         head += wrap_rows(f"not checked, or not yet: {names(missing)}", "", 2)
@@ -82,9 +83,9 @@ def render(
     return lines([*head, "", *body, *([""] if tail[0] else []), *tail])
 
 
-def groups(ordered: Iterable[dict[str, Any]]) -> list[Group]:
+def groups(ordered: Iterable[Report]) -> list[Group]:
     """Return hosts that need the same attention in groups, the most urgent first."""
-    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    found: dict[tuple[Any, ...], list[Report]] = {}
     for report in ordered:
         first = next(iter(reasons(report)), ("", ""))
         key = (report["verdict"], report["was"], report["profile"], *first)
@@ -92,7 +93,7 @@ def groups(ordered: Iterable[dict[str, Any]]) -> list[Group]:
     return [Group(key[0], tuple(reports)) for key, reports in found.items()]
 
 
-def reasons(report: dict[str, Any]) -> list[tuple[str, str]]:
+def reasons(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return (reason, fix) of a host, worst first, without names that are specific to this host."""
     found = [(report["error"], "")] if report["error"] else []
     found += [(_without_detail(each), each["fix"]) for each in report["reasons"]]
@@ -107,7 +108,7 @@ def names(hosts: Sequence[str], most: int = _NAMED) -> str:
     return f"{', '.join(map(line, hosts[:shown]))}, ... ({len(hosts) - shown} more)"
 
 
-def _unnamed(text: str, report: dict[str, Any]) -> str:
+def _unnamed(text: str, report: Mapping[str, Any]) -> str:
     """Return a text with the kernel's names of disks instead of their unique ids."""
     for disk in report["stack"]["disks"]:
         if disk["id"]:
@@ -115,18 +116,18 @@ def _unnamed(text: str, report: dict[str, Any]) -> str:
     return text
 
 
-def _without_detail(each: dict[str, Any]) -> str:
+def _without_detail(each: ReasonEntry) -> str:
     """Return a reason without the message of ssh or a module at its end, which names one host."""
     return str(each["reason"]).removesuffix(message(each["observed"].get("detail", ""))).rstrip()
 
 
-def _totals(ordered: list[dict[str, Any]]) -> str:
+def _totals(ordered: list[Report]) -> str:
     count = Counter(report["verdict"] for report in ordered)
     each = [f"{count[verdict]} {verdict}" for verdict in VERDICTS if count[verdict]]
     return f"{_hosts(len(ordered))}: {', '.join(each)}" if each else "no host was checked"
 
 
-def _since(ordered: list[dict[str, Any]]) -> str:
+def _since(ordered: list[Report]) -> str:
     """Return the hosts with another verdict than in their last report, '' for none."""
     known = [report for report in ordered if report.get("since")]
     worse, better = ([each["host"] for each in known if sign * _steps(each) < 0] for sign in (1, -1))
@@ -134,14 +135,15 @@ def _since(ordered: list[dict[str, Any]]) -> str:
     return "; ".join(f"{what} than in the last report: {names(hosts)}" for what, hosts in both if hosts)
 
 
-def _steps(report: dict[str, Any]) -> int:
+def _steps(report: Report) -> int:
     """Return by how many verdicts a host is better than in its last report.
 
     A host whose state is unknown is never better, and one whose state was unknown is neither better nor worse.
     """
-    if report["since"]["verdict"] in _NO_STATE:
+    since = report.get("since")
+    if not since or since["verdict"] in _NO_STATE:
         return 0
-    steps = VERDICTS.index(report["verdict"]) - VERDICTS.index(report["since"]["verdict"])
+    steps = VERDICTS.index(report["verdict"]) - VERDICTS.index(since["verdict"])
     return min(steps, 0) if report["verdict"] in _NO_STATE else steps
 
 
@@ -207,7 +209,7 @@ def _fix(remedy: str, most: int) -> list[str]:
 
 def _advice(group: Group) -> str:
     """Return what each profile needs on rated hosts, and which fits."""
-    by_profile: dict[str, list[dict[str, Any]]] = {}
+    by_profile: dict[str, list[Rating]] = {}
     for report in group.reports:
         for name, rating in report["ratings"].items():
             by_profile.setdefault(name, []).append(rating)
@@ -300,7 +302,7 @@ def _sets(group: Group) -> str:
     return f"{verb}: {', '.join(f'{what} ({number})' for what, number in count.most_common())}"
 
 
-def _notes(ordered: list[dict[str, Any]], notes: Sequence[str]) -> Iterator[str]:
+def _notes(ordered: list[Report], notes: Sequence[str]) -> Iterator[str]:
     """Yield notes: possible damage, rollback timers, notes of the run, then of the hosts."""
     switched = [report for report in ordered if _has_switch(report)]
     # The action of a rollback timer is the first note of its host.
@@ -311,11 +313,11 @@ def _notes(ordered: list[dict[str, Any]], notes: Sequence[str]) -> Iterator[str]
     yield from _of_hosts(rest, len(ordered))
 
 
-def _has_switch(report: dict[str, Any]) -> bool:
+def _has_switch(report: Report) -> bool:
     return str(report.get("switch", "none")) != "none"
 
 
-def _of_hosts(noted: Iterable[tuple[dict[str, Any], Sequence[str]]], number: int) -> Iterator[str]:
+def _of_hosts(noted: Iterable[tuple[Report, Sequence[str]]], number: int) -> Iterator[str]:
     """Yield notes of hosts, each once: the first ones of all hosts before the second ones; `number`: of hosts on the page."""
     found: dict[str, list[str]] = {}
     hosts = list(noted)
@@ -327,7 +329,7 @@ def _of_hosts(noted: Iterable[tuple[dict[str, Any], Sequence[str]]], number: int
         yield f"note: {names(named)}: {line(text)}" if number > 1 else f"note: {line(text)}"
 
 
-def _engines(ordered: list[dict[str, Any]]) -> Iterator[str]:
+def _engines(ordered: list[Report]) -> Iterator[str]:
     """Yield each engine with its version and mounts, and the number of hosts with it."""
     found: dict[str, set[str]] = {}
     for report in ordered:
@@ -355,7 +357,7 @@ def _some(texts: Iterable[str], what: str, details: str) -> list[str]:
     return rows
 
 
-def _end(ordered: list[dict[str, Any]], missing: Sequence[str]) -> list[str]:
+def _end(ordered: list[Report], missing: Sequence[str]) -> list[str]:
     """Return the line with the number of failed hosts and the exit code."""
     failed = [report for report in ordered if report["fails"] or report["error"]]
     count = Counter(report["verdict"] for report in failed)

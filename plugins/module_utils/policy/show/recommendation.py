@@ -8,22 +8,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
 from ...catalog import is_engine
 from ...host.printable import yaml
+from ..report_types import Rating, Recommendation
 
 #: Verdicts after a run with which a profile fits, best first.
 _FITTING = ("durable", "attested", "unverified", "pending")
 
 
 def of(
-    ratings: dict[str, dict[str, Any]],
+    ratings: Mapping[str, Rating],
     promising: Sequence[str],
     mounts: Sequence[str],
     costs: Mapping[str, str] = MappingProxyType({}),
     of_costs: str = "",
-) -> dict[str, Any] | None:
+) -> Recommendation | None:
     """Return `profile`, `why`, what fits `also`, and `group_vars` to paste; None if no profile fits.
 
     `promising`: the profiles that guarantee durability, the one with the fewest requirements first; `mounts`: the mount
@@ -46,7 +46,7 @@ def of(
     }
 
 
-def _why(rating: dict[str, Any]) -> Iterable[str]:
+def _why(rating: Rating) -> Iterable[str]:
     """Yield the verdicts before and after a run, its changes, and the manual rest."""
     yield f"it is {rating['verdict']} by it now, and {rating['after']} after a run"
     for what, chosen in (("disks and mounts", False), ("engines", True)):

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar, cast
 
 from ...attestations import HEAD, HOST
 from ...catalog import LAYERS, is_engine
@@ -15,6 +15,19 @@ from ...facts.ups import UpsFacts
 from ...host.printable import Lines, lines
 from ...rows import VERDICTS
 from ..assess import plan
+from ..report_types import (
+    Change,
+    Outcome,
+    PowerSection,
+    Rating,
+    ReasonEntry,
+    Recommendation,
+    Report,
+    Row,
+)
+
+#: A report as made in this run, or as read from a file.
+AnyReport = TypeVar("AnyReport", bound=Mapping[str, Any])
 
 #: Attestations that are written out for one host; its file has all.
 _WRITTEN = 5
@@ -30,7 +43,7 @@ _STATES = {
 }
 
 
-def with_outcomes(report: dict[str, Any]) -> dict[str, Any]:
+def with_outcomes(report: Mapping[str, Any]) -> dict[str, Any]:
     """Return a report with the result of each change in `state`.
 
     `begun` of the report: the started steps, each its phase and layer; `undone`: whether the dead man's switch of this
@@ -44,10 +57,10 @@ def with_outcomes(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def _state(
-    change: dict[str, Any],
-    report: dict[str, Any],
+    change: Change,
+    report: Mapping[str, Any],
     started: set[tuple[str, ...]],
-    after: dict[tuple[str, str, str], dict[str, Any]],
+    after: dict[tuple[str, str, str], Row],
 ) -> str:
     if report["looked_only"]:
         return "foreseen"
@@ -70,14 +83,14 @@ def _state(
     return "undone" if report.get("undone") and LAYERS[change["layer"]].undone else "failed"
 
 
-def _has_owner(change: dict[str, Any], row: dict[str, Any]) -> bool:
+def _has_owner(change: Change, row: Row) -> bool:
     """Tell whether a row shows that a change of a file's owner is still necessary."""
     persisted = row.get("evidence", {}).get("persisted") or {}
     about = (row["layer"], row["target"], persisted.get("owner_of"))
     return about == (change["layer"], change["target"], change["setting"])
 
 
-def _is_observed(change: dict[str, Any], report: dict[str, Any]) -> bool:
+def _is_observed(change: Change, report: Mapping[str, Any]) -> bool:
     """Tell whether the target of a change without a row was observed after the run: a disk or an engine can be gone."""
     if is_engine(change["layer"]):
         return any(each["engine"] == change["layer"] for each in report["engines"])
@@ -93,7 +106,7 @@ def natural(name: str) -> tuple[Any, ...]:
     )
 
 
-def worst_first(reports: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def worst_first(reports: Iterable[AnyReport]) -> list[AnyReport]:
     """Return the reports, those that need attention first."""
     return sorted(
         reports,
@@ -101,17 +114,17 @@ def worst_first(reports: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     )
 
 
-def takes_place(change: dict[str, Any]) -> bool:
+def takes_place(change: Outcome) -> bool:
     """Tell whether a run would make a change, or has made it."""
     return change["state"] in ("foreseen", "done")
 
 
-def details(reports: Iterable[dict[str, Any]]) -> Lines:
+def details(reports: Iterable[Mapping[str, Any]]) -> Lines:
     """Return each host's verdict with all its reasons, changes and notes, worst first."""
-    return lines(row for report in worst_first(reports) for row in _details(report))
+    return lines(row for report in worst_first(cast(Iterable[Report], reports)) for row in _details(report))
 
 
-def _details(report: dict[str, Any]) -> list[str]:
+def _details(report: Report) -> list[str]:
     found = _listed("failed", filter(None, [report["error"]]))
     for state, heading in _STATES.items():
         changes = (change for change in report["changes"] if change["state"] == state)
@@ -136,7 +149,7 @@ def _listed(heading: str, rows: Iterable[str]) -> list[str]:
     return [f"  {heading}:", *found] if found else []
 
 
-def _best(best: dict[str, Any] | None) -> list[str]:
+def _best(best: Recommendation | None) -> list[str]:
     """Return the profile that fits best, with the variables that pin it, [] without one."""
     if not best:
         return []
@@ -147,13 +160,13 @@ def _best(best: dict[str, Any] | None) -> list[str]:
     ]
 
 
-def _reason(each: dict[str, Any]) -> list[str]:
+def _reason(each: ReasonEntry) -> list[str]:
     """Return a reason, with its fix and with the id and target for `durable_accept`."""
     do = [f"    fix: {each['fix']}"] if each["fix"] else []
     return [f"  - {each['reason']}", *do, f"    id: {each['id']}, of {', '.join(each['targets']) or HOST}"]
 
 
-def _to_attest(report: dict[str, Any]) -> list[str]:
+def _to_attest(report: Report) -> list[str]:
     """Return the attestations that a host needs, each once, as YAML to copy."""
     unmet = (need for rating in report["ratings"].values() for need in rating["unmet"])
     accepted = {(each["finding"], each["target"]) for each in report["accepted"]}
@@ -169,13 +182,14 @@ def _to_attest(report: dict[str, Any]) -> list[str]:
     return ["  to attest after checking (by, reason):", f"    {HEAD}", *shown, *more]
 
 
-def _shows_power(report: dict[str, Any]) -> bool:
+def _shows_power(report: Report) -> bool:
     """Tell whether a UPS matters to a host under its own profile."""
-    guard = report["power"]["guard"]
-    return any(row["layer"] in ("power", "power_guard") for row in report["settings"]) or bool(guard["lease"])
+    power = report["power"]
+    is_managed = any(row["layer"] in ("power", "power_guard") for row in report["settings"])
+    return power is not None and (is_managed or bool(power["guard"]["lease"]))
 
 
-def power_lines(power: dict[str, Any]) -> list[str]:
+def power_lines(power: PowerSection) -> list[str]:
     """Return the state of the UPS, the budgets and the guard, one per line."""
     found = [_ups(ups) for ups in power["upses"]]
     found += [f"{name}: {b['state']}: {b['arithmetic']}" for name, b in power["budget"].items()]
@@ -194,7 +208,7 @@ def _ups(ups: UpsFacts) -> str:
     return ", ".join([f"{ups['system']} ({ups['driver'] or 'driver not known'}): {status}", *known])
 
 
-def _takes(rating: dict[str, Any]) -> list[str]:
+def _takes(rating: Rating) -> list[str]:
     """Return what a host needs for a profile: open reasons and changes."""
     settings: dict[str, list[str]] = {}
     for change in rating["changes"]:
@@ -203,7 +217,7 @@ def _takes(rating: dict[str, Any]) -> list[str]:
     return [*rating["why"], *(f"set {target}: {', '.join(s)}" for target, s in settings.items())]
 
 
-def change_line(change: dict[str, Any]) -> str:
+def change_line(change: Change) -> str:
     """Return one change in one line, with the values now and at boot that differ from the wanted one."""
     wanted = change["wanted"]
     observed = (("now", change["running"]), ("at boot", change["persisted"]))

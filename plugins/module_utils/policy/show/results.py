@@ -9,7 +9,7 @@ import errno
 import os
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ...facts.engines import EnginesFacts
@@ -23,6 +23,7 @@ from .. import kinds
 from ..assess import engines, ups
 from ..expect import guarantees
 from ..expect.inputs import Inputs
+from ..report_types import Result
 from .assessment import assess, noted, unobserved
 
 #: States of the dead man's switch -> the message.
@@ -141,7 +142,7 @@ _OF_PYTHON = re.compile(r"(?P<meaning>(?:no usable )?Python .*)\. Fix: (?P<fix>.
 _SYMPTOMS = re.compile(r"Module result deserialization failed|MODULE FAILURE|See stdout/stderr", re.I)
 
 
-def cause(result: dict[str, Any]) -> str:
+def cause(result: Result) -> str:
     """Return in one line why a task failed, with the fix if known; '' without a message.
 
     `result` is that of the task, as registered or as `ansible_failed_result`.
@@ -158,7 +159,7 @@ class Explained(NamedTuple):
     fix: str = ""
 
 
-def explained(result: dict[str, Any]) -> Explained:
+def explained(result: Result) -> Explained:
     """Return why a task failed, and the fix: as `cause`."""
     text = str(result.get("msg") or "")
     if _SYMPTOMS.search(text) or not text:
@@ -178,29 +179,29 @@ def explained(result: dict[str, Any]) -> Explained:
     return Explained(last if _SYMPTOMS.search(str(result.get("msg") or "")) else " ".join(lines))
 
 
-def of_python(result: dict[str, Any]) -> bool:
+def of_python(result: Result) -> bool:
     """Tell whether a task failed because the host's Python is missing or too old."""
     return explained(result).fix == _PYTHON
 
 
-def why_missing(answer: dict[str, Any], name: str) -> str:
+def why_missing(answer: Result, name: str) -> str:
     """Return why one kind of facts could not be collected, with the fix if known; '' without a reason."""
     return cause(_failure_of(answer, name))
 
 
-def _failure_of(answer: dict[str, Any], name: str) -> dict[str, Any]:
+def _failure_of(answer: Result, name: str) -> Result:
     failures = answer.get("failures")
     return {"msg": failures[name]} if isinstance(failures, dict) and failures.get(name) else {}
 
 
-def facts_of(answer: dict[str, Any], name: str) -> Any:
+def facts_of(answer: Result, name: str) -> Any:
     """Return facts of a response, or None if malformed, because a host's root can forge it."""
     reported = answer.get("ansible_facts")
     found = reported.get(name) if isinstance(reported, dict) else None
     return found if isinstance(found, dict) else None
 
 
-def reported_switch(answer: dict[str, Any]) -> dict[str, str]:
+def reported_switch(answer: Result) -> dict[str, str]:
     """Return the dead man's switch of a response; `unseen` if malformed, because a host's root can forge it."""
     reported = answer.get("switch")
     if not isinstance(reported, dict) or str(reported.get("state")) not in SWITCHES:
@@ -234,7 +235,7 @@ def unreadable(inputs: Inputs, why: str) -> dict[str, Any]:
     return unobserved(inputs, kinds.INPUT.found(cause=f"the host's variables: {' '.join(why.split())}"))
 
 
-def assess_answer(inputs: Inputs, now: str, answer: dict[str, Any]) -> dict[str, Any]:
+def assess_answer(inputs: Inputs, now: str, answer: Result) -> dict[str, Any]:
     """Return the assessment of one host.
 
     `answer` is the result of the module host_facts, also a failed one, or with `unreachable` that of a lost host.
@@ -278,9 +279,7 @@ def _in_brackets(text: str) -> str:
     return f"({text})" if text else ""
 
 
-def wants_reboot(
-    inputs: Inputs, found: dict[str, Any], before: dict[str, Any] | None, applied: dict[str, Any] | None
-) -> bool:
+def wants_reboot(inputs: Inputs, found: Result, before: Result | None, applied: Result | None) -> bool:
     """Tell whether a run reboots its host: it is allowed, and a change of this run is pending.
 
     `found`: the assessment after the changes; `before` and `applied`: the one before them, and the result of the steps,
@@ -292,7 +291,7 @@ def wants_reboot(
     return not waiting.isdisjoint(f"{change['target']} {change['setting']}" for change in before["changes"])
 
 
-def disarms(inputs: Inputs, given: dict[str, Any]) -> bool:
+def disarms(inputs: Inputs, given: Result) -> bool:
     """Tell whether a collection removes the dead man's switch; `given`: the arguments of assess.
 
     It does on request, after steps that may have armed the switch; but not if a reboot may follow.
@@ -302,7 +301,7 @@ def disarms(inputs: Inputs, given: dict[str, Any]) -> bool:
     return bool(given.get("disarm")) and may_be_armed and not stays_armed
 
 
-def limit_of_collection(limit: int, applied: dict[str, Any] | None) -> int:
+def limit_of_collection(limit: int, applied: Result | None) -> int:
     """Return the time limit of a collection of facts in seconds, 0 for none: a short one if the steps before lost the host."""
     return min(limit or _AGAIN, _AGAIN) if (applied or {}).get("switch") == "unknown" else limit
 
@@ -313,7 +312,7 @@ def _may_reboot(inputs: Inputs) -> bool:
 
 
 def conclude(
-    assessed: list[dict[str, Any]], applied: dict[str, Any], rebooted: dict[str, Any], looked_only: bool
+    assessed: Sequence[Result], applied: Result, rebooted: Result, looked_only: bool
 ) -> dict[str, Any]:
     """Return the report of a host's run: its last assessment, with the first one and the steps.
 
@@ -345,7 +344,7 @@ def conclude(
     }
 
 
-def _switch(assessed: list[dict[str, Any]], applied: dict[str, Any]) -> tuple[str, str, bool]:
+def _switch(assessed: Sequence[Result], applied: Result) -> tuple[str, str, bool]:
     """Return the state of the dead man's switch at the end of a run, its message, and whether that is an error, as after a
     run that has changed the host. `applied`: {} without changes."""
     first, last = (each.get("switch") or {"state": UNREPORTED} for each in (assessed[0], assessed[-1]))
@@ -381,7 +380,7 @@ def _lost(state: str, seconds: int) -> str:
     )
 
 
-def failure(report: dict[str, Any]) -> str | None:
+def failure(report: Result) -> str | None:
     """Return the line with which a host fails, None if it does not.
 
     It names no host: Ansible shows equal messages of several hosts once.
@@ -396,7 +395,7 @@ def failure(report: dict[str, Any]) -> str | None:
 
 
 def _or_nothing(
-    answer: dict[str, Any],
+    answer: Result,
     name: str,
     nothing: Callable[[str, str], EnginesFacts | PowerFacts],
     storage: StorageFacts,
@@ -407,7 +406,7 @@ def _or_nothing(
     return facts_of(answer, name) or {**nothing(str(moment["time"]), why), **moment}
 
 
-def _was_requested(answer: dict[str, Any], name: str) -> bool:
+def _was_requested(answer: Result, name: str) -> bool:
     return any(
         isinstance(answer.get(part), dict) and name in answer[part] for part in ("ansible_facts", "failures")
     )

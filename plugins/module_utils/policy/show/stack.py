@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...facts.storage import MountFacts, StorageFacts
+from ..report_types import Stack
 
 #: Fields whose form policy/assess/facts_schema.py checks, and fields with any text.
 _MOUNT, _MOUNT_TEXTS = ("target", "fstype", "barrier", "data_mode", "disks"), ("source",)
@@ -17,7 +18,7 @@ _DISK, _DISK_TEXTS = ("name", "id", "kind"), ("transport", "model")
 _CACHE = ("device", "kernel", "volatile")
 
 
-def of(mounts: list[MountFacts], storage: StorageFacts) -> dict[str, list[dict[str, Any]]]:
+def of(mounts: list[MountFacts], storage: StorageFacts) -> Stack:
     """Return these mounts with the layers below each, top first, and the disks below all of them."""
     names = {name for mount in mounts for name in mount["disks_seen"]}
     disks = [disk for disk in storage["disks"] if disk["name"] in names]
