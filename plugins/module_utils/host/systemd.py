@@ -16,4 +16,5 @@ def runs(host: Host) -> bool:
 def reset_failed(host: Host, unit: str) -> None:
     """Clear the failed state of a unit that is removed: `systemctl --failed` lists it otherwise. Raises ChangeFailed."""
     # systemctl refuses the name of a unit that is not loaded. A pattern that matches none is accepted (systemctl(1)).
-    host.change(["systemctl", "reset-failed", f"{unit.rpartition('.')[0]}.*"])
+    if runs(host):
+        host.change(["systemctl", "reset-failed", f"{unit.rpartition('.')[0]}.*"])

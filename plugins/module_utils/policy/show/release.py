@@ -39,18 +39,18 @@ class Released(NamedTuple):
     pinned: bool = True
 
 
-def render(hosts: Iterable[Released], foretold: bool) -> Lines:
+def render(hosts: Iterable[Released], is_check: bool) -> Lines:
     """Return the page, of HEIGHT lines at most: hosts that are not released, hosts with a warning, and the others.
 
-    Hosts with the same text are one group. `foretold`: whether nothing was changed, in check mode.
+    Hosts with the same text are one group. `is_check`: whether nothing was changed, in check mode.
     """
     groups: dict[tuple[str, ...], list[Released]] = {}
     for each in hosts:
-        groups.setdefault(tuple(_texts(each, foretold)), []).append(each)
+        groups.setdefault(tuple(_texts(each, is_check)), []).append(each)
     found = sorted(groups.items(), key=lambda group: _rank(group[0], group[1][0]))
     rows: list[str] = []
     for number, (texts, members) in enumerate(found):
-        group = list(_group(texts, members, foretold))
+        group = list(_group(texts, members, is_check))
         rest = found[number:]
         if len(rows) + len(group) > HEIGHT - (len(rest) > 1):
             left = [each for _texts_of, others in rest for each in others]
@@ -66,34 +66,34 @@ def render(hosts: Iterable[Released], foretold: bool) -> Lines:
     return lines(rows)
 
 
-def _group(texts: Iterable[str], members: list[Released], foretold: bool) -> Iterator[str]:
+def _group(texts: Iterable[str], members: list[Released], is_check: bool) -> Iterator[str]:
     hosts = [each.host for each in members]
-    state = "would be released" if foretold else "released"
+    state = "would be released" if is_check else "released"
     yield from wrap_rows(f"{'not released' if members[0].error else state}  {names(hosts)}", _INDENT, 1)
     for text in texts:
         yield from wrap_rows(f"  {text}", _INDENT, _MOST)
     pinned = [each.host for each in members if each.pinned]
-    if pinned and not members[0].error and not foretold:
+    if pinned and not members[0].error and not is_check:
         next_step = f"delete durable_profile for {names(pinned)}; otherwise the next run manages"
         yield from wrap_rows(
             f"  next      {next_step} {'it' if len(pinned) == 1 else 'them'} again", _INDENT, 2
         )
 
 
-def _texts(found: Released, foretold: bool) -> Iterator[str]:
+def _texts(found: Released, is_check: bool) -> Iterator[str]:
     """Yield the texts of the page about a host."""
     if found.error:
         yield f"cause     {line(found.error)}"
     every = [(layer, change) for layer, changes in found.changes.items() for change in changes]
     for layer, change in every:
         if why := _loss(layer, change):
-            yield f"warning   {_warning(layer, change, why, foretold)}"
+            yield f"warning   {_warning(layer, change, why, is_check)}"
     removed = dict.fromkeys(line(change["target"]) for _layer, change in every if _is_file(change))
     restored = [(layer, change) for layer, change in every if _is_restored(change)]
     if removed:
-        yield f"{'remove ' if foretold else 'removed'}   {', '.join(removed)}"
+        yield f"{'remove ' if is_check else 'removed'}   {', '.join(removed)}"
     for text in _restored(restored):
-        yield f"{'restore ' if foretold else 'restored'}  {text}"
+        yield f"{'restore ' if is_check else 'restored'}  {text}"
     left = dict.fromkeys(line(change["target"]) for _layer, change in every if change["after"] == "forgotten")
     if left:
         yield f"left      unchanged, because the setting is gone or was changed since: {', '.join(left)}"
@@ -147,7 +147,7 @@ def _is_restored(change: Mapping[str, str]) -> bool:
 def _loss(layer: str, change: Mapping[str, str]) -> str:
     """Return the restored value with which commits can be lost, '' for none.
 
-    A value of an engine that is not known to flush counts as one that does not.
+    A value of an engine that may not flush counts as one that does not.
     """
     if layer == "mount_options":
         before, after = (change[side].split(",") for side in ("before", "after"))
@@ -159,8 +159,8 @@ def _loss(layer: str, change: Mapping[str, str]) -> str:
     return f"{change['setting']} {change['after']}" if is_value and not is_safe else ""
 
 
-def _warning(layer: str, change: Mapping[str, str], why: str, foretold: bool) -> str:
-    verb = "would be restored" if foretold else "is restored"
+def _warning(layer: str, change: Mapping[str, str], why: str, is_check: bool) -> str:
+    verb = "would be restored" if is_check else "is restored"
     target = line(change["target"])
     if layer == "mount_options":
         fix = f"fix: delete {line(why)} from /etc/fstab"

@@ -19,8 +19,8 @@ def change(target: str, setting: str, before: str, after: str) -> dict[str, str]
 RULES = change("/etc/udev/rules.d/x.rules", "rules", "present", "absent")
 
 
-def page(*hosts: Released, foretold: bool = False) -> list[str]:
-    return render(hosts, foretold).splitlines()
+def page(*hosts: Released, is_check: bool = False) -> list[str]:
+    return render(hosts, is_check).splitlines()
 
 
 def test_each_layer_is_on_the_page_with_files_settings_and_what_stays() -> None:
@@ -74,7 +74,7 @@ def test_a_mount_warns_if_its_barriers_go(before: str, after: str, warns: bool) 
 
 
 def test_check_mode_names_what_would_be_done_and_no_next_step() -> None:
-    assert page(Released("db1", {"watch": [RULES]}), foretold=True) == [
+    assert page(Released("db1", {"watch": [RULES]}), is_check=True) == [
         "would be released  db1",
         "  remove    /etc/udev/rules.d/x.rules",
         "  in effect at once: watch timer",
