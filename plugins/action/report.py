@@ -19,7 +19,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.report 
     with_outcomes,
     worst_first,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results import cause
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results import explained
 from ansible_collections.durable.dbhost.plugins.plugin_utils.as_text import unpacked
 from ansible_collections.durable.dbhost.plugins.plugin_utils.output import show
 from ansible_collections.durable.dbhost.plugins.plugin_utils.publish import publish
@@ -65,13 +65,19 @@ def _released(host: str, registered: Mapping[str, Any]) -> release.Released:
     error = layers.get("error") or ""
     if watch.get("failed") or watch.get("unreachable"):
         # The layers were not released after it.
-        changes, error = {}, cause(watch) or "the watch was not released, without a reason"
+        changes, error = {}, _cause(watch) or "the watch was not released, without a reason"
     elif "released" not in layers and not error:
-        error = cause(layers) or "not released yet, or the run lost this host; see its error above"
+        error = _cause(layers) or "not released yet, or the run lost this host; see its error above"
     if not error or changes:
         changes = {"watch": as_changes(watch.get("changes") or ()), **changes}
     changes = {layer: rows for layer, rows in changes.items() if rows}
     return release.Released(host, changes, error, "durable_profile" in registered)
+
+
+def _cause(result: Mapping[str, Any]) -> str:
+    """Return why a task failed, with the fix, without the message of Ansible if its meaning is known."""
+    found = explained(result)
+    return "; ".join(filter(None, (found.meaning, found.fix)))
 
 
 def _reports(hosts: list[str], variables: dict[str, Any]) -> list[dict[str, Any]]:

@@ -65,9 +65,9 @@ _READAHEADS = range(0, 1024 * 1024, 4)
 #: Any delay that groups commits without a noticeable wait; and milliseconds, -1 for none.
 SHORT = "short"
 _COMMIT_DELAYS = range(-1, 60_001)
-#: What the guarantee of a profile rests on; `nothing`: no guarantee.
+#: The bases of a guarantee; `nothing`: no guarantee.
 RESTS_ON = ("device", "flush", "non_volatile_cache", "ups", "nothing")
-#: What guarantees rest on, in the order of what that requires of a disk, the least first.
+#: The bases of a guarantee in the order of their requirements for a disk, the fewest first.
 _PROMISES = ("nothing", "ups", "flush", "non_volatile_cache", "device")
 _SAFETY = ("write_cache", "barrier", "data_mode", "engines")
 #: The value that a guarantee requires of a setting that its profile leaves unchanged. Only one that rests on the device

@@ -188,6 +188,9 @@ def test_a_release_ends_with_its_page(directory: Path, callback: str, check: boo
     code, out, _err = run(directory, *options, playbook="release_db", ANSIBLE_STDOUT_CALLBACK=callback)
     assert code == 2
     page = " ".join(out[out.index("not released  db2\n  cause     ") :].split())
+    assert page.startswith(
+        "not released db2 cause Ansible cannot write its own files there; free space or make"
+    )
     warning = "barrier=0 {}; commits can be lost after the next boot; fix: delete barrier=0 from /etc/fstab"
     stays = "/etc/fstab: 1 mount in effect at once: watch timer unchanged until reboot: mount options"
     if check:

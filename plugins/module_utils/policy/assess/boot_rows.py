@@ -29,7 +29,7 @@ _VERBATIM = ("error", "text")
 #: The fixed text by which a host names a source that is no file.
 _KERNEL = "the kernel's command line"
 _PLACES = (_KERNEL, f"{_KERNEL} of this boot (/proc/cmdline)")
-#: What a fault prevents at boot.
+#: Fault -> the action that it prevents at boot.
 _MOUNTS = {
     "read_only": "mount {} for writing",
     **dict.fromkeys(("name", "copies"), "mount this file system at {}"),

@@ -26,7 +26,7 @@ PUBLISHED = {
     ("enabled", "on"): (79, 586),
     ("enabled", "off"): (1358, 3980),
 }
-#: What reading a file of any form raises.
+#: Exceptions of reading a file of any form.
 NO_BENCHMARK = (ValueError, TypeError, KeyError, AttributeError, OverflowError)
 
 

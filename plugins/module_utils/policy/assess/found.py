@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What holding a host against a profile found, before it is summed up. Pure."""
+"""The findings of a comparison of a host with a profile. Pure."""
 
 from __future__ import annotations
 

@@ -30,12 +30,12 @@ _UNKNOWN = "run again, and if it stays unknown, read journalctl -u durable-dbhos
 TIGHTENED = "tightened"
 #: States in which a guard runs and does what its lease says.
 _RUNS = ("waiting", "loose", "tight")
-#: What of a lease is compared; its first day is the guard's own.
+#: The compared terms of a lease; the guard sets its first day.
 _TERMS = ("expires", "quiet", "test_ups")
 
 
 class Lease(NamedTuple):
-    """What the guard will be allowed, in the form of the layer's module.
+    """The permissions of the guard, in the form of the layer's module.
 
     `mounts`: mount points; `expires`: the last day, ISO 8601; `quiet`: seconds; `needed`: {budget: seconds
     of runtime}; `test_ups`: whether a simulated UPS counts; `units`: the engines' services.

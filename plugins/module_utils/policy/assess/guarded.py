@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a UPS and its guard change of a host's assessment: requirements, rows and the lease. Pure."""
+"""The effects of a UPS and its guard on a host's assessment: requirements, rows and the lease. Pure."""
 
 from __future__ import annotations
 

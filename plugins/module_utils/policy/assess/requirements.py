@@ -475,7 +475,7 @@ def _is_reported_volatile(disk: DiskFacts) -> bool:
 
 
 def _overruled(attestations: list[Attestation], claims: tuple[str, ...]) -> str:
-    """Return which attestation for the host its controller's report overrides, '' if there is none."""
+    """Return the attestation for the host that the controller's report overrides, as text; '' without one."""
     attestation = find_attestation([each for each in attestations if each.target == HOST], claims, None)
     return (
         f"; this overrides {attestation.claim} for host, attested by {attestation.by} until {attestation.expires}"

@@ -51,7 +51,7 @@ def leaves(storage: StorageFacts, mounts: list[MountFacts]) -> tuple[list[DiskFa
             reasons.append(kind.found(mount["target"], mount=mount["target"], cause=cause, **values))
         elif not mount["disks"] or not mount["disks_seen"]:
             reasons.append(_no_disks(mount["target"], "the disks below it"))
-        # Also if a layer between is unknown: the disk is still made safer.
+        # A disk below an unknown layer is still made safer.
         for name in mount["disks_seen"]:
             if name in by_name:
                 names[name] = None

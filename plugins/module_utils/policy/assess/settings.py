@@ -698,7 +698,7 @@ def _kernel_cache_mode(disk: DiskFacts, profile: Profile, cache_phase: str | Non
     cache = disk["write_cache"]
     running = cache["kernel"]
     lie = running == "write through" and cache["device"] == "enabled"
-    # Also before a cache is disabled: its contents must be flushed first.
+    # The contents of a cache must be flushed before it is disabled.
     wanted = "write back" if lie else wanted_cache_mode(disk, profile)
     # The same rule that sets the cache pins the kernel cache mode.
     persisted = running if cache["persisted"] == "none" else _pinned(disk)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the inventory declares of one host, read from its variables. Pure."""
+"""The declarations of the inventory about one host, read from its variables. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .inputs import Inputs
 
 
 class Declared(NamedTuple):
-    """What the inventory declares of one host.
+    """The declarations of the inventory about one host.
 
     `attestations`: those in force; `expired`: the others by their place. `ups_requested`: `durable_ups`; `ignoring`:
     `durable_ignore`; `entries`: `durable_mount_profiles` by path; `layers`: those that a run may touch; `waivers`:
