@@ -25,7 +25,7 @@ from ..host.processes import Process
 from ..host.seam import ChangeFailed, Host, Unobservable
 from ..host.textfile import Malformed
 from . import apcupsd, apcupsd_scripts, hook, nut, nut_directives, nut_mode, services, snapshot
-from .nut_directives import ABSENT
+from .nut_directives import ABSENT, Target
 
 #: `FILE KEY` -> what it was before us. It may hold a password: root's alone.
 ORIGINALS = our_paths.ORIGINALS_POWER
@@ -38,8 +38,6 @@ _CHAIN = "notify chain"
 #: Looks, a second apart, that a monitor gets after a restart; and how many of them the same process has to
 #: outlive.
 _ATTEMPTS, _STEADY = 30, 3
-
-Target = dict[str, Any]
 
 _MONITOR = {
     "system": {"type": "str", "required": True},

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, TypedDict
 
 from ..host.seam import ChangeFailed
 from ..host.textfile import MARK, Malformed
@@ -34,7 +34,20 @@ _PASSWORD = 3
 _TYPES = {"primary": "master", "secondary": "slave"}
 
 
-def wanted_of(text: str, path: str, settings: dict[str, Any], password: str) -> dict[str, str]:
+#: Settings of the power layer by name, as the module takes them.
+Target = dict[str, Any]
+
+
+class MonitorLine(TypedDict):
+    """The setting `monitor`: the values of a MONITOR line."""
+
+    system: str
+    power_value: int
+    user: str
+    type: str
+
+
+def wanted_of(text: str, path: str, settings: Target, password: str) -> dict[str, str]:
     """Return {key of upsmon.conf: word} of what is wanted. Raises ChangeFailed."""
     wanted = {VALUES[name]: str(settings[name]) for name in VALUES if name in settings}
     if settings.get("notify_flags") is not None:
@@ -116,7 +129,7 @@ def expect_usable(text: str, path: str) -> None:
         raise ChangeFailed(str(error)) from None
     fatal = upsmon_conf.complaints([each for each in lines if each.name == "MONITOR"], path)
     if fatal:
-        raise ChangeFailed(f"{fatal[0]}; correct that line, then run again")
+        raise ChangeFailed(f"{fatal[0]}; fix that line, then run again")
     least = upsmon_conf.value(lines, "MINSUPPLIES", path)
     needed = upsmon_conf.number(least.value or "") if least else 1
     power = sum(monitor.power_value for monitor in found)
@@ -133,9 +146,9 @@ def unmarked(text: str, note: str) -> str:
     return "".join(line for line in text.splitlines(keepends=True) if line.rstrip("\r\n") != mark)
 
 
-def mode_for(monitor: dict[str, Any]) -> str:
+def mode_for(monitor: MonitorLine) -> str:
     """Return the mode that a host with this MONITOR needs: its own upsd, or another host's."""
-    _name, at, where = str(monitor["system"]).partition("@")
+    _name, at, where = monitor["system"].partition("@")
     is_here = not at or re.fullmatch(r"(localhost|127\.[0-9.]+|\[::1\])(:[0-9]+)?", where)
     return "standalone" if is_here else "netclient"
 
@@ -156,9 +169,9 @@ def _flags(text: str, path: str) -> dict[str, str]:
     return wanted
 
 
-def _monitor(text: str, path: str, row: dict[str, Any], password: str) -> dict[str, str]:
+def _monitor(text: str, path: str, row: MonitorLine, password: str) -> dict[str, str]:
     """Return the MONITOR that is wanted; without a password that of the line that is there is kept."""
-    system = str(row["system"])
+    system = row["system"]
     key = f"{_MONITOR} {system}"
     now = word(text, path, key)
     present = json.loads(now) if now != ABSENT else None
@@ -168,10 +181,10 @@ def _monitor(text: str, path: str, row: dict[str, Any], password: str) -> dict[s
             f"{path}: MONITOR {system}: observed no password, expected that of the user {row['user']} in upsd.users of the"
             " host that the UPS is connected to; give it with the monitor"
         )
-    kind = _TYPES[str(row["type"])]
+    kind = _TYPES[row["type"]]
     if present and _means(present[-1]) == row["type"]:
         kind = present[-1]
-    return {key: json.dumps([system, str(row["power_value"]), str(row["user"]), secret, kind])}
+    return {key: json.dumps([system, str(row["power_value"]), row["user"], secret, kind])}
 
 
 def _means(value: str) -> str:

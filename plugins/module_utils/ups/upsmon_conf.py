@@ -415,4 +415,4 @@ def _shown(words: Sequence[str]) -> str:
 
 
 def _refused(file: str, row: int, observed: str, wanted: str) -> Malformed:
-    return Malformed(f"{file} line {row}", observed, f"{wanted}; correct that line, then run again")
+    return Malformed(f"{file} line {row}", observed, f"{wanted}; fix that line, then run again")

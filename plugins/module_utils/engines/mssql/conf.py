@@ -93,7 +93,7 @@ def trace_flags(lines: Sequence[Line], file: str = PATH) -> dict[int, Setting]:
             raise Malformed(
                 f"{file} line {found[-1].number}",
                 f"{value[:80]!r} for {key}",
-                f"the number of one trace flag{_meant_flag(value)}; correct that line, then run again",
+                f"the number of one trace flag{_meant_flag(value)}; fix that line, then run again",
             )
         flags[int(value)] = setting
     return flags

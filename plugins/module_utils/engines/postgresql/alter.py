@@ -11,17 +11,18 @@ from __future__ import annotations
 import json
 import posixpath
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 from urllib.parse import quote
 
 from ...enforce import originals
-from ...facts.engines import InstanceFacts, OverrideFacts
+from ...facts.engines import InstanceFacts, OverrideFacts, SettingFacts
 from ...host import bounded_read, json_text, named_by, our_paths
 from ...host.seam import ChangeFailed, Host, Unobservable
 from ..instance import Override
 from ..overrides import fix
 from . import conf
 from .cluster import AUTO, VALUES, Cluster, Files
+from .server import Session
 
 #: The word of durable_allow.
 PERMISSION = "alter_system"
@@ -29,6 +30,16 @@ PERMISSION = "alter_system"
 ORIGINALS = our_paths.ORIGINALS_POSTGRESQL
 #: Seconds from the note until the statements that it is about: a session that begins meanwhile counts as one from before.
 _MARGIN = 2.0
+
+
+class Removed(TypedDict):
+    """A removed setting of a role or database; sessions that began before `until` still have it."""
+
+    setting: str
+    role: str | None
+    database: str | None
+    value: str
+    until: float
 
 
 class Original(NamedTuple):
@@ -90,7 +101,7 @@ def without(files: Files, cluster: Cluster, names: Iterable[str]) -> tuple[Files
 
 
 def removed(
-    instance: str, settings: dict[str, Any], resets: Iterable[str], rows: Iterable[OverrideFacts]
+    instance: str, settings: dict[str, SettingFacts], resets: Iterable[str], rows: Iterable[OverrideFacts]
 ) -> dict[Original, str]:
     """Return {what is removed: its value}; `settings` and `rows`, overrides, as the facts have them."""
     found = {Original(instance, "system", name): str(settings[name]["persisted"]) for name in resets}
@@ -136,7 +147,7 @@ def note_sessions(host: Host, data: str, now: float, found: dict[Original, str])
 
     `now`: the server's time, seconds since 1970. Raises ChangeFailed.
     """
-    rows = [
+    rows: list[Removed] = [
         {
             "setting": each.setting,
             "role": each.role,
@@ -155,7 +166,7 @@ def note_sessions(host: Host, data: str, now: float, found: dict[Original, str])
         host.write_file(_sessions_path(data), text.encode("utf-8", "surrogateescape"))
 
 
-def old_sessions(host: Host, data: str, sessions: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def old_sessions(host: Host, data: str, sessions: Iterable[Session]) -> Iterator[Removed]:
     """Yield what was removed, as it was noted, and sessions that are there yet go on with.
 
     `sessions`: [{role, database, began}], of each the oldest. Raises Unobservable.
@@ -171,7 +182,7 @@ def old_sessions(host: Host, data: str, sessions: Iterable[dict[str, Any]]) -> I
             yield row
 
 
-def _noted(host: Host, data: str) -> list[dict[str, Any]]:
+def _noted(host: Host, data: str) -> list[Removed]:
     with named_by.one(host, None):  # Our own file.
         text = bounded_read.read(host, _sessions_path(data))
     try:

@@ -9,7 +9,7 @@ import posixpath
 import re
 import time
 from collections.abc import Collection, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...enforce import ownership
 from ...enforce.arguments import Arguments
@@ -340,7 +340,7 @@ def _flushes(facts: InstanceFacts, wanted: dict[str, str], shown: dict[str, str]
 
 def _changes(
     instance: str,
-    settings: dict[str, Any],
+    settings: dict[str, SettingFacts],
     shown: dict[str, str],
     persisted: dict[str, str],
     rows: Iterable[OverrideFacts],
@@ -395,7 +395,7 @@ def _waiting(wrong: Iterable[str], argv: list[str] | None) -> list[str]:
     return [name for name in wrong if name in _WAITING or name in pinned]
 
 
-def _reloads(settings: dict[str, Any], live: _Live) -> bool:
+def _reloads(settings: dict[str, SettingFacts], live: _Live) -> bool:
     """Tell whether a reload changes anything: one that is on and unflushed is there already."""
     return any(name not in live.waiting and settings[name]["running"] != UNFLUSHED for name in live.shown)
 
@@ -488,9 +488,10 @@ def _missed(host: Host, step: Step) -> str:
     except ChangeFailed as error:
         return str(error)
     for name, word in step.shown.items():
-        row = answer["settings"].get(name, {}).get("value")
-        if row != word:
-            return f"{name} (running): observed {row}, expected {word}"
+        row = answer["settings"].get(name)
+        observed = row["value"] if row else None
+        if observed != word:
+            return f"{name} (running): observed {observed}, expected {word}"
     return ""
 
 
@@ -507,7 +508,7 @@ def _await_statements(host: Host, step: Step) -> None:
         time.sleep(_PAUSE)
 
 
-def _ask(host: Host, step: Step) -> dict[str, Any]:
+def _ask(host: Host, step: Step) -> server.Answer:
     if step.login is None:
         raise ChangeFailed(f"{step.instance}: it cannot be asked; expected a server that runs")
     try:

@@ -9,7 +9,6 @@ import contextlib
 import posixpath
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from ...enforce import ownership
 from ...facts.engines import OverrideFacts, SettingFacts
@@ -155,7 +154,7 @@ def _all_running(
     host: Host,
     main: Process | None,
     place: Place | None,
-    answer: dict[str, Any] | None,
+    answer: server.Answer | None,
     no_answer: str | None,
 ) -> dict[str, Observation]:
     """Return {setting: what runs}; in a container the command line counts, because the server is not asked there."""
@@ -176,7 +175,7 @@ def _writes(files: Files, cluster: Cluster) -> tuple[str, ...]:
 
 
 def _refused(
-    host: Host, files: Files, cluster: Cluster, main: Process | None, answer: dict[str, Any] | None
+    host: Host, files: Files, cluster: Cluster, main: Process | None, answer: server.Answer | None
 ) -> Refusal | None:
     """Return why a run would set nothing of a cluster, None if it would, or if another component sets it."""
     if files.root:
@@ -201,7 +200,7 @@ def _as_superuser(host: Host, main: Process | None, data: str) -> str:
 
 
 def _cluster(
-    host: Host, files: Files, found: Instance, answer: dict[str, Any] | None
+    host: Host, files: Files, found: Instance, answer: server.Answer | None
 ) -> tuple[Cluster | None, str | None]:
     """Return a cluster's files, or why they cannot be read."""
     main = found.processes[0] if found.processes else None
@@ -210,7 +209,7 @@ def _cluster(
     try:
         data = next(iter(found.directories), None)
         argv = argv_of(host, main.pid) if main else None
-        config = (answer or {}).get("config") or found.config
+        config = (answer["config"] if answer else None) or found.config
         if resolve(host, files.root, config) != resolve(host, files.root, found.config):
             return None, f"the server reads {config}, and its command line leads to {found.config}"
         begins = found.begins.words if found.begins else None
@@ -221,7 +220,7 @@ def _cluster(
 
 def _answer(
     host: Host, place: Place | None, main: Process | None, found: Instance
-) -> tuple[dict[str, Any] | None, str | None]:
+) -> tuple[server.Answer | None, str | None]:
     """Return what the server says, or why it does not."""
     if main is None or place is None:
         return None, None
@@ -251,7 +250,7 @@ def _given(host: Host, main: Process) -> dict[str, Observation]:
     return found
 
 
-def _running(answer: dict[str, Any] | None, name: str, why: str | None) -> Observation:
+def _running(answer: server.Answer | None, name: str, why: str | None) -> Observation:
     if answer is None:
         return unknown("psql", why or "the server was not asked")
     setting = answer["settings"].get(name)
@@ -285,7 +284,7 @@ def _setting(
     running: Observation,
     persisted: Observation,
     won: Won | None,
-    answer: dict[str, Any] | None,
+    answer: server.Answer | None,
 ) -> SettingFacts:
     word, next_value = running.value, persisted.value
     reasons = dict.fromkeys(filter(None, (running.reason, persisted.reason)))
@@ -301,13 +300,13 @@ def _setting(
     return {**row, "refused": _OFF} if _is_off(won, answer) and running.value != UNKNOWN else row
 
 
-def _is_off(won: Won | None, answer: dict[str, Any] | None) -> bool:
+def _is_off(won: Won | None, answer: server.Answer | None) -> bool:
     """Tell whether ALTER SYSTEM has set what wins, and a server does not let it be taken back."""
     return bool(won and won.altered and answer and answer["alter_system"] != "on")
 
 
 def _held(
-    name: str, running: Observation, won: Won | None, answer: dict[str, Any] | None
+    name: str, running: Observation, won: Won | None, answer: server.Answer | None
 ) -> tuple[str | None, str | None]:
     """Return what keeps a run from setting it as the profile wants, and the permission that allows it."""
     if won is None:
@@ -315,8 +314,8 @@ def _held(
     may = bool(answer and answer["superuser"])
     if running.value == UNKNOWN:
         # Nobody would see whether the server follows. An override that hides its word is removed before.
-        setting = answer["settings"].get(name, {}) if answer else {}
-        may = may and setting.get("value") == "off" and _may_alter_roles(answer)
+        setting = answer["settings"].get(name) if answer else None
+        may = may and setting is not None and setting["value"] == "off" and _may_alter_roles(answer)
         held = _cure(name, running, answer)
     elif _is_off(won, answer):
         return f"remove {name} from {won.place}, then run again", None
@@ -327,7 +326,7 @@ def _held(
     return held, alter.PERMISSION if may and (won.altered or won.held is None) else None
 
 
-def _cure(name: str, running: Observation, answer: dict[str, Any] | None) -> str:
+def _cure(name: str, running: Observation, answer: server.Answer | None) -> str:
     """Return what to do where a running server does not tell its own word of a setting."""
     if answer is None:
         fix = (running.reason or "").partition(". Fix: ")[2]
@@ -349,11 +348,11 @@ def _cure(name: str, running: Observation, answer: dict[str, Any] | None) -> str
     )
 
 
-def _may_alter_roles(answer: dict[str, Any] | None) -> bool:
+def _may_alter_roles(answer: server.Answer | None) -> bool:
     return bool(answer and answer["superuser"] and not answer["replica"])
 
 
-def _pending(answer: dict[str, Any], settings: dict[str, SettingFacts]) -> Iterator[str]:
+def _pending(answer: server.Answer, settings: dict[str, SettingFacts]) -> Iterator[str]:
     """Yield the settings that wait for a restart: also those that the command line of this start has fixed,
     and nothing fixes at the next one."""
     yield from answer["pending"]
@@ -415,7 +414,7 @@ def _logs(files: Files, data: str | None) -> tuple[str, ...]:
     return tuple(normal(posixpath.join(str(data), path)) for path in paths if path)
 
 
-def _version(host: Host, files: Files, answer: dict[str, Any] | None, data: str | None) -> Observation:
+def _version(host: Host, files: Files, answer: server.Answer | None, data: str | None) -> Observation:
     if answer:
         return Observation(str(answer["version"]), "server_version")
     source = f"{data}/PG_VERSION"
@@ -429,7 +428,7 @@ def _version(host: Host, files: Files, answer: dict[str, Any] | None, data: str 
 
 
 def _all_overrides(
-    host: Host, data: str | None, answer: dict[str, Any] | None
+    host: Host, data: str | None, answer: server.Answer | None
 ) -> tuple[tuple[OverrideFacts, ...], str | None]:
     """Return the settings of roles and databases that go their own way, and why they are not all known."""
     if answer is None or data is None:
@@ -444,7 +443,7 @@ def _all_overrides(
     return tuple(found), None
 
 
-def _overrides(answer: dict[str, Any]) -> Iterator[OverrideFacts]:
+def _overrides(answer: server.Answer) -> Iterator[OverrideFacts]:
     """Yield the settings of roles and databases."""
     for row in answer["overrides"]:
         for entry in row["config"]:

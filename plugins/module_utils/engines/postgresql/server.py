@@ -13,8 +13,8 @@ from __future__ import annotations
 import contextlib
 import posixpath
 import re
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, TypedDict, cast
 
 from ...host import bounded_read, bounds, confined, json_text, trusted_path
 from ...host.process_context import is_there
@@ -78,6 +78,47 @@ _NAMES_SQL = """
 SELECT json_build_object('roles', (SELECT json_agg(rolname) FROM pg_roles),
   'databases', (SELECT json_agg(datname) FROM pg_database))
 """
+
+
+class Shown(TypedDict):
+    """A setting in pg_settings. The server can report any values."""
+
+    value: object
+    source: object
+    file: object
+    line: object
+
+
+class Session(TypedDict):
+    """The oldest session of a role in a database; `began` in seconds since 1970."""
+
+    role: str
+    database: str
+    began: float
+
+
+class Configured(TypedDict):
+    """The settings of a role or database, each `name=value`; None stands for all of them."""
+
+    role: str | None
+    database: str | None
+    config: list[str]
+
+
+class Answer(TypedDict):
+    """The answer of a server to _SQL, in the requested form."""
+
+    version: str
+    config: str | None
+    settings: dict[str, Shown]
+    superuser: bool
+    replica: bool
+    alter_system: str
+    now: float
+    sessions: list[Session]
+    pending: list[str]
+    overrides: list[Configured]
+    busy: int
 
 
 class Login(NamedTuple):
@@ -147,7 +188,7 @@ def user_name(host: Host, uid: str) -> str:
     return name
 
 
-def ask(host: Host, login: Login, pid: int | None = None) -> dict[str, Any]:
+def ask(host: Host, login: Login, pid: int | None = None) -> Answer:
     """Return what a server says of itself; `pid` is its postmaster, where that must be the same.
 
     Raises Unobservable, with the server's own reason where it refuses.
@@ -156,7 +197,7 @@ def ask(host: Host, login: Login, pid: int | None = None) -> dict[str, Any]:
     # The server is its user's, who can have it answer anything.
     if not _is_answer(found):
         raise Unobservable(f"psql as {login.user}: its answer is not of the requested form")
-    return found
+    return cast("Answer", found)
 
 
 def names(host: Host, login: Login) -> tuple[set[str], set[str]]:
@@ -194,7 +235,7 @@ def _why(result: Result, login: Login) -> str:
     return text
 
 
-def _is_answer(found: dict[str, Any]) -> bool:
+def _is_answer(found: Mapping[str, Any]) -> bool:
     """Tell whether an answer has the requested form, text for text."""
     settings, overrides = found.get("settings"), found.get("overrides")
     return (
@@ -221,7 +262,7 @@ def _is_answer(found: dict[str, Any]) -> bool:
     )
 
 
-def _are_rows(found: Any, fields: dict[str, Any]) -> bool:
+def _are_rows(found: Any, fields: Mapping[str, type | tuple[type, ...]]) -> bool:
     return isinstance(found, list) and all(
         isinstance(row, dict) and all(isinstance(row.get(name), kind) for name, kind in fields.items())
         for row in found

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ...host import json_text
@@ -144,14 +145,14 @@ def _seconds(value: Any, name: str) -> float:
     return float(value)
 
 
-def _text(found: dict[str, Any], name: str, form: re.Pattern[str], wanted: str) -> str:
+def _text(found: Mapping[str, object], name: str, form: re.Pattern[str], wanted: str) -> str:
     value = found.get(name)
     if not isinstance(value, str) or not form.fullmatch(value):
         raise ValueError(f"{name}: observed {value!r}, expected {wanted}")
     return value
 
 
-def _flag(found: dict[str, Any], name: str) -> bool:
+def _flag(found: Mapping[str, object], name: str) -> bool:
     value = found.get(name)
     if not isinstance(value, bool):
         raise ValueError(f"{name}: observed {value!r}, expected true or false")

@@ -142,7 +142,7 @@ def test_which_characters_make_words(line: str, name: str, value: str, more: str
 )
 def test_a_line_that_postgresql_refuses_is_refused_by_number(line: str, wanted: str) -> None:
     text = f"# first\n{line}\nfsync = on\n"
-    with pytest.raises(Malformed, match=rf"^/p\.conf line 2: observed .*; expected .*{wanted}.*; mend"):
+    with pytest.raises(Malformed, match=rf"^/p\.conf line 2: observed .*; expected .*{wanted}.*; fix"):
         postgresql_conf.parse(text, "/p.conf")
 
 
