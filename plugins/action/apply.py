@@ -121,7 +121,7 @@ class ActionModule(Bounded):
         return {
             "steps": steps,
             "release": is_release,
-            # What is released is found as it is released: it rests on no look.
+            # A release collects its targets itself: it needs no earlier facts.
             "looked_at": None if is_release else _number(given["looked_at"]),
             "by": by,
             "secrets": secrets,

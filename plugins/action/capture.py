@@ -69,7 +69,7 @@ def _is_answer(result: dict[str, Any]) -> bool:
 def _doubts(result: dict[str, Any]) -> list[str]:
     doubts = []
     if result["failed_at"]:
-        doubts.append(f"The facts could not be taken to their end: {result['failed_at']}.")
+        doubts.append(f"The facts could not be collected to the end: {result['failed_at']}.")
     if result["differs"]:
         doubts.append(
             f"A replay of the file gives other values than the host for: {', '.join(result['differs'])}."

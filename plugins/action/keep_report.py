@@ -50,7 +50,7 @@ class ActionModule(ActionBase):
 
 
 def _remove(directory: str, name: str) -> None:
-    """Take an earlier run's file away: it would be taken for what this one has found."""
+    """Remove an earlier run's file: it would be mistaken for a result of this run."""
     try:
         remove(directory, name)
     except OSError as error:

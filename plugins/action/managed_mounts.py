@@ -47,9 +47,9 @@ class ActionModule(Bounded):
         try:
             today = time.strftime("%Y-%m-%d", time.gmtime())
             ignored = engine_scope.read(inputs.ignore, inputs.databases, today).entries
-            judged = engine_scope.judged(engine_scope.standings(engines, inputs.databases, ignored))
+            assessed = engine_scope.judged(engine_scope.standings(engines, inputs.databases, ignored))
             named = guarantees.read(inputs.mount_profiles, inputs.shipped, inputs.own)
-            found = mounts_of(inputs.mounts, inputs.databases, storage, judged, named)
+            found = mounts_of(inputs.mounts, inputs.databases, storage, assessed, named)
             found = [mount for mount in found if mount["fstype"] != "raw"]
             every = {
                 name: choose(name, inputs.shipped, inputs.own, None)[0]

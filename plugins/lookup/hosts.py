@@ -97,7 +97,7 @@ class LookupModule(LookupBase):
 def _check_tags() -> None:
     """Refuse a part of a run: steps that are left out would be missing from an order that is safe as a whole."""
     only, skipped = (list(context.CLIARGS.get(option) or ()) for option in ("tags", "skip_tags"))
-    # No step has a tag of its own but this, so that all other words skip nothing.
+    # Only this step has a tag, so all other tags skip nothing.
     without = [word for word in skipped if word in _SKIP_STEPS]
     options = [f"--tags {','.join(only)}"] if only not in ([], ["all"]) else []
     options += [f"--skip-tags {','.join(without)}"] if without else []

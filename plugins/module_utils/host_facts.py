@@ -20,7 +20,7 @@ from .storage import collect as storage
 from .ups import collect as ups
 from .ups.guard import installed
 
-#: When the power is looked at: always; never; or only where a guard may have barriers off.
+#: When the power is read: always; never; or only if a guard may have barriers off.
 POWER = ("always", "guarded", "never")
 
 
@@ -71,7 +71,7 @@ def _add(found: HostFacts, name: str, collect: Callable[[], Mapping[str, Any]]) 
     except (Unobservable, ValueError) as error:
         found.failures[name] = line(f"This machine cannot be observed: {error}")
     except Exception as error:  # After an unexpected error the other kinds are still reported.
-        found.failures[name] = line(f"looking at it failed: {type(error).__name__}: {error}")
+        found.failures[name] = line(f"its collection failed: {type(error).__name__}: {error}")
 
 
 def refusal(host: Host, margin: int) -> str | None:

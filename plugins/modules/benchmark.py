@@ -74,7 +74,7 @@ options:
     default: []
   write_caches:
     description:
-      - States of the disks' write caches to measure with. V(disabled) is tried where they are on, and taken back.
+      - States of the disks' write caches to measure with. V(disabled) is tried if they are on, and restored.
       - V(enabled) is refused where one is off.
     type: list
     elements: str

@@ -12,7 +12,7 @@ short_description: Pack what the facts read on a host into a file
 version_added: 0.1.0
 description:
   - Asks the host all that M(durable.dbhost.storage_facts) asks, and keeps the answers, so that the same facts can be
-    taken again from the file, on another machine. It serves bug reports and tests.
+    collected again from the file, on another machine. It serves bug reports and tests.
   - Serial numbers, WWNs, UUIDs, host names and addresses become stand-ins. Of files and outputs only what is known to
     be harmless is recorded. Mount points, names of volumes and labels stay, so read the file before you send it.
   - Records what M(durable.dbhost.engine_facts) collects, the units of the servers, owners, modes and names of options of their

@@ -15,7 +15,7 @@ description:
     those that are installed and stopped.
   - Reads from C(/proc), without logging in to any engine, which files each has open for writing and how they were opened.
   - What cannot be read is the word V(unknown), with its reason under RV(ansible_facts.durable_engines.engines[].evidence);
-    it is never taken for safe.
+    it never counts as safe.
   - A path on a disk that does not answer costs its time limit of ten seconds, and the rest is still read.
   - Changes nothing and writes nothing on the host. C(mssql.conf) is flushed to its disk before it counts as persisted.
 extends_documentation_fragment:

@@ -2,13 +2,13 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commit on a host whose plug is pulled, and look afterwards for what was acknowledged."""
+"""Commit on a host whose plug is pulled, and check afterwards what was acknowledged."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: plug_writer
-short_description: Commit on a host whose plug is pulled, and look for what was acknowledged
+short_description: Commit on a host whose plug is pulled, and check what was acknowledged
 version_added: 0.1.0
 description:
   - Writes commits to scratch files in the mounts, as database engines write their logs, in a process that goes on when
@@ -22,7 +22,7 @@ extends_documentation_fragment:
 options:
   state:
     description:
-      - V(planned) checks everything and returns the job, V(started) begins it, V(verified) looks for the commits,
+      - V(planned) checks everything and returns the job, V(started) begins it, V(verified) checks the commits,
         V(cleaned) takes the files of runs that have ended away.
     type: str
     choices: [planned, started, verified, cleaned]
@@ -193,11 +193,11 @@ def verified(host: Host, given: Mapping[str, Any], check: bool) -> Mapping[str, 
     job = plug_job.loads(given["job"])
     if len(given["acknowledged"]) != job.clients:
         raise Refused(f"acknowledged: observed {len(given['acknowledged'])} numbers, expected {job.clients}")
-    # A run that ended by itself has taken its files away: nothing is lost, and nothing shown.
+    # A run that ended without a cut has removed its files: nothing is lost, and nothing proven.
     acknowledged = dict(enumerate(given["acknowledged"]))
     losses = plug_job.NOT_CHECKED if given["ended"] else plug_host.verify(host, job, acknowledged)
     ended = {int(client): str(why) for client, why in given["ended"].items()}
-    verdict = plug_verdict.judge(job, losses, ended)
+    verdict = plug_verdict.assess(job, losses, ended)
     text = ""
     if verdict.word == "kept" and given["by"]:
         virtualization = Disks(host).virtualization.value

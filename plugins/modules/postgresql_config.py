@@ -95,7 +95,7 @@ options:
   state:
     description: >-
       V(released) takes the files and lines away that this module has written. A running server keeps its settings until it
-      reads its files again. What was taken back with O(alter_system) is set again, which takes a server that runs.
+      reads its files again. What was reset with O(alter_system) is set again, which takes a server that runs.
     type: str
     choices: [present, released]
     default: present

@@ -42,7 +42,7 @@ options:
       powerdown_flag:
         description:
           - C(POWERDOWNFLAG), the file that tells the end of a shutdown to have the UPS cut its outlets. NUT only.
-          - The hook that looks for it comes with the package and is never written.
+          - The hook that checks for it comes with the package and is never written.
         type: str
       final_delay:
         description: C(FINALDELAY), seconds between the last notice and the shutdown. NUT only.

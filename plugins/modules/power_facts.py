@@ -14,7 +14,7 @@ description:
   - Reads the configuration of NUT's upsmon or of apcupsd, and asks each UPS's upsd or apcupsd over the network.
   - Says of each condition of a properly configured UPS whether it is met, unmet or unknown, with evidence and fixes.
   - Reckons how many seconds a flush and a clean stop need, and holds them against what the battery gives.
-  - What cannot be read is the word V(unknown), with its reason; it is never taken for safe.
+  - What cannot be read is V(unknown), with its reason; it never counts as safe.
   - A daemon that does not answer costs its time limit of three seconds.
   - Changes nothing and writes nothing on the host. Passwords in the monitor's configuration are never returned.
 extends_documentation_fragment:

@@ -12,7 +12,7 @@ short_description: Remove write barriers while a UPS supplies the host
 version_added: 0.1.0
 description:
   - Installs, enables and starts the guard, a service of systemd, and writes the lease that names the file systems that it
-    looks after.
+    watches.
   - The guard checks the UPS, its monitor and the host every few seconds. When all conditions have been met without a break for
     O(quiet) seconds, it remounts the leased file systems without barriers.
   - At any event of the monitor, any condition that is not met or cannot be read, its own end, and the end of the lease, it

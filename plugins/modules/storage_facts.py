@@ -13,7 +13,7 @@ version_added: 0.1.0
 description:
   - Asks the kernel, the devices and the boot configuration what stands between a commit and the medium.
   - What cannot be read is the word V(unknown), with its reason under RV(ansible_facts.durable_storage.disks[].evidence);
-    it is never taken for safe.
+    it never counts as safe.
   - A device that does not answer costs its time limit of ten seconds, and the others are still read.
   - Changes nothing and writes nothing on the host.
 extends_documentation_fragment:

@@ -24,7 +24,7 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
     "object": lambda value: isinstance(value, dict),
     "string": lambda value: isinstance(value, str),
 }
-#: What says nothing of the value itself, or is looked up by what does.
+#: Keywords without a rule for the value, or that another keyword reads.
 _APART = ("$schema", "$defs", "title", "description")
 
 
@@ -57,7 +57,7 @@ def _same(wanted: Any, value: Any) -> bool:
     return type(wanted) is type(value) and bool(wanted == value)
 
 
-#: Keyword -> (whether a value fits it, what it wants in words).
+#: Keyword -> (whether a value fits it, the expected value as text).
 _RULES: dict[str, tuple[Callable[[Any, Any], bool], Callable[[Any, Any], str]]] = {
     "type": (_is_type, lambda wanted, _value: wanted if isinstance(wanted, str) else " or ".join(wanted)),
     "const": (_same, lambda wanted, _value: str(wanted)),

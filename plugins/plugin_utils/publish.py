@@ -66,7 +66,7 @@ def benchmark_of(inventory: Variables) -> str | None:
         name = measured("benchmark", inventory.host, "json")
         return stored(os.path.abspath(directory), name) if directory else ""
     except (OSError, Unreadable):
-        # It ends no look at a host: the report says so.
+        # It does not end the run: the report has a note.
         return None
 
 

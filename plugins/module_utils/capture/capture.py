@@ -26,7 +26,7 @@ def capture(host: Host, now: str, paths: Iterable[str] = (), databases: Any = No
 
     `engines` has the facts about its servers, `system` the state of the system around them.
 
-    A host whose facts cannot be taken is recorded up to that point, and `failed` says where it
+    A host whose facts cannot be collected is recorded up to that point, and `failed` says where it
     was. `differs` names the facts whose replayed value differs from the host's.
     """
     requested = tuple(paths)

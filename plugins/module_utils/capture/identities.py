@@ -34,8 +34,8 @@ def _filler(value: str) -> str:
 class Identities(Pseudonyms):
     """Stand-ins for names of devices, in the forms that udev, device-mapper and md give them."""
 
-    def __init__(self, words: str, salt: int = 0) -> None:
-        super().__init__(words, salt)
+    def __init__(self, unchanged: str, salt: int = 0) -> None:
+        super().__init__(unchanged, salt)
         #: Serial number as udev has it -> the model that it begins with.
         self._models: dict[str, str] = {}
         self._known: set[str] = set()

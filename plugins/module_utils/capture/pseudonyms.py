@@ -14,8 +14,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-#: Shorter words, and words that paths and parsers consist of, are replaced only where it is known
-#: that they name something: anywhere else they would be taken for what they are not.
+#: Shorter strings, and strings that paths and parsers consist of, are replaced only if it is known
+#: that they name something: elsewhere they would be mistaken for a name.
 _SHORTEST = 4
 #: How unit names, udev and mountinfo write a character that is special to them.
 _ESCAPE = re.compile(r"\\x[0-9A-Fa-f]{2}|\\[0-3][0-7]{2}|.", re.S)
@@ -46,12 +46,12 @@ class Collision(ValueError):
 class Pseudonyms:
     """Hands out stand-ins: the same for the same word, different for different ones.
 
-    `words` is text that must stay as it is. Learn all strings before requesting the first
+    `unchanged` is text that must stay as it is. Learn all strings before requesting the first
     stand-in, so that none of them becomes the stand-in of another.
     """
 
-    def __init__(self, words: str, salt: int = 0) -> None:
-        self._words = words.lower()
+    def __init__(self, unchanged: str, salt: int = 0) -> None:
+        self._unchanged = unchanged.lower()
         self._salt = salt
         self._secrets: set[str] = set()
         self._forms: set[str] = set()
@@ -64,7 +64,7 @@ class Pseudonyms:
 
     def learn(self, word: str) -> None:
         """Note a word that names one device or file system, to be replaced wherever it stands."""
-        if len(_key(word)) >= _SHORTEST and word.lower() not in self._words:
+        if len(_key(word)) >= _SHORTEST and word.lower() not in self._unchanged:
             self._secrets.add(_key(word))
             self._forms.add(word)
             self._compiled = self._keys = None
@@ -74,7 +74,7 @@ class Pseudonyms:
         short = name.partition(".")[0]
         # The first number of an address is no name.
         for word in (name, "" if short.isdigit() else short):
-            if len(word) >= _SHORTEST - 1 and word.lower() not in self._words:
+            if len(word) >= _SHORTEST - 1 and word.lower() not in self._unchanged:
                 self._hosts.add(word)
                 self._compiled = None
 
@@ -101,7 +101,7 @@ class Pseudonyms:
         return _IN_PATHS.sub(lambda found: self._unless_common(found.group()), path)
 
     def _unless_common(self, word: str) -> str:
-        return word if word.lower() in self._words else self.of(word)
+        return word if word.lower() in self._unchanged else self.of(word)
 
     def _compile(self) -> tuple[re.Pattern[str], re.Pattern[str] | None]:
         never = _any_of(self._forms)
@@ -116,7 +116,7 @@ class Pseudonyms:
         shape = "".join("9" if char.isdigit() else "a" for char in key)
         number = self._counts[shape]
         self._counts[shape] += 1
-        # Of very short words there are few: after many tries a stand-in grows.
+        # There are few very short strings: after many tries a stand-in grows.
         attempts = (
             _stand_in(key + "0" * (attempt // 50), f"{shape}.{self._salt}.{number}.{attempt}")
             for attempt in range(1000)
@@ -183,13 +183,13 @@ class _Tree(dict[str, "_Tree"]):
     """Patterns of characters and what may follow each; an empty one where a word ends."""
 
 
-def _any_of(words: Iterable[str]) -> str:
+def _any_of(strings: Iterable[str]) -> str:
     """Return a pattern for any of these strings, the longest first; empty without strings.
 
     Strings that begin alike share a branch: a host may have thousands of disks.
     """
     tree = _Tree()
-    for word in words:
+    for word in strings:
         node = tree
         # udev makes one underscore of many blanks.
         for piece, _counts in _pieces(re.sub("[ _]+", "_", word)):

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a host answered, call by call: taken down from one host, and answered again without it."""
+"""The answers of a host, call by call: recorded on one host, and replayed without it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..host.seam import READ_TIMEOUT, Host, Located, Result, Status, Unobservabl
 
 #: The version of the format. A recording of another one is refused.
 SCHEMA = 1
-#: The calls of the seam that only look.
+#: The calls of the seam that only read.
 CALLS = (
     "exists",
     "is_block_device",
@@ -49,7 +49,7 @@ class NotRecorded(Exception):
 
 
 class LooksOnly(Exception):
-    """Something tried to change a host through an object that only looks."""
+    """Something tried to change a host through an object that only reads."""
 
 
 def _refusal(call: str) -> Callable[..., NoReturn]:

@@ -20,7 +20,7 @@ from ..storage.shown_options import HIDDEN
 from .identities import Identities
 from .redact_mounts import options
 
-#: udev properties that are words or numbers of the kernel's or of udev's own.
+#: udev properties whose values are keywords or numbers of the kernel or of udev.
 PLAIN_PROPERTIES = frozenset(
     "DEVNAME DEVTYPE DM_LV_LAYER DM_SUSPENDED ID_ATA ID_ATA_FEATURE_SET_AAM ID_ATA_ROTATION_RATE_RPM ID_ATA_SATA"
     " ID_ATA_WRITE_CACHE ID_ATA_WRITE_CACHE_ENABLED ID_BUS ID_CDROM ID_DRIVE_FLASH_SD ID_FS_TYPE ID_FS_USAGE"
@@ -48,7 +48,7 @@ _PLAIN = re.compile(r"[\w .,:;/+@-]*")
 _OF_PROGRAMS = ("RUN", "PROGRAM", "IMPORT", "RESULT")
 
 _TABLE = re.compile(r"(?P<name>.*)(?P<place>: \d+ \d+ )(?P<target>[a-z0-9_-]+)(?: (?P<arguments>.*))?")
-#: Targets whose arguments hold nothing but devices, numbers and the kernel's words. crypt's hold a key.
+#: Targets whose arguments hold nothing but devices, numbers and the kernel's keywords. crypt's contain a key.
 _OPEN_TARGETS = (
     *(
         "linear",
@@ -331,7 +331,7 @@ def _rule(line: str, names: Identities) -> str:
     redacted = []
     for found in udev_rules.TOKEN.finditer(line):
         name = f"{{{names.text(found['name'])}}}" if found["name"] else ""
-        # No name of a program: a replay looks for none.
+        # No name of a program: a replay searches for none.
         value = f"({HIDDEN})" if found["key"] in _OF_PROGRAMS else names.text(found["value"])
         redacted.append(f'{found["key"]}{name}{found["op"]}{found["prefix"]}"{value}"')
     return ", ".join(redacted) + (", \\" if line.rstrip().endswith("\\") else "")

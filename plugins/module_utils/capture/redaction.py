@@ -216,7 +216,7 @@ class Redactor:
 
     def __init__(self, recording: Recording, hosts: Iterable[str] = (), salt: int = 0) -> None:
         self._recording = {**recording, "calls": _without_idle_processes(recording["calls"])}
-        self.names = Identities(_words_of(recording), salt)
+        self.names = Identities(_unchanged_of(recording), salt)
         for host in hosts:
             self.names.learn_host(host)
         self._learn()
@@ -272,11 +272,11 @@ class Redactor:
 
     def _answer(self, call: str, key: str, answer: Any) -> tuple[str, Any]:
         if call == "run":
-            words = json.loads(key)
-            argv = [self._path(word) for word in words]
-            if words[:-1] == drbd.ADJUST:
-                argv[-1] = self.names.of(words[-1])  # as the resource is called in what drbdsetup says
-            return json.dumps(argv), self._ran(" ".join(words), answer)
+            arguments = json.loads(key)
+            argv = [self._path(word) for word in arguments]
+            if arguments[:-1] == drbd.ADJUST:
+                argv[-1] = self.names.of(arguments[-1])  # as the resource is called in what drbdsetup says
+            return json.dumps(argv), self._ran(" ".join(arguments), answer)
         return self._path(key), self._redacted(call, key, answer)
 
     def _redacted(self, call: str, path: str, answer: Any) -> Any:
@@ -357,7 +357,7 @@ def _process(path: str) -> str:
     return found[1] if found else ""
 
 
-def _words_of(recording: Recording) -> str:
+def _unchanged_of(recording: Recording) -> str:
     """Return the strings that stay unchanged because they are the same on many hosts."""
     calls = recording["calls"]
     disks = calls["names"].get("/sys/block", [])

@@ -63,5 +63,5 @@ def _brought(host: Host, code: Any, given: Mapping[str, Any], foretell: bool, pa
         return bring(host, code, checked.validated_parameters, foretell, partly)
     except (
         Exception
-    ) as error:  # What makes safer is still to be done; what this did by then, the next look finds.
+    ) as error:  # Steps that make safer are still done; the next collection finds what this one did.
         return Outcome(changed=True, failures=(f"{type(error).__name__}: {error}",))

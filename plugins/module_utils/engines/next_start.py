@@ -49,7 +49,7 @@ class Wrapper(NamedTuple):
 def of_unit(host: Host, engine: Any, unit: Unit) -> NextStart:
     """Return what a unit's next start gives to a server of an engine. Raises Unobservable if that is unknown."""
     variables = units.variables(host, unit, set(engine.VARIABLES))
-    given = NextStart(tuple(units.next_words(host, unit)), dict(variables))
+    given = NextStart(tuple(units.next_arguments(host, unit)), dict(variables))
     if not unit.program or _program(unit) in engine.PROGRAMS:
         return given  # Without a command it starts nothing.
     wrapper = _wrapper(engine, unit)

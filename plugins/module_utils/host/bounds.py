@@ -20,9 +20,9 @@ MIB = 2**20
 #: Bytes that a file or a command may say. The longest honest ones, the kernel's tables and systemd's properties of
 #: all units on a host with thousands of containers, have one or two MiB. As text they take up to four times as much.
 OUTPUT = 4 * MIB
-#: Names in one directory: each link or file in it is looked at.
+#: Names in one directory: each link or file in it is read.
 NAMES = 20_000
-#: Files that a search tells: each is looked at.
+#: Files that a search returns: each is read.
 FOUND = 5000
 #: Bytes that a trace of a disk may write, which only a measurement takes.
 TRACE = 64 * MIB
@@ -35,7 +35,7 @@ PATH = 4096
 #: Digits and sign of a number: what has 64 bits has no more. Beyond it arithmetic may fail, and int() takes the square of
 #: their count.
 DIGITS = 20
-#: Characters of a command line that is looked at. A process can make its own as long as it likes.
+#: Characters of a command line that is read. A process can make its own as long as it likes.
 COMMAND_LINE = 128 * 1024
 
 # One configuration, over all its files.
@@ -46,7 +46,7 @@ CONFIGURATION = 2 * MIB
 LINES = 50_000
 #: Files: one that includes itself twice would be read for ever.
 FILES = 1000
-#: Profiles of TuneD that are loaded, and that one includes: each is looked for in every directory. People have two or three.
+#: Profiles of TuneD that are loaded, and that one includes: each is searched for in every directory. People have two or three.
 PROFILES = 100
 
 # One instance of an engine.
@@ -54,9 +54,9 @@ PROFILES = 100
 ERROR_LOG = MIB // 4
 #: Bytes of FairCom's log of its states: its end has the last start unless very much was logged since.
 STATUS_LOG = 4 * MIB
-#: Processes that are looked at. A server with a process for each client may have thousands, which open the same files.
+#: Processes that are read. A server with a process for each client may have thousands, which open the same files.
 PROCESSES = 64
-#: Open files that are looked at, and characters of their paths: a server with a file for each table has as many.
+#: Open files that are read, and characters of their paths: a server with a file for each table has as many.
 OPEN_FILES, OPEN_PATHS = 100_000, 8 * MIB
 #: Rows of directories in which it has files open. Servers keep a directory for each database.
 ROWS = 2000
@@ -74,7 +74,7 @@ INSTANCES_OF_ONE, CLIENTS = 64, 1000
 STRAYS_OF_ONE, STRAYS = 5, 40
 
 # One host.
-#: Instances that are looked at.
+#: Instances that are read.
 INSTANCES = 256
 #: Processes. A large server has some thousands.
 ALL_PROCESSES = 100_000

@@ -339,7 +339,7 @@ def _lines_of(process: int, name: str) -> list[str]:
         ) as handle:
             return handle.read().split("\n")[:-1]
     except OSError as error:
-        # It must not be taken for a file of the container's that is not there.
+        # It must not be mistaken for a file of the container's that is not there.
         raise Refused(f"its process cannot be read: {error.strerror}") from error
 
 

@@ -118,7 +118,7 @@ class _Covers:
         for mount in mounts:
             parent, target = _place(mount)
             self._topmost.setdefault(parent, {})[target] = mount
-        #: What hides the place of a mount. Each is looked for once: any user can nest thousands.
+        #: What hides the place of a mount. Each is searched for once: any user can nest thousands.
         self._known: dict[Mount, Mount | None] = {}
 
     def of(self, mount: Mount) -> Mount | None:

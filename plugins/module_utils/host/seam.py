@@ -51,7 +51,7 @@ NO_FILE, DIRECTORY = "not a regular file", "Is a directory"
 _ACCESS = "system.posix_acl_access"
 #: Opens what others own, for all that this process asks.
 _READER = Reader()
-#: The environment of every command: stable words, and sbin where cron or su left it out.
+#: The environment of every command: stable messages, and sbin if cron or su left it out.
 ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 
 
@@ -150,7 +150,7 @@ class Part(NamedTuple):
 
 
 def expect_root(host: Host) -> None:
-    """Raise Unobservable unless this process acts as root: to others much looks as if it were not there."""
+    """Raise Unobservable unless this process acts as root: to other users much appears to be missing."""
     if host.user() != 0:
         raise Unobservable(f"observed user {host.user()}, expected root (become)")
 

@@ -209,10 +209,10 @@ def seconds(text: str) -> str:
 
     Raises ValueError for anything else.
     """
-    words = text.split()
-    if words == ["infinity"]:
+    fields = text.split()
+    if fields == ["infinity"]:
         return "infinity"
-    parts = [_SPAN.fullmatch(word) for word in words]
+    parts = [_SPAN.fullmatch(field) for field in fields]
     if text == "0":
         return "0"
     if not parts or not all(parts):
@@ -268,7 +268,7 @@ def _unit_names(text: str) -> list[str]:
     ]
 
 
-def next_words(host: Host, unit: Unit) -> list[str]:
+def next_arguments(host: Host, unit: Unit) -> list[str]:
     """Return the arguments that a unit's next start gives its program, split at blanks.
 
     A variable that neither the unit nor systemd itself sets is empty. Raises Unobservable if they cannot be read, or
@@ -281,13 +281,14 @@ def next_words(host: Host, unit: Unit) -> list[str]:
     return expanded(host, unit, unit.argv.split()[1:])
 
 
-def expanded(host: Host, unit: Unit, words: list[str]) -> list[str]:
+def expanded(host: Host, unit: Unit, arguments: list[str]) -> list[str]:
     """Return arguments with the variables in them replaced, as a unit's next start has them. Raises Unobservable."""
-    names = {found["braced"] or found["word"] for word in words for found in _VARIABLE.finditer(word)}
+    names = {found["braced"] or found["word"] for word in arguments for found in _VARIABLE.finditer(word)}
     values = variables(host, unit, names | {_PRELOAD})
     expect_flushing(unit.name, values.get(_PRELOAD, ""))
     text = " ".join(
-        _VARIABLE.sub(lambda found: values.get(found["braced"] or found["word"], ""), word) for word in words
+        _VARIABLE.sub(lambda found: values.get(found["braced"] or found["word"], ""), word)
+        for word in arguments
     )
     return text.replace("$$", "$").split()
 
@@ -322,15 +323,15 @@ def differs(
     returns the arguments that count.
     """
     try:
-        wanted = next_words(host, unit)
+        wanted = next_arguments(host, unit)
         given = variables(host, unit, set(names))
     except Unobservable as error:
         return str(error)
     # Arguments may hold blanks, and systemd prints no quotes.
-    words = " ".join(argv[1:]).split()
+    arguments = " ".join(argv[1:]).split()
     if any(_OF_ONE_START.search(word) for word in unit.argv.split()):
-        words = [word for word in words if not re.match(r"--wsrep[-_]", word)]
-    if related(words) == related(wanted) and given == dict(environment or {}):
+        arguments = [word for word in arguments if not re.match(r"--wsrep[-_]", word)]
+    if related(arguments) == related(wanted) and given == dict(environment or {}):
         return None
     return otherwise(unit)
 

@@ -110,7 +110,7 @@ def _best_delay(rates: Mapping[int, float]) -> int | None:
 
 
 def _settings(made: Plan, rows: Sequence[Row], profiles: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    by_name = {variant.words: variant for variant in made.variants if variant.is_about_speed}
+    by_name = {variant.name: variant for variant in made.variants if variant.is_about_speed}
     gains = {name: gain(rows, name) for name in by_name}
     best = max(gains, key=lambda name: gains[name], default=None)
     if best is None:

@@ -62,7 +62,7 @@ def run(host: Host, made: Plan, busy_allowed: bool) -> list[Row]:
         sizes = [made.size * MIB] * max(made.files(way, max(made.clients)) for way in made.ways)
         on_mounts = [opened.enter_context(_scratch(host, made, place, sizes)) for place in made.places]
         return [
-            {"variant": variant.words, **row}
+            {"variant": variant.name, **row}
             for variant in made.variants
             for row in _under(host, made, variant, on_mounts)
         ]

@@ -95,7 +95,7 @@ def _variant(made: Plan, place: Place, fields: Mapping[str, Any]) -> tuple[str |
     wanted = fields["write_cache"]
     if wanted == KEEP or states <= {wanted}:
         return AS_IT_IS, None
-    if wanted == DISABLED and any(variant.words == CACHE_OFF for variant in made.variants):
+    if wanted == DISABLED and any(variant.name == CACHE_OFF for variant in made.variants):
         return CACHE_OFF, None
     observed = " and ".join(sorted(states))
     if wanted == ENABLED:

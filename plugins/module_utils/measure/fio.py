@@ -15,7 +15,7 @@ from .patterns import BLOCK
 
 #: Not known to each fio 3.
 DSYNC = "--sync=dsync"
-#: Pattern -> fio's words for it. fio has none for RWF_DSYNC.
+#: Pattern -> fio's options for it. fio has none for RWF_DSYNC.
 WORDS = {
     "direct_dsync": ("--direct=1", DSYNC),
     "direct_fdatasync": ("--direct=1", "--fdatasync=1"),

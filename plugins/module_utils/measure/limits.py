@@ -28,11 +28,11 @@ def number(name: str, value: Any, least: int, most: int) -> int:
 
 def chosen(name: str, values: Any, known: Any) -> list[str]:
     """Return a list of known values, each once. Raises Refused."""
-    words = list(values) if isinstance(values, (list, tuple)) else []
-    wrong = [word for word in words if word not in known]
-    if not words or wrong:
+    requested = list(values) if isinstance(values, (list, tuple)) else []
+    wrong = [word for word in requested if word not in known]
+    if not requested or wrong:
         raise Refused(f"{name}: observed {values!r}; expected some of {', '.join(known)}")
-    return list(dict.fromkeys(words))
+    return list(dict.fromkeys(requested))
 
 
 def is_enough_left(status: os.statvfs_result) -> bool:

@@ -18,7 +18,7 @@ BLOCK = 4096
 class Pattern(NamedTuple):
     """Flags of open(2), the flags of pwritev2(2), the call that follows, and whether the file grows."""
 
-    words: str
+    meaning: str
     flags: int
     call_flags: int = 0
     then: str = ""

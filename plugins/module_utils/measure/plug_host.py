@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The host whose plug is pulled: begins the commits, and looks afterwards for those that were acknowledged."""
+"""The host whose plug is pulled: starts the commits, and checks afterwards those that were acknowledged."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def begin(host: Host, job: Job, address: tuple[str, int], key: str) -> None:
             clients = _clients(job, places, address, key, made)
             message = daemon.detach(lambda say: _run(clients, places, made, say), _PATIENCE)
         except BaseException:
-            _take_away(places, made)
+            _remove(places, made)
             raise
         if message != STARTED:
             raise Refused(f"the commits did not begin: {message or 'no client got ahead in time'}")
@@ -112,7 +112,7 @@ def _run(clients: Sequence[Client], places: Sequence[int], made: Sequence[tuple[
         if not all(client.acknowledged for client in clients):
             say(why)
     finally:
-        _take_away(places, made)
+        _remove(places, made)
 
 
 def verify(host: Host, job: Job, acknowledged: Mapping[int, int]) -> Losses:
@@ -194,7 +194,7 @@ def _left(place: int) -> list[str]:
     return found
 
 
-def _take_away(places: Sequence[int], made: Sequence[tuple[int, str]]) -> None:
+def _remove(places: Sequence[int], made: Sequence[tuple[int, str]]) -> None:
     for place, name in made:
         scratch.remove(place, name)
     for place in places:

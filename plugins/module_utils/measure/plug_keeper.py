@@ -124,7 +124,7 @@ def stop(place: Paths) -> bool:
                 break
             except BlockingIOError:
                 if time.monotonic() > deadline:
-                    raise Refused(f"{place.log}: its witness does not end; look for its process") from None
+                    raise Refused(f"{place.log}: its witness does not end; check its process") from None
                 time.sleep(0.1)
     _remove(place.log)
     _remove(place.stop)

@@ -25,7 +25,7 @@ class Verdict(NamedTuple):
     why: str
 
 
-def judge(job: Job, losses: Losses, ended: Mapping[int, str]) -> Verdict:
+def assess(job: Job, losses: Losses, ended: Mapping[int, str]) -> Verdict:
     """Say what a run has shown."""
     if ended:
         client, why = sorted(ended.items())[0]

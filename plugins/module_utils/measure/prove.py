@@ -120,12 +120,12 @@ def _prove(host: Host, place: Place, opened: int, name: str, quiet: Observed, li
             log.close()
     no_fua = {leaf["name"]: 0 for leaf in place["leaves"] if _takes_no_fua(leaf)}
     fua = no_fua if observed.fua is None else observed.fua
-    verdict = judge(observed, quiet, place["leaves"], may_be_redundant(place))
+    verdict = assess(observed, quiet, place["leaves"], may_be_redundant(place))
     return {
         "mount": place["target"],
         "fstype": place["fstype"],
         "pattern": name,
-        "words": pattern.words,
+        "words": pattern.meaning,
         "commits": observed.commits,
         "found": verdict.word,
         "safety": verdict.safety,
@@ -160,7 +160,7 @@ def watch(host: Host, names: Sequence[str], seconds: int, act: Callable[[], int]
     return Observed(commits, took, flushes, found, reason)
 
 
-def judge(observed: Observed, quiet: Observed, leaves: Sequence[DiskFacts], redundant: bool) -> Verdict:
+def assess(observed: Observed, quiet: Observed, leaves: Sequence[DiskFacts], redundant: bool) -> Verdict:
     """Say what a commit carried to the disks, from the counts with and without our writes. Pure.
 
     `redundant`: one write may go to several of the disks, so that each must be sent what one is.

@@ -32,7 +32,7 @@ CACHE_OFF = "write cache off"
 class Variant(NamedTuple):
     """One setting to measure under: `setting` is scheduler, atime, sync, write_cache, or empty for what is as it is."""
 
-    words: str
+    name: str
     setting: str = ""
     value: str = ""
 

@@ -69,7 +69,7 @@ def switch_of(host: Host) -> Switch:
             return Switch(ARMED, WAITS.format(seconds=found.seconds))
         if host.exists(our_paths.UNDO_FIRED):
             return Switch(FIRED, _fired(host.read(our_paths.UNDO_FIRED)))
-        # One that was half taken away does nothing, but it is to go.
+        # One that was half removed does nothing, but must be removed.
         return Switch(ARMED, "left by a run that was killed") if _there(host) else Switch(NONE)
     except Unobservable as error:
         return Switch(BROKEN, str(error))
@@ -94,7 +94,7 @@ def disarm(host: Host, now: str) -> Switch:
     return switch_of(host)
 
 
-def take_away(host: Host) -> bool:
+def clear(host: Host) -> bool:
     """Remove the switch in a run that holds the host, in any state; return whether there was one. Raises ChangeFailed."""
     found = switch_of(host).state != NONE
     if found:

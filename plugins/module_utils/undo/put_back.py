@@ -36,7 +36,7 @@ from .journal import Entry, Journal, KeepingHost
 #: In the safe order: barriers are on and flushed before a cache goes off.
 _LAYERS = {"mount_options": mount_options, "write_cache": write_cache}
 _UNITS = "/etc/systemd/system/"
-#: Seconds between two looks whether a run still changes the host.
+#: Seconds between two checks whether a run still changes the host.
 _PAUSE = 2.0
 
 

@@ -40,7 +40,7 @@ _FILES = (
     our_paths.WATCH_STAMP,
 )
 _ACTIVE = "active"
-#: Seconds for a first look: systemctl waits for its end.
+#: Seconds for the first assessment: systemctl waits for its end.
 _LOOK_TIMEOUT = 900.0
 
 
@@ -67,7 +67,7 @@ def plan(host: Host, _targets: list[Any], inputs: Mapping[str, Any], calendar: s
     """Return the work that makes the host watch itself by these inputs; reads only. Raises ChangeFailed, Unobservable."""
     if not systemd.runs(host):
         raise ChangeFailed(
-            "it is a timer of systemd that looks, and systemd does not run here; use a controller's cron"
+            "the watch is a timer of systemd, and systemd does not run here; use a controller's cron"
         )
     our_files.expect_roots(host, _ways())
     _expect_calendar(host, calendar)
@@ -98,7 +98,7 @@ def plan(host: Host, _targets: list[Any], inputs: Mapping[str, Any], calendar: s
 
 
 def apply(host: Host, work: Work, targets: list[Any]) -> None:
-    """Do the work, look for the first time, and read it back. Raises ChangeFailed."""
+    """Do the work, assess for the first time, and read it back. Raises ChangeFailed."""
     for directory in _ways():
         host.change(["install", "-d", "-m", "0755", directory])
     our_files.write(host, work.files, _MODES)

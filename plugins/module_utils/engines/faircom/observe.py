@@ -86,7 +86,7 @@ def _stopped(host: Host, name: str, unit: units.Unit | None, why: str | None) ->
         return Instance(NAME, name, unit=name, evidence=(("config", unknown("systemd", reason)),))
     home, cwd = base(unit.program), unit.directory
     try:
-        argv = units.next_words(host, unit)
+        argv = units.next_arguments(host, unit)
         named = _keyword(argv, _KEYWORD) or units.variables(host, unit, {_VARIABLE}).get(_VARIABLE)
     except Unobservable as error:
         return Instance(NAME, name, unit=name, evidence=(("config", unknown(name, str(error))),))

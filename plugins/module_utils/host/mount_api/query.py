@@ -19,7 +19,7 @@ _SOURCE = "source=none"
 _WITH_DEVICE = ("journal_path=", "logdev=", "rtdev=", "device=")
 
 
-def refused(fstype: str, words: Iterable[str]) -> dict[str, str] | None:
+def refused(fstype: str, requested: Iterable[str]) -> dict[str, str] | None:
     """Return {option: the kernel's message} of the options that the kernel refuses for a type of file system.
 
     None if the kernel cannot be queried: the type is not loaded (nothing is loaded for a query), the calls are
@@ -30,7 +30,7 @@ def refused(fstype: str, words: Iterable[str]) -> dict[str, str] | None:
     try:
         if _refusal(fstype, _BOGUS) is None:
             return None
-        found = {word: _refusal(fstype, word) for word in options.for_file_system(words)}
+        found = {word: _refusal(fstype, word) for word in options.for_file_system(requested)}
     except OSError:
         return None
     return {word: why for word, why in found.items() if why is not None}

@@ -180,7 +180,7 @@ def test_a_host_without_facts_is_not_lost(answer: Any, verdict: str, why: str) -
 def test_without_facts_of_engines_the_host_is_unknown_and_made_safer_all_the_same() -> None:
     answer = answered()
     del answer["ansible_facts"]["durable_engines"]
-    answer["failures"] = {"durable_engines": "looking at it failed: OSError: no more room"}
+    answer["failures"] = {"durable_engines": "its collection failed: OSError: no more room"}
     found = run(answer=answer)
     assert found["verdict"] == "unknown"
     assert any("no more room" in why for why in found["why"])

@@ -56,7 +56,7 @@ def test_what_nobody_foresaw_leaves_the_others_alone(monkeypatch: pytest.MonkeyP
     result = ask(nut_28(), monkeypatch, capsys)
     assert set(result["ansible_facts"]) == {ENGINES, POWER}
     (why,) = result["failures"].values()
-    assert why.startswith("looking at it failed: KeyError:")
+    assert why.startswith("its collection failed: KeyError:")
     assert "\x1b" not in why
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.host.units import differs, next_words, parse
+from ansible_collections.durable.dbhost.plugins.module_utils.host.units import differs, next_arguments, parse
 
 from ..fakes.captured import captured
 from ..fakes.fake_mariadb import SERVER_CNF, MariaHost
@@ -560,7 +560,7 @@ def test_words_of_the_next_start(text: str, words: str) -> None:
     host = ProcHost()
     host.files.update({"/e/1": "B=2\n  A = 8 \n#A=0\n", "/e/2": 'A="9"\nXA=7\nC=`\n'})
     (unit,) = parse(text)
-    assert next_words(host, unit._replace(manager="PATH=/usr/bin")) == words.split()
+    assert next_arguments(host, unit._replace(manager="PATH=/usr/bin")) == words.split()
 
 
 @pytest.mark.parametrize(
@@ -578,5 +578,5 @@ def test_what_of_the_next_start_cannot_be_told(text: str, why: str) -> None:
     host.files.update({"/e/1": "A='x' \\\n", "/e/2": "LD_PRELOAD=libeatmydata.so\n"})
     (unit,) = parse(text)
     with pytest.raises(Unobservable, match=why):
-        next_words(host, unit)
+        next_arguments(host, unit)
     assert why in str(differs(host, unit, ["a", "x"]))

@@ -49,7 +49,7 @@ def host_of(kind: str) -> SmallHost:
 
 def test_a_cache_that_is_on_is_measured_off_on_request_alone() -> None:
     host = FioHost()
-    assert [one.words for one in planned.plan(host, ROW).variants] == ["as it is"]
+    assert [one.name for one in planned.plan(host, ROW).variants] == ["as it is"]
     made = planned.plan(host, {**ROW, "write_caches": ["enabled", "disabled"]})
     assert made.variants[1:] == [OFF]
     host.disks["sda"].cache = "disabled"

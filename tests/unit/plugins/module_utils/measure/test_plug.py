@@ -260,7 +260,7 @@ class TestVerdict:
         ],
     )
     def test_words(self, losses: Losses, ended: dict[int, str], word: str) -> None:
-        verdict = plug_verdict.judge(JOB, losses, ended)
+        verdict = plug_verdict.assess(JOB, losses, ended)
         assert verdict.word == word
         assert word in plug_verdict.table(JOB, losses, verdict)
 

@@ -70,16 +70,16 @@ QUIET = seen(0, 0, commits=0)
     ],
 )
 def test_the_verdict_of_one_disk(counts: Observed, disk: dict[str, Any], word: str, safety: str) -> None:
-    found = prove.judge(counts, QUIET, [disk], redundant=False)
+    found = prove.assess(counts, QUIET, [disk], redundant=False)
     assert (found.word, found.safety) == (word, safety)
     assert found.why
 
 
 def test_what_others_flush_is_not_taken_for_ours() -> None:
     busy = seen(100, 0, commits=0)
-    assert prove.judge(seen(100, 0), busy, [leaf()], False).word == "unclear"
-    assert prove.judge(seen(200, 0), busy, [leaf()], False).word == "flush"
-    assert prove.judge(seen(0, 100), seen(0, 100, commits=0), [leaf()], False).word == "unclear"
+    assert prove.assess(seen(100, 0), busy, [leaf()], False).word == "unclear"
+    assert prove.assess(seen(200, 0), busy, [leaf()], False).word == "flush"
+    assert prove.assess(seen(0, 100), seen(0, 100, commits=0), [leaf()], False).word == "unclear"
 
 
 def test_several_disks_each_need_a_flush_and_of_copies_each_needs_fua() -> None:
@@ -88,7 +88,7 @@ def test_several_disks_each_need_a_flush_and_of_copies_each_needs_fua() -> None:
 
     def word(flushes: tuple[int, int], fua: tuple[int, int], redundant: bool) -> str:
         counts = Observed(100, 1.0, dict(zip(("sda", "sdb"), flushes)), dict(zip(("sda", "sdb"), fua)), None)
-        return prove.judge(counts, quiet, leaves, redundant).word
+        return prove.assess(counts, quiet, leaves, redundant).word
 
     assert word((100, 100), (0, 0), True) == "flush"
     assert word((100, 0), (0, 0), False) == "unclear"

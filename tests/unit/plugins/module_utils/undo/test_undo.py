@@ -237,7 +237,7 @@ def test_a_look_that_comes_after_it_has_fired_is_told_so_each_time(is_whole: boo
         told = installed.disarm(host, NOW)
         assert told.state == installed.FIRED and "/etc/fstab" in told.said
         assert not installed._there(host)
-    assert installed.take_away(host)
+    assert installed.clear(host)
     assert installed.switch_of(host).state == installed.NONE
 
 
