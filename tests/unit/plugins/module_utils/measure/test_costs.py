@@ -61,7 +61,7 @@ def test_each_shipped_profile_has_its_price_or_a_reason() -> None:
     assert [rate["rate"] for rate in found["strict"]["rates"]] == list(PUBLISHED[CACHE_OFF])
     assert [rate["of_now"] for rate in found["strict"]["rates"]] == [0.962, 1.073, 1.078, 1.113, 1.024]
     assert {rate["of_now"] for rate in found["flush"]["rates"]} == {1.0}
-    assert "takes barriers away" in found["ups"]["why"] and found["ups"]["rates"] == []
+    assert "removes barriers" in found["ups"]["why"] and found["ups"]["rates"] == []
     assert "do not wait for the disk" in found["disposable"]["why"]
 
 
