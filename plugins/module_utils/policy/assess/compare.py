@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ...facts.storage import MountFacts
+from ...host.observation import UNKNOWN
 from ...host.printable import name as quoted
 from ...profiles import Profile
 from ...rows import Reason, Setting
@@ -145,10 +146,20 @@ class _Rows(NamedTuple):
 def _rows(case: Case, mounts: list[Mount], disks: list[Disk]) -> _Rows:
     """Return all rows except those of engines and guard."""
     boot = settings.Boot.of(case.storage)
+    attestations = case.declared.attestations
+    safe = {disk.facts["name"] for disk in disks if requirements.outlives_power(disk.facts, attestations)}
     of_mounts = (
-        (mount, row) for mount in mounts for row in settings.of_mount(mount.facts, mount.profile, boot)
+        (mount, row)
+        for mount in mounts
+        for row in settings.of_mount(mount.facts, mount.profile, boot, not _all_in(safe, mount.facts))
     )
     return _Rows(tuple(of_mounts), tuple(map(others.apply, _other_rows(case, mounts, disks))))
+
+
+def _all_in(safe: set[str], mount: MountFacts) -> bool:
+    """Tell whether all disks below a mount are known and among the safe ones."""
+    names = mount["disks"]
+    return names != UNKNOWN and bool(names) and safe.issuperset(names)
 
 
 def _other_rows(case: Case, mounts: list[Mount], disks: list[Disk]) -> Iterator[Setting]:

@@ -44,6 +44,8 @@ from ..expect.guarantees import Disk
 from . import boot_rows, requirements
 from .unchanged import left
 
+#: The effect of a mount without barriers over disks whose caches are off, or survive a power cut.
+_NOT_YET = "commits can be lost once a volatile cache is on, for example after a reset"
 #: Persisted value of a setting that nothing sets at the next boot.
 UNSET = "unset"
 
@@ -68,9 +70,12 @@ class Boot(NamedTuple):
         ]
 
 
-def of_mount(mount: MountFacts, profile: Profile, boot: Boot) -> list[Setting]:
-    """Return the rows of one managed file system."""
-    rows = [_barrier(mount, profile, boot)]
+def of_mount(mount: MountFacts, profile: Profile, boot: Boot, is_volatile: bool = True) -> list[Setting]:
+    """Return the rows of one managed file system.
+
+    `is_volatile`: whether a power cut empties a cache below it, or may.
+    """
+    rows = [_barrier(mount, profile, boot, is_volatile)]
     if nfs.is_nfs(mount["fstype"]):
         # The NFS server sets access times.
         return [*rows, _recovery(mount, boot)]
@@ -319,11 +324,12 @@ def _layer_remedy(
     return f"set the cache of {names} to disabled {' and '.join(places)}, or {attest}"
 
 
-def _barrier(mount: MountFacts, profile: Profile, boot: Boot) -> Setting:
+def _barrier(mount: MountFacts, profile: Profile, boot: Boot, is_volatile: bool) -> Setting:
     can_be_off = "barrier" in mount_settings.SETTINGS_OF.get(mount["fstype"], ()) or mount["barrier"] == "off"
     wanted = profile.wanted("barrier") if can_be_off else "on"
+    loss = "acknowledged commits can be lost" if is_volatile else _NOT_YET
     why = {
-        "off": f"{mount['target']} does not flush the disk: acknowledged commits can be lost",
+        "off": f"{mount['target']} does not flush the disk: {loss}",
         "on": f"{mount['target']} flushes the disk at each commit",
         "refused": f"the next boot cannot mount {mount['target']}: its options are unknown to XFS",
     }

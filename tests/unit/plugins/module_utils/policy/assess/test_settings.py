@@ -28,6 +28,7 @@ from ...fakes.runs import (
     attested,
     enforce,
     look,
+    settled,
     shipped,
 )
 from ...fakes.small_host import (
@@ -78,6 +79,26 @@ def test_barriers(profile: str, running: str, persisted: str, strict: Any, dispo
     found = row("mounts", "/srv/pgdata", "barrier", profile, barrier=running, persisted__barrier=persisted)
     assert (found.verdict, found.phase) == {"strict": strict, "disposable": disposable}[profile]
     assert bool(found.why and found.remedy) == (found.verdict != "ok")
+
+
+@pytest.mark.parametrize(
+    ("cache", "verdict", "loss"),
+    [
+        ("disabled", "drifted", "commits can be lost once a volatile cache is on, for example after a reset"),
+        ("enabled", "at_risk", "acknowledged commits can be lost"),
+    ],
+)
+def test_the_text_about_barriers_agrees_with_the_verdict(cache: str, verdict: str, loss: str) -> None:
+    host = settled("strict")
+    host.mounts["/srv/pgdata"].barrier = "off"
+    for disk in host.disks.values():
+        disk.cache = cache
+    found = look(host)
+    (barrier,) = [
+        each for each in found["settings"] if (each["target"], each["setting"]) == ("/srv/pgdata", "barrier")
+    ]
+    assert found["verdict"] == verdict
+    assert barrier["why"] == f"/srv/pgdata does not flush the disk: {loss}"
 
 
 @pytest.mark.parametrize(
