@@ -50,7 +50,7 @@ def kept(rate: float = 50.0, **changes: Any) -> str:
     return json.dumps({"host": "db1", "time": NOW, **result, **changes})
 
 
-def told(text: str | None, today: str = TODAY) -> tuple[dict[str, str], str]:
+def reported(text: str | None, today: str = TODAY) -> tuple[dict[str, str], str]:
     """Return what is said on the small host."""
     return costs.of(PROFILES, text, STORAGE, today)
 
@@ -61,7 +61,7 @@ def test_transactions_have_a_range_next_to_that_of_commits() -> None:
     commits = {**point, "pattern": "dsync", "rate": 76}
     transactions = [{**point, "rate": rate, "server": "postgres (PostgreSQL) 15.18"} for rate in (20, 90)]
     price = {"mount": "/srv/pgdata", "profile": "strict", "rates": [commits, *transactions]}
-    priced, _note = told(kept(prices=[price]))
+    priced, _note = reported(kept(prices=[price]))
     assert priced["strict"].partition(f"{TODAY}: ")[2] == (
         "76 to 76 commits/s on /srv/pgdata, 0.50 to 0.50 times those of then;"
         " 20 to 90 transactions/s of postgres (PostgreSQL) 15.18 on /srv/pgdata, 0.50 to 0.50 times those of then"
@@ -69,7 +69,7 @@ def test_transactions_have_a_range_next_to_that_of_commits() -> None:
 
 
 def test_a_host_s_own_benchmark_is_its_price() -> None:
-    priced, beside = told(kept())
+    priced, beside = reported(kept())
     assert priced["strict"] == (
         f"strict costs, by this host's own benchmark of {TODAY}: 50 to 50 commits/s on /srv/pgdata,"
         " 0.25 to 0.50 times those of then"
@@ -82,7 +82,7 @@ def test_a_host_s_own_benchmark_is_its_price() -> None:
 
 
 def test_without_one_the_published_table_is() -> None:
-    priced, beside = told("")
+    priced, beside = reported("")
     assert [priced[name].partition(": ")[2] for name in priced] == [
         "76 commits/s with 1 client, 600 with 80",
         "79 commits/s with 1 client, 586 with 80",
@@ -119,7 +119,7 @@ def later(days: int) -> str:
 def test_one_that_is_old_or_of_other_disks_is_not_used_and_why_is_said(
     text: str | None, today: str, why: str
 ) -> None:
-    priced, beside = told(text, today)
+    priced, beside = reported(text, today)
     assert ("own benchmark" in priced["strict"]) == (why == "")
     assert why in beside
     assert bool(beside) == bool(why)

@@ -84,7 +84,7 @@ def instance(engine: str = "postgresql", **given: Any) -> dict[str, Any]:
         given.setdefault("flavour", "mariadb")
     if engine in ("faircom", "mssql"):
         evidence["write_through"] = WRITTEN_THROUGH
-    # One that is {} is not told at all.
+    # One that is {} is not reported at all.
     given["evidence"] = {
         name: each for name, each in {**evidence, **given.get("evidence", {})}.items() if each
     }
@@ -782,9 +782,9 @@ def test_an_engine_over_a_disk_that_was_not_flushed_was_exposed_too(engine: str)
     given = inputs("strict", mounts=["/srv/pgdata"])
     assert assess(given, collect(host, NOW), NOW, engines)["exposed"] == []
     host.mounts["/srv/pgdata"].barrier = "off"
-    (told,) = assess(given, collect(host, NOW), NOW, engines)["exposed"]
-    assert told.startswith(f"{engine} main was exposed: ")
-    assert CHECKS[engine] in told
+    (reported,) = assess(given, collect(host, NOW), NOW, engines)["exposed"]
+    assert reported.startswith(f"{engine} main was exposed: ")
+    assert CHECKS[engine] in reported
 
 
 @pytest.mark.parametrize(
@@ -911,8 +911,8 @@ def test_what_is_not_told_at_all_is_not_known(field: str) -> None:
 
 @pytest.mark.parametrize("state", ["unknown", "running"])
 def test_it_is_unknown_whether_it_runs(state: str) -> None:
-    told = "whether it runs is unknown" in "\n".join(judged(instance(state=state))["why"])
-    assert told == (state == "unknown")
+    reported = "whether it runs is unknown" in "\n".join(judged(instance(state=state))["why"])
+    assert reported == (state == "unknown")
 
 
 @pytest.mark.parametrize("state", ["unknown", "running"])
@@ -983,8 +983,8 @@ def test_an_engine_on_another_sound_mount_is_not_said_to_have_been_exposed() -> 
     given = inputs("strict", mounts=["/srv/pgdata", "/srv/maria"])
     storage = collect(host, NOW)
     storage["unresolved"]["/srv/nowhere"] = "a disk hangs"
-    told = assess(given, storage, NOW, engines)["exposed"]
-    assert [line.split()[0] for line in told] == ["mariadb", "faircom", "firebird"]
+    reported = assess(given, storage, NOW, engines)["exposed"]
+    assert [line.split()[0] for line in reported] == ["mariadb", "faircom", "firebird"]
     host.mounts["/srv/maria"].barrier = "on"
     assert assess(given, collect(host, NOW), NOW, engines)["exposed"] == []
 
@@ -1105,8 +1105,8 @@ class TestMounts:
         found = judged(instance(directories=[], files=[row_of_files]), mounts=None)
         targets = {row["target"] for row in found["settings"] if row["layer"] == "mount_options"}
         assert targets == {"/srv/mssql"}
-        (told,) = found["engines"]
-        assert told["files"] == [
+        (reported,) = found["engines"]
+        assert reported["files"] == [
             {
                 "directory": "/elsewhere",
                 "opened": "direct",
@@ -1309,11 +1309,11 @@ class TestMounts:
         }
         given = inputs("strict", mounts=["/", "/srv/pgdata"])
         found = assess(given, collect(SmallHost(), NOW), NOW, engines)
-        (told,) = [text for text in found["warnings"] if "writes there" in text]
-        assert told.startswith(
+        (reported,) = [text for text in found["warnings"] if "writes there" in text]
+        assert reported.startswith(
             "/srv/pgdata: app10 (10), app11 (11), app12 (12), app13 (13), app14 (14) and 2 more "
         )
-        assert "(/srv/pgdata/x)" in told
+        assert "(/srv/pgdata/x)" in reported
 
     def test_a_host_without_engine_has_its_mounts_judged(self) -> None:
         found = judged()
@@ -1326,8 +1326,8 @@ class TestMounts:
             {"engine": "faircom", "paths": ["/srv/pgdata"]},
         ]
         found = judged(instance("mariadb"), databases=named)
-        (told,) = [why for why in found["why"] if "durable_databases" in why]
-        assert "faircom, and none was found" in told
+        (reported,) = [why for why in found["why"] if "durable_databases" in why]
+        assert "faircom, and none was found" in reported
         assert found["verdict"] == "unknown"
         assert "unknown" not in judged(instance("mariadb"), databases=named[:1])["verdict"]
 
@@ -1338,8 +1338,8 @@ class TestMounts:
             {"engine": "mariadb", "paths": ["/srv/maria"]},
         ]
         found = judged(instance("mariadb"), databases=named)
-        (told,) = [why for why in found["why"] if "durable_databases" in why]
-        assert "names mariadb on /srv/maria, and no mariadb that was found has anything there" in told
+        (reported,) = [why for why in found["why"] if "durable_databases" in why]
+        assert "names mariadb on /srv/maria, and no mariadb that was found has anything there" in reported
         assert found["verdict"] == "unknown"
         together = [{"engine": "mariadb", "paths": ["/srv/maria", "/srv/pgdata"]}]
         assert not [

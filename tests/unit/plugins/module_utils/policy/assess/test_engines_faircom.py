@@ -321,9 +321,9 @@ def test_a_commit_delay_puts_no_host_at_risk() -> None:
 )
 def test_on_xfs_over_a_cache_it_may_be_told_too_early(profile: str, path: str, warned: bool) -> None:
     found = judged(instance("faircom", directories=[path]), profile=profile, mounts=[path])
-    told = [warning for warning in found["warnings"] if "XFS" in warning]
-    assert len(told) == warned
-    assert all(f"faircom main: {path} is XFS" in warning for warning in told)
+    reported = [warning for warning in found["warnings"] if "XFS" in warning]
+    assert len(reported) == warned
+    assert all(f"faircom main: {path} is XFS" in warning for warning in reported)
 
 
 @pytest.mark.fact(32)

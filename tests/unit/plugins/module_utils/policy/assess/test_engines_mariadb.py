@@ -62,9 +62,9 @@ def test_a_server_that_never_syncs_puts_commits_at_risk() -> None:
     }
     found = judged(instance("mariadb", flavour="mariadb", overrides=[override]))
     assert found["verdict"] == "at_risk"
-    (told,) = [row for row in found["settings"] if row["target"] == "main as it is started"]
-    assert (told["phase"], told["verdict"]) == (None, "drift_running")
-    assert told["remedy"] == "remove debug_no_sync from /etc/my.cnf line 2, then restart the server"
+    (reported,) = [row for row in found["settings"] if row["target"] == "main as it is started"]
+    assert (reported["phase"], reported["verdict"]) == (None, "drift_running")
+    assert reported["remedy"] == "remove debug_no_sync from /etc/my.cnf line 2, then restart the server"
 
 
 @pytest.mark.fact(36)
@@ -108,9 +108,9 @@ def test_what_is_wanted_is_a_word_that_the_layer_takes(version: words.Release, r
 def test_no_observed_server_leaves_a_setting_untold(version: str) -> None:
     """What a version does not show, its evidence says: no rule is without a word."""
     (found,) = collect(MariaHost(version), "now")["engines"]
-    told = {name for name, seen in found["evidence"].items() if seen["value"] == "absent"}
-    assert told.isdisjoint(found["settings"])
-    assert set(FULL[found["flavour"]]) <= told | set(found["settings"])
+    reported = {name for name, seen in found["evidence"].items() if seen["value"] == "absent"}
+    assert reported.isdisjoint(found["settings"])
+    assert set(FULL[found["flavour"]]) <= reported | set(found["settings"])
 
 
 def test_an_option_that_may_be_given_is_not_taken_for_absent() -> None:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What to do about a finding is told by its cause: each cause has a fix of its own, with its commands and names."""
+"""What to do about a finding is reported by its cause: each cause has a fix of its own, with its commands and names."""
 
 from __future__ import annotations
 

@@ -212,8 +212,10 @@ def test_a_partial_parity_log_over_a_cache_does_not_hold_a_promise_of_flushes(
     host.add_mount(FakeMount("/srv/x", "ext4", "9:9", "/dev/md9", "md9"))
     assert states(host, profile, "/srv/x", accept=True).get("flush_awaited") == expected
     found = look(host, profile, mounts=["/srv/x"])
-    told = [why for why in found["why"] if "before sda has flushed them: md9 has a partial parity log" in why]
-    assert bool(told) == (policy == "ppl" and cache == "enabled")
+    reported = [
+        why for why in found["why"] if "before sda has flushed them: md9 has a partial parity log" in why
+    ]
+    assert bool(reported) == (policy == "ppl" and cache == "enabled")
 
 
 @pytest.mark.parametrize(
@@ -361,7 +363,7 @@ def test_a_guest_s_disk_only_claims_to_take_fua(name: str, virtualization: str) 
 
 
 def facts(name: str = "sda", **changes: Any) -> dict[str, Any]:
-    """Return the facts of a disk, with some of its cache's or of its own told otherwise."""
+    """Return the facts of a disk, with some of its cache's or of its own reported otherwise."""
     disk = next(disk for disk in collect(BigHost(), NOW)["disks"] if disk["name"] == name)
     cache = {key: changes.pop(key) for key in ("device", "kernel", "volatile") if key in changes}
     return {**disk, **changes, "write_cache": {**disk["write_cache"], **cache}}

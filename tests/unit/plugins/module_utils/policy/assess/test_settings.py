@@ -301,13 +301,15 @@ def test_a_line_is_ours_to_edit_if_any_setting_of_it_can_be_kept(
     assert target["persist"] is persist
 
 
-@pytest.mark.parametrize(("seen", "told"), [("unknown", None), ("unset", None), ("off", "off"), ("on", "on")])
+@pytest.mark.parametrize(
+    ("seen", "reported"), [("unknown", None), ("unset", None), ("off", "off"), ("on", "on")]
+)
 def test_a_change_of_what_is_in_force_alone_promises_nothing_for_the_next_boot(
-    seen: str, told: str | None
+    seen: str, reported: str | None
 ) -> None:
     rows = [row("mounts", "/srv/pgdata", "barrier", barrier="off", persisted__barrier=seen)]
     (found,) = changes(build(rows, False), rows)
-    assert (found["running"], found["persisted"], found["wanted"]) == ("off", told, "on")
+    assert (found["running"], found["persisted"], found["wanted"]) == ("off", reported, "on")
 
 
 @pytest.mark.parametrize(

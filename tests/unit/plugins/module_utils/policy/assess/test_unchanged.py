@@ -56,10 +56,14 @@ def test_barriers_that_are_kept_off_are_at_risk_all_the_same() -> None:
     assert seen(bare())["plan"]["tighten"]
     found = seen(bare(), barrier=KEEP)
     assert (found["verdict"], found["changes"]) == ("at_risk", [])
-    told = row(found, "barrier")
-    assert (told["verdict"], told["wanted_running"], told["phase"]) == ("drift_running", "on", None)
-    assert told["remedy"] == "set barrier to on, or give barrier a value other than keep in profile ours"
-    assert told["remedy"] in found["why"][0]
+    reported = row(found, "barrier")
+    assert (reported["verdict"], reported["wanted_running"], reported["phase"]) == (
+        "drift_running",
+        "on",
+        None,
+    )
+    assert reported["remedy"] == "set barrier to on, or give barrier a value other than keep in profile ours"
+    assert reported["remedy"] in found["why"][0]
     settled_host = settled("flush", mounts=PG)
     assert row(seen(settled_host, barrier=KEEP), "barrier")["verdict"] == "ok"
 

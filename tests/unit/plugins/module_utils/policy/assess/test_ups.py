@@ -60,7 +60,7 @@ NO_PLAN = {"raise": {}, "tighten": {}, "loosen": {}}
 
 
 def host(barrier: str = "on", lease: bool = True) -> SmallHost:
-    """Return a host that is settled under ups, with or without a lease's file, its barriers as told."""
+    """Return a host that is settled under ups, with or without a lease's file, its barriers as reported."""
     found = settled("ups", mounts=PG)
     found.mounts["/srv/pgdata"].barrier = barrier
     if lease:
@@ -69,12 +69,16 @@ def host(barrier: str = "on", lease: bool = True) -> SmallHost:
 
 
 def judged(
-    machine: SmallHost, told: dict[str, Any] | None, profile: str = "ups", words: Any = WORDS, **given: Any
+    machine: SmallHost,
+    reported: dict[str, Any] | None,
+    profile: str = "ups",
+    words: Any = WORDS,
+    **given: Any,
 ) -> dict[str, Any]:
     """Return the assessment of a host, of which /srv/pgdata is managed."""
     given = {"mounts": PG, **given}
     return expect_cures(
-        assess(inputs(profile, attestations=list(words), **given), collect(machine, NOW), NOW, None, told)
+        assess(inputs(profile, attestations=list(words), **given), collect(machine, NOW), NOW, None, reported)
     )
 
 
@@ -132,7 +136,7 @@ def test_barriers_that_somebody_else_put_back_under_a_loose_guard() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "reported",
     [
         guard(),
         guard("unknown", "not readable"),
@@ -155,9 +159,9 @@ def test_barriers_that_somebody_else_put_back_under_a_loose_guard() -> None:
     ],
 )
 def test_barriers_off_without_a_guard_that_holds_them_lose_commits_and_are_put_back(
-    told: dict[str, Any],
+    reported: dict[str, Any],
 ) -> None:
-    found = judged(host("off"), power(guard=told))
+    found = judged(host("off"), power(guard=reported))
     assert found["verdict"] == "at_risk"
     assert found["plan"]["tighten"]["mount_options"] == [
         {"target": "/srv/pgdata", "persist": True, "barrier": "on"}
@@ -191,8 +195,8 @@ def test_barriers_off_at_boot_are_drift_and_never_the_guard_s() -> None:
 def test_each_condition_alone_blocks_with_its_own_words_and_takes_the_lease_back(
     name: str, state: str
 ) -> None:
-    told = condition(name, state)
-    found = judged(host("off"), power(told, guard=leased()))
+    reported = condition(name, state)
+    found = judged(host("off"), power(reported, guard=leased()))
     if (name, state) == ("notify_reaches_guard", "unmet"):
         # This run mends it; until then the guard knows by itself that nobody tells it.
         assert (found["verdict"], list(found["plan"]["tighten"])) == ("drifted", ["power"])
@@ -213,14 +217,14 @@ def test_each_condition_alone_blocks_with_its_own_words_and_takes_the_lease_back
 
 @pytest.mark.parametrize("name", CONDITIONS)
 def test_a_condition_that_the_facts_do_not_tell_is_unmet(name: str) -> None:
-    told = power()
-    told["conditions"] = [each for each in told["conditions"] if each["name"] != name]
-    found = judged(host(lease=False), told)
+    reported = power()
+    reported["conditions"] = [each for each in reported["conditions"] if each["name"] != name]
+    found = judged(host(lease=False), reported)
     assert (found["verdict"], states(found)[name]) == ("blocked", "unmet")
 
 
 @pytest.mark.parametrize(
-    ("told", "why", "fix"),
+    ("reported", "why", "fix"),
     [
         (None, "the facts of the UPS were not collected", "collect them with durable.dbhost.power_facts"),
         (
@@ -230,13 +234,13 @@ def test_a_condition_that_the_facts_do_not_tell_is_unmet(name: str) -> None:
         ),
     ],
 )
-def test_without_facts_of_the_ups_nothing_is_leased(told: Any, why: str, fix: str) -> None:
-    found = judged(host(lease=False), told)
+def test_without_facts_of_the_ups_nothing_is_leased(reported: Any, why: str, fix: str) -> None:
+    found = judged(host(lease=False), reported)
     assert (found["verdict"], states(found)["power_known"], found["lease"]) == ("blocked", "unmet", None)
     assert f"{why}; {fix}" in "\n".join(found["why"])
     assert found["plan"] == NO_PLAN
     # What is there already is taken back all the same.
-    assert judged(host(), told)["plan"]["tighten"] == {"power_guard": []}
+    assert judged(host(), reported)["plan"]["tighten"] == {"power_guard": []}
 
 
 @pytest.mark.parametrize("claim", ["ups_rehearsed", "plug_pulled"])
@@ -282,7 +286,7 @@ def test_a_guest_needs_a_word_for_the_machine_below(word: str) -> None:
     machine.commands[("systemd-detect-virt",)] = word
     found = judged(machine, power())
     assert (found["verdict"], states(found)["virtual_host_power"]) == ("blocked", "unmet")
-    # Where it cannot be told what this is, its disks must be well too.
+    # Where it cannot be reported what this is, its disks must be well too.
     assert ("flush_honoured" in states(found)) is (word == "")
     words = [*WORDS, attested("virtual_host_power"), attested("host_honours_flush")]
     # Nor is it known then what its disks are, and a word about the whole host does not do.
@@ -376,8 +380,8 @@ def test_a_lease_that_allows_more_is_taken_back_where_another_cannot_be_written(
     lost = {"pid": 7, "name": "postgres", "why": "it calls itself postgres"}
     engines = {"boot_id": BOOT_ID, "time": NOW, "engines": [], "unattributed": [lost], "writers": []}
     asked = inputs("ups", attestations=list(WORDS), mounts=PG)
-    told = power(guard=leased(**changes))
-    found = assess(asked, collect(host("off"), NOW), NOW, engines, told)
+    reported = power(guard=leased(**changes))
+    found = assess(asked, collect(host("off"), NOW), NOW, engines, reported)
     lease = row(found, "lease")
     assert found["plan"]["loosen"] == {}
     if allows_more:
@@ -398,24 +402,24 @@ def test_a_lease_without_an_engine_s_service_is_taken_back_where_another_cannot_
 
 @pytest.mark.parametrize("installed", ["differs", "absent"])
 def test_a_guard_of_another_release_is_replaced(installed: str) -> None:
-    told = {**leased("tight"), "installed": installed}
-    lease = row(judged(host(), power(guard=told)), "lease")
+    reported = {**leased("tight"), "installed": installed}
+    lease = row(judged(host(), power(guard=reported)), "lease")
     assert (lease["running"], lease["phase"]) == ("differs", "loosen")
 
 
 @pytest.mark.parametrize(
-    ("told", "seen_word", "phase"),
+    ("reported", "seen_word", "phase"),
     [
         (leased("stopped", "it has ended"), "differs", "loosen"),
         (leased("unknown", "of another boot"), "unknown", None),
         (guard("unknown", "not JSON"), "unknown", None),
     ],
 )
-def test_a_guard_that_does_not_do_its_work(told: dict[str, Any], seen_word: str, phase: Any) -> None:
-    found = judged(host(), power(guard=told))
+def test_a_guard_that_does_not_do_its_work(reported: dict[str, Any], seen_word: str, phase: Any) -> None:
+    found = judged(host(), power(guard=reported))
     lease = row(found, "lease")
     assert (lease["running"], lease["phase"]) == (seen_word, phase)
-    assert told["reason"] in lease["why"]
+    assert reported["reason"] in lease["why"]
     assert found["verdict"] == ("unknown" if seen_word == "unknown" else "drifted")
     assert found["fails"]
 
@@ -537,10 +541,10 @@ def test_what_the_owner_asks_of_the_monitor(asked: dict[str, Any], drifts: list[
 
 
 def test_a_condition_that_a_step_of_this_run_makes_true_does_not_block() -> None:
-    told = power(condition("shutdown_command", "unmet"))
-    told["settings"]["shutdown_command"] = seen("")
-    assert judged(host(lease=False), told)["verdict"] == "blocked"
-    found = judged(host(lease=False), told, ups={"shutdown_command": "/sbin/poweroff"})
+    reported = power(condition("shutdown_command", "unmet"))
+    reported["settings"]["shutdown_command"] = seen("")
+    assert judged(host(lease=False), reported)["verdict"] == "blocked"
+    found = judged(host(lease=False), reported, ups={"shutdown_command": "/sbin/poweroff"})
     assert (found["verdict"], states(found)["shutdown_command"]) == ("drifted", "planned")
     assert list(found["plan"]["loosen"]) == ["power_guard"]
 
@@ -554,13 +558,13 @@ def test_the_report_has_the_ups_the_sums_and_the_guard_and_no_settings_of_the_mo
     )
 
 
-@pytest.mark.parametrize("told", [power(guard=leased()), power(), without_notify()])
+@pytest.mark.parametrize("reported", [power(guard=leased()), power(), without_notify()])
 @pytest.mark.parametrize("barrier", ["on", "off"])
-def test_an_unknown_condition_never_improves_a_verdict(told: dict[str, Any], barrier: str) -> None:
-    before = VERDICTS.index(judged(host(barrier), told)["verdict"])
-    for index, each in enumerate(told["conditions"]):
-        rest = told["conditions"][:index] + told["conditions"][index + 1 :]
-        other = {**told, "conditions": [*rest, {**each, "state": "unknown"}]}
+def test_an_unknown_condition_never_improves_a_verdict(reported: dict[str, Any], barrier: str) -> None:
+    before = VERDICTS.index(judged(host(barrier), reported)["verdict"])
+    for index, each in enumerate(reported["conditions"]):
+        rest = reported["conditions"][:index] + reported["conditions"][index + 1 :]
+        other = {**reported, "conditions": [*rest, {**each, "state": "unknown"}]}
         found = judged(host(barrier), other)
         assert VERDICTS.index(found["verdict"]) <= max(before, VERDICTS.index("unknown")), each["name"]
         assert "power_guard" not in found["plan"]["loosen"] or each["name"] == "notify_reaches_guard"
@@ -570,8 +574,10 @@ DISABLE = [{"fix": "disable_one", "parameters": {"first": "a", "second": "b"}}]
 
 
 def test_conditions_that_cannot_be_told_for_one_reason_are_one_line() -> None:
-    told = power(*(condition(name, "unknown", evidence="two monitors", fixes=DISABLE) for name in CONDITIONS))
-    why = judged(host(lease=False), told)["why"]
+    reported = power(
+        *(condition(name, "unknown", evidence="two monitors", fixes=DISABLE) for name in CONDITIONS)
+    )
+    why = judged(host(lease=False), reported)["why"]
     assert (
         why[0]
         == f"{', '.join(CONDITIONS)} (host): unknown: two monitors; disable one of a and b (systemctl disable --now)"
@@ -622,12 +628,12 @@ def test_a_layer_that_passes_no_flush_on_keeps_barriers(cache_mode: str, why: st
 
 
 @pytest.mark.parametrize(
-    ("told", "why"),
+    ("reported", "why"),
     [({"held_on": "8:1"}, "a file of another file system"), ({"reason": "vdo"}, "by an attestation alone")],
 )
-def test_over_what_the_guard_does_not_know_barriers_stay(told: dict[str, str], why: str) -> None:
+def test_over_what_the_guard_does_not_know_barriers_stay(reported: dict[str, str], why: str) -> None:
     (mount,) = mounts_of(["/srv/faircom"], None, collect(BigHost(), NOW), None)
-    mount["stack"][0].update(told)
+    mount["stack"][0].update(reported)
     assert why in why_not_switched(mount)
 
 
@@ -653,8 +659,8 @@ def test_a_condition_that_holds_is_not_called_planned() -> None:
 
 
 def test_of_apcupsd_only_its_events_are_set() -> None:
-    told = {**without_notify(), "monitor": "apcupsd"}
-    found = judged(host(lease=False), told, ups={"final_delay": 9})
+    reported = {**without_notify(), "monitor": "apcupsd"}
+    found = judged(host(lease=False), reported, ups={"final_delay": 9})
     assert found["plan"]["tighten"] == {"power": [{"notify_command": HOOK}, {"notify_flags": "EXEC"}]}
     delay = row(found, "final_delay", "power")
     assert (delay["phase"], "remove final_delay from durable_ups" in delay["remedy"]) == (None, True)
@@ -662,8 +668,8 @@ def test_of_apcupsd_only_its_events_are_set() -> None:
 
 @pytest.mark.parametrize("monitor", ["none", "unknown"])
 def test_a_monitor_that_is_not_known_is_not_set(monitor: str) -> None:
-    told = power(condition("monitor_active", "unmet"), monitor=monitor)
-    found = judged(host(lease=False), told, ups={"final_delay": 9})
+    reported = power(condition("monitor_active", "unmet"), monitor=monitor)
+    found = judged(host(lease=False), reported, ups={"final_delay": 9})
     assert (row(found, "final_delay", "power")["phase"], found["plan"]) == (None, NO_PLAN)
 
 
@@ -675,10 +681,10 @@ def test_the_conditions_are_those_of_the_facts() -> None:
 
 def on_battery(words: str, state: str) -> dict[str, Any]:
     """Return the facts of a host whose UPS says this, with a leased guard in that state."""
-    told = power(condition("status_online", "unmet"), guard=leased(state, "ONBATT"))
-    for each in told["upses"]:
+    reported = power(condition("status_online", "unmet"), guard=leased(state, "ONBATT"))
+    for each in reported["upses"]:
         each["status"] = words.split()
-    return told
+    return reported
 
 
 @pytest.mark.parametrize("words", ["OB DISCHRG", "OB LB DISCHRG"])
@@ -701,10 +707,10 @@ def test_any_other_trouble_blocks(words: str, state: str, barrier: str) -> None:
 
 
 def test_the_lease_is_for_the_times_that_this_run_sets() -> None:
-    told = power()
+    reported = power()
     # No secondary is waited for: whatever HOSTSYNC is, it does not count.
     terms = (("host_sync", 0.0), ("final_delay", 5.0), ("stop of postgresql.service", 90.0))
-    told["budget"]["clean_stop"] = budget(300.0, *terms)
-    found = judged(host(lease=False), told, ups={"final_delay": 25, "host_sync": 30})
+    reported["budget"]["clean_stop"] = budget(300.0, *terms)
+    found = judged(host(lease=False), reported, ups={"final_delay": 25, "host_sync": 30})
     assert found["plan"]["tighten"]["power"] == [{"final_delay": 25}, {"host_sync": 30}]
     assert found["lease"]["needed"] == {"clean_stop": 115.0, "durability": 66.0}

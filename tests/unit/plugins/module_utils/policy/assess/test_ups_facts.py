@@ -47,22 +47,22 @@ def test_the_conditions_have_the_same_names() -> None:
 
 @pytest.mark.parametrize("make", [nut_28, nut_27, with_apcupsd])
 def test_the_facts_have_the_shape_that_tests_of_the_policy_write(make: Callable[[], PowerHost]) -> None:
-    told, written = collect(make(), NOW, STOPS), power(guard=leased())
-    assert set(told) == set(written)
+    collected, written = collect(make(), NOW, STOPS), power(guard=leased())
+    assert set(collected) == set(written)
     for part in ("upses", "conditions"):
-        assert set(written[part][0]) <= set(told[part][0])
-    assert set(told["budget"]["clean_stop"]) == set(written["budget"]["clean_stop"])
-    assert set(told["guard"]) == set(written["guard"])
-    assert set(written["settings"]) <= set(told["settings"])
+        assert set(written[part][0]) <= set(collected[part][0])
+    assert set(collected["budget"]["clean_stop"]) == set(written["budget"]["clean_stop"])
+    assert set(collected["guard"]) == set(written["guard"])
+    assert set(written["settings"]) <= set(collected["settings"])
 
 
 @pytest.mark.parametrize("make", [nut_28, nut_27, with_apcupsd])
 def test_collected_facts_of_a_ups_that_is_all_right_lead_to_a_lease(make: Callable[[], PowerHost]) -> None:
-    told = collect(make(), NOW, STOPS)
-    unmet = [each for each in told["conditions"] if each["state"] != "met"]
+    collected = collect(make(), NOW, STOPS)
+    unmet = [each for each in collected["conditions"] if each["state"] != "met"]
     assert unmet == []
     given = inputs("ups", attestations=list(WORDS), mounts=PG)
-    found = assess(given, storage(settled("ups", mounts=PG), NOW), NOW, None, told)
+    found = assess(given, storage(settled("ups", mounts=PG), NOW), NOW, None, collected)
     assert found["plan"]["loosen"] == {"power_guard": [{"mount": "/srv/pgdata"}]}
     assert found["plan"]["tighten"] == {}
     needed = found["lease"]["needed"]
@@ -78,9 +78,9 @@ def test_the_layer_takes_what_is_planned_for_a_monitor_that_tells_nobody(
         if isinstance(text, str) and HOOK in text and path != HOOK:
             host.files[path] = text.replace(HOOK, "/usr/bin/true")
             host.modes[path] = 0o640
-    told = collect(host, NOW, STOPS)
+    collected = collect(host, NOW, STOPS)
     given = inputs("ups", attestations=list(WORDS), mounts=PG, ups={"shutdown_command": "/sbin/poweroff"})
-    found = assess(given, storage(settled("ups", mounts=PG), NOW), NOW, None, told)
+    found = assess(given, storage(settled("ups", mounts=PG), NOW), NOW, None, collected)
     targets = found["plan"]["tighten"]["power"]
     assert {"notify_command": HOOK} in targets
     assert [layer.target_of(target) for target in targets] == targets
@@ -93,8 +93,8 @@ def test_the_layer_takes_what_is_planned_for_a_monitor_that_tells_nobody(
 def test_a_monitor_that_began_before_its_file_was_changed_is_started_again_by_the_layer() -> None:
     host = nut_28()
     host.changed["/etc/nut/upsmon.conf"] = 10
-    told = collect(host, NOW, STOPS)
-    (unmet,) = [each for each in told["conditions"] if each["state"] != "met"]
+    collected = collect(host, NOW, STOPS)
+    (unmet,) = [each for each in collected["conditions"] if each["state"] != "met"]
     assert (unmet["name"], unmet["state"]) == ("notify_reaches_guard", "unmet")
     assert (
         unmet["evidence"] == "nut-monitor.service: /etc/nut/upsmon.conf was changed after the process started"
@@ -104,7 +104,7 @@ def test_a_monitor_that_began_before_its_file_was_changed_is_started_again_by_th
         storage(settled("ups", mounts=PG), NOW),
         NOW,
         None,
-        told,
+        collected,
     )
     assert {"notify_command": HOOK} in found["plan"]["tighten"]["power"]
 
@@ -133,8 +133,8 @@ def test_a_monitor_that_may_have_read_another_file_is_not_known_to_wake_the_guar
 
 def test_an_observation_without_a_reason_is_no_observation() -> None:
     disks = storage(settled("ups", mounts=PG), NOW)
-    told = {**nothing_known(NOW, "x"), "boot_id": disks["boot_id"], "evidence": {"observation": 3}}
-    found = assess(inputs("ups", attestations=list(WORDS), mounts=PG), disks, NOW, None, told)
+    collected = {**nothing_known(NOW, "x"), "boot_id": disks["boot_id"], "evidence": {"observation": 3}}
+    found = assess(inputs("ups", attestations=list(WORDS), mounts=PG), disks, NOW, None, collected)
     assert found["verdict"] == "unknown"
     assert any("durable_power.evidence: observed" in why for why in found["why"]), found["why"]
 

@@ -247,9 +247,9 @@ def test_without_any_other_engine_or_mount_nothing_is_managed() -> None:
 def test_one_that_is_stopped_is_listed_with_its_state_and_reason() -> None:
     idle = instance(state="stopped", starts_at_boot="no", files=[])
     found = judged(idle)
-    (told,) = found["engines"]
-    assert (told["state"], told["judged"]) == ("stopped", "stopped")
-    assert "nothing starts it (postgresql@15-main.service)" in told["reason"]
+    (reported,) = found["engines"]
+    assert (reported["state"], reported["judged"]) == ("stopped", "stopped")
+    assert "nothing starts it (postgresql@15-main.service)" in reported["reason"]
     assert of(judged(instance()))["postgresql"] == ("yes", "")
 
 

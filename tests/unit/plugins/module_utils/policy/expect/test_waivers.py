@@ -109,10 +109,10 @@ def test_of_targets_that_are_one_reason_each_is_accepted_by_itself() -> None:
 
 def test_the_page_and_the_report_name_who_accepted_what_until_when() -> None:
     found = with_hole(accept=[entry()])
-    (told,) = found["accepted"]
-    assert {name: told[name] for name in entry()} == entry()
-    assert told["verdict"] == "blocked"
-    assert told["why"].startswith("no_write_hole (/srv/x): a crash between")
+    (reported,) = found["accepted"]
+    assert {name: reported[name] for name in entry()} == entry()
+    assert reported["verdict"] == "blocked"
+    assert reported["why"].startswith("no_write_hole (/srv/x): a crash between")
     said = f"{HOLE} of {X} is accepted by Ana until 2026-12-31: a replica has it (durable_accept[0])"
     assert of(found, "accepted") == [said]
     made = {"time": NOW, "collection": "", "since": None}
@@ -177,8 +177,8 @@ def test_one_entry_accepts_one_setting_of_one_server() -> None:
 
 def test_of_two_entries_the_one_that_lasts_longer_counts_and_neither_is_called_wrong() -> None:
     found = with_hole(accept=[entry(expires="2026-03-01"), entry(expires="2026-06-01")])
-    (told,) = found["accepted"]
-    assert told["expires"] == "2026-06-01"
+    (reported,) = found["accepted"]
+    assert reported["expires"] == "2026-06-01"
     assert not of(found, "waiver_refused") and not of(found, "waiver_unmatched")
 
 

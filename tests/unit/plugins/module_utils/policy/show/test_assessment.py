@@ -193,10 +193,10 @@ def test_only_a_device_that_reports_no_volatile_cache_needs_no_word_for_it(cache
     enforce(host, look(host, "protected", mounts=["/srv/firebird"]))
     host.reboot()
     assert look(host, "protected", mounts=["/srv/firebird"])["verdict"] == verdict
-    told = look(
+    reported = look(
         host, "protected", mounts=["/srv/firebird"], attestations=[attested(target=host.disk("nvme0n1").id)]
     )
-    assert told["verdict"] == ("durable" if cache == "none" else "attested")
+    assert reported["verdict"] == ("durable" if cache == "none" else "attested")
 
 
 def test_attested_power_loss_protection_takes_a_bare_mount_from_at_risk() -> None:

@@ -396,7 +396,7 @@ def test_what_is_otherwise_than_in_the_last_report_is_named() -> None:
 
 @pytest.mark.parametrize("verdict", ["blocked", "unreachable", "unknown"])
 def test_a_host_whose_state_is_unknown_is_never_better(verdict: str) -> None:
-    """A misspelt profile on a host at risk was told as better."""
+    """A misspelt profile on a host at risk was reported as better."""
     since = {"time": "2026-01-01T00:00:00Z", "settings": []}
     found = [
         simple("db1", verdict, "a; b", since={**since, "verdict": "at_risk"}),

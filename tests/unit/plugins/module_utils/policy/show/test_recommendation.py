@@ -85,12 +85,12 @@ def test_a_host_that_is_safe_is_not_managed_and_told_which_profile_fits() -> Non
 def test_a_host_that_is_pinned_as_it_is_told_ends_as_it_is_told() -> None:
     machine = SmallHost()
     machine.mounts["/srv/pgdata"].barrier = "off"
-    told = look(machine, None)
-    profile = told["recommendation"]["profile"]
-    assert told["ratings"][profile]["verdict"] == "at_risk"
+    reported = look(machine, None)
+    profile = reported["recommendation"]["profile"]
+    assert reported["ratings"][profile]["verdict"] == "at_risk"
     enforce(machine, look(machine, profile))
     machine.reboot()
-    assert look(machine, profile)["verdict"] == told["ratings"][profile]["after"] == "unverified"
+    assert look(machine, profile)["verdict"] == reported["ratings"][profile]["after"] == "unverified"
 
 
 @pytest.mark.parametrize(

@@ -134,8 +134,8 @@ def test_what_should_be_known_stands_below_the_reasons() -> None:
 
 
 def test_a_ups_is_shown_with_its_sums_and_its_guard() -> None:
-    told = power(guard=leased("tight", "ONBATT"))
-    text = details([report("db1", "attested", power=ups.section(told))])
+    reported = power(guard=leased("tight", "ONBATT"))
+    text = details([report("db1", "attested", power=ups.section(reported))])
     assert text.endswith(
         "db1: attested, profile strict\n  power:\n"
         "  - rack@localhost (usbhid-ups): OL CHRG, charge 100 %, 3600 s left, 300 s when low\n"
@@ -147,15 +147,17 @@ def test_a_ups_is_shown_with_its_sums_and_its_guard() -> None:
 
 
 def test_what_a_ups_does_not_tell_is_left_out() -> None:
-    told = power(upses=[{**power()["upses"][0], "status": [], "charge": None, "runtime": None, "driver": ""}])
+    reported = power(
+        upses=[{**power()["upses"][0], "status": [], "charge": None, "runtime": None, "driver": ""}]
+    )
     rows = [{"layer": "power"}]
-    text = details([report("db1", "blocked", power=ups.section(told), settings=rows)])
+    text = details([report("db1", "blocked", power=ups.section(reported), settings=rows)])
     assert "  - rack@localhost (driver not known): no status, 300 s when low\n" in text
 
 
 def test_a_ups_of_a_host_that_does_not_rest_on_it_is_not_shown() -> None:
-    told = ups.section(power(guard=guard()))
-    assert "rack@localhost" not in details([report("db1", "durable", power=told)])
+    reported = ups.section(power(guard=guard()))
+    assert "rack@localhost" not in details([report("db1", "durable", power=reported)])
 
 
 @pytest.mark.parametrize(

@@ -266,8 +266,8 @@ def test_what_is_left_of_the_switch_is_told(
     first: str | None, last: str | None, done: str | None, state: str, is_error: bool
 ) -> None:
     seen = looks(BEFORE, AFTER)
-    for each, told in zip(seen, (first, last)):
-        each["switch"] = switched(told) if told else None
+    for each, reported in zip(seen, (first, last)):
+        each["switch"] = switched(reported) if reported else None
     applied = {"switch": done, "undo_after": 600} if done else {"skipped": True}
     found = conclude(seen, applied, {}, False)
     assert found["switch"] == state
