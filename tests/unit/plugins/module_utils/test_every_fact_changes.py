@@ -532,7 +532,7 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
         content("/etc/fstab", "one two\n"),
         None,
         "/etc/fstab line 1: observed 2 fields; expected 'device target type options [dump] [pass]', and a"
-        " comment behind all six only; fix that line, then run again",
+        " comment behind all six only; mend that line, then run again",
     ),
 ]
 

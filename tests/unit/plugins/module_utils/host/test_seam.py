@@ -349,11 +349,11 @@ class TestRun:
 
 class TestChange:
     def test_a_failure_shows_command_exit_code_and_words(self) -> None:
-        with pytest.raises(ChangeFailed, match=r"^sh -c echo no >&2; exit 32: exit 32: no; mend"):
+        with pytest.raises(ChangeFailed, match=r"^sh -c echo no >&2; exit 32: exit 32: no; fix"):
             HOST.change(["sh", "-c", "echo no >&2; exit 32"])
 
     def test_words_on_standard_output_count_when_there_are_no_others(self) -> None:
-        with pytest.raises(ChangeFailed, match=r": exit 1: a b; mend"):
+        with pytest.raises(ChangeFailed, match=r": exit 1: a b; fix"):
             HOST.change(["sh", "-c", "echo a; echo b; exit 1"])
 
     def test_a_change_can_be_given_variables_and_does_not_tell_them(self) -> None:
