@@ -136,7 +136,7 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         (FOUND, "mount points, names of volumes and labels are not: read it before you send it."),
         (
             {**FOUND, "failed_at": "ValueError at ext4.py:56"},
-            "not be taken to their end: ValueError at ext4.py:56.",
+            "not be collected to the end: ValueError at ext4.py:56.",
         ),
         ({**FOUND, "differs": ["disks.0.id"]}, "other values than the host for: disks.0.id."),
     ],
