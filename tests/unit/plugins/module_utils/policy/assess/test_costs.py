@@ -42,7 +42,7 @@ def kept(rate: float = 50.0, **changes: Any) -> str:
     tried = [Variant(AS_IT_IS), Variant(CACHE_OFF, "write_cache", "disabled")]
     made = planned.Plan(places, [planned.Way("dsync")], [1, 10], tried, 5, 1, 50000)
     rows = [
-        {**row(variant.words, of_now * rate, clients), "mount": "/srv/pgdata"}
+        {**row(variant.name, of_now * rate, clients), "mount": "/srv/pgdata"}
         for variant, share in zip(tried, (2, 1))
         for clients, of_now in ((1, share), (10, share * share))
     ]
