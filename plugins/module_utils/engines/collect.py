@@ -36,7 +36,7 @@ def collect(host: Host, now: str, databases: Any = None) -> EnginesFacts:
 
     What goes wrong with one instance is its own: it is reported as unknown, with the reason.
 
-    Raises Unobservable where the processes cannot be listed: then nothing can be said.
+    Raises Unobservable where the processes cannot be listed: then nothing is known.
     """
     engines = Engines(host, databases=databases)
     instances = engines.instances()
@@ -208,7 +208,7 @@ class Engines:
         most = min(room, bounds.INSTANCE)
         if who:
             most = min(most, self._room.setdefault("all others", bounds.ANSWER // 4))
-        # Its directories are told twice.
+        # Its directories are in the facts twice.
         used_bytes = bounds.size(facts) + bounds.size([*facts["directories"], *facts["temporary"]])
         if used_bytes > most:
             main = found.processes[0] if found.processes else None
@@ -266,7 +266,7 @@ class Engines:
         try:
             with self._patience():
                 found: list[Instance] = engine.find(self.host, self.processes)
-        except Exception as error:  # Of what nobody foresaw, the other engines must still be told.
+        except Exception as error:  # An unexpected error of one engine must not hide the others.
             self.failed[engine.NAME] = f"looking for its instances failed: {error_text(error)}"
             return []
         self._claimed.update(process.pid for instance in found for process in instance.processes)

@@ -109,7 +109,7 @@ class Facts:
                 self._add_paths(facts, evidence, found, place)
                 if place:
                     self._add_running(facts, evidence, found, place)
-        except Exception as error:  # Of what nobody foresaw, the other instances must still be told.
+        except Exception as error:  # An unexpected error of one instance must not hide the others.
             evidence["observation"] = unknown("none", error_text(error))
         for field in ("managed_by", "stop_timeout", "version"):
             facts[field] = evidence[field].value if field in evidence else UNKNOWN
@@ -291,7 +291,7 @@ class Facts:
         if place:
             facts["writes"] = [self.places.on_host(place, path) for path in facts["writes"]]
         for database in facts.get("databases", ()):
-            # What could not be read may be told by another name than a path.
+            # An entry that could not be read may have another name than a path.
             if place and database["path"].startswith("/"):
                 database["path"] = self.places.on_host(place, database["path"])
 

@@ -257,7 +257,7 @@ def relaxed(
 
 
 def judge(running: str, persisted: str, runs: bool, persists: bool, live: bool) -> str:
-    """Return the verdict on a setting; `runs`, `kept`: whether its values now and at the next start are accepted."""
+    """Return the verdict on a setting; `runs`, `persists`: whether its values now and at the next start are accepted."""
     if running != UNKNOWN and not runs:
         if live:
             return "drift_running"

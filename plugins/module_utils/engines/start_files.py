@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Files that a server reads once, at its start: what they say, and whether that is what runs.
 
-SQL Server and FairCom DB cannot be asked without a password. A configuration file is what the process read if nothing on
+SQL Server and FairCom DB cannot be queried without a password. A configuration file is what the process read if nothing on
 the way to it has changed since the process started (since_start.py). A run that changes the file notes before what ran.
 The note holds as long as that process lives.
 """

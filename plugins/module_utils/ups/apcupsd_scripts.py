@@ -4,7 +4,7 @@
 """What the power layer does to apcupsd's event scripts.
 
 apccontrol(8) runs an executable next to apcupsd.conf that is called as the event, then does what it does
-by default, unless that script ends with 99. A script that was there is kept elsewhere and run by ours.
+by default, unless that script ends with 99. An existing script is stored elsewhere, and ours runs it.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ EVENTS = (
     "battattach",
     "changeme",
 )
-#: Where a script that was there before ours is kept.
-KEPT = CHAINED_SCRIPTS
 MODE = 0o755
 _MARK = "# Managed by durable.dbhost. playbooks/release_db.yml puts back what was there."
 #: Seconds after which an event goes on without the guard.
@@ -45,8 +43,8 @@ def script(event: str, command: str = HOOK) -> str:
 #!/bin/sh
 {_MARK}
 NOTIFYTYPE={event} timeout {_LIMIT} {program} "$@" || :
-if [ -x {KEPT}/{event} ]; then
-    exec {KEPT}/{event} "$@"
+if [ -x {CHAINED_SCRIPTS}/{event} ]; then
+    exec {CHAINED_SCRIPTS}/{event} "$@"
 fi
 exit 0
 """

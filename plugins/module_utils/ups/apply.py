@@ -180,7 +180,7 @@ def apply_release(host: Host, work: Work) -> None:
     if work.unit:
         _restart(host, work.unit)
     _write(host, work.later)
-    our_files.remove_directories(host, (apcupsd_scripts.KEPT, *our_paths.UPS_WAY))
+    our_files.remove_directories(host, (our_paths.CHAINED_SCRIPTS, *our_paths.UPS_WAY))
     originals.save(host, {}, ORIGINALS)
 
 
@@ -213,7 +213,7 @@ def _plan_nut(host: Host, monitor: Monitor, settings: Target, password: str, sto
             new.setdefault(f"{path} {key}", now)
             after = nut_directives.put(after, path, key, value, _NOTE)
     before_us = _command_before_us(text, path, settings, stored)
-    # Whoever gave it another command since then wants that one kept.
+    # A command that an administrator has set since then stays.
     new = {entry: value for entry, value in new.items() if entry not in stored}
     if before_us is not None and stored.get(f"{path} NOTIFYCMD", before_us) != before_us:
         new[f"{path} NOTIFYCMD"] = before_us
@@ -246,7 +246,7 @@ def _plan_apcupsd(host: Host, monitor: Monitor, settings: Target) -> Work:
     originals_of_scripts: dict[str, str] = {}
     command = str(settings.get("notify_command", HOOK))
     edits = _hook(host, {"notify_command": command}, changes)
-    for path in (command, apcupsd_scripts.KEPT):
+    for path in (command, our_paths.CHAINED_SCRIPTS):
         ownership.expect_roots(host, path)  # apcupsd runs what is there as root.
     for event in apcupsd_scripts.EVENTS:
         path = f"{directory}/{event}"
@@ -257,7 +257,7 @@ def _plan_apcupsd(host: Host, monitor: Monitor, settings: Target) -> Work:
         observed = ABSENT
         if theirs is not None and not apcupsd_scripts.is_ours(theirs):
             observed = "a script of its own"
-            copy = f"{apcupsd_scripts.KEPT}/{event}"
+            copy = f"{our_paths.CHAINED_SCRIPTS}/{event}"
             edits.append(Edit(copy, _text(host, copy), theirs, host.mode(path)))
         if theirs is None or not apcupsd_scripts.is_ours(theirs):
             originals_of_scripts[f"{path} {_SCRIPT}"] = observed
@@ -436,7 +436,7 @@ def _running_unit(host: Host, edits: Iterable[Edit]) -> str:
 
 def _script_release(host: Host, edit: Edit, original: str) -> tuple[Edit, list[Edit]]:
     """Return how an event's script comes back, and what of ours goes after that."""
-    copy = f"{apcupsd_scripts.KEPT}/{posixpath.basename(edit.path)}"
+    copy = f"{our_paths.CHAINED_SCRIPTS}/{posixpath.basename(edit.path)}"
     theirs = _text(host, copy)
     gone = [Edit(copy, theirs, None)] if theirs is not None else []
     if edit.before is not None and not apcupsd_scripts.is_ours(edit.before):

@@ -14,7 +14,7 @@ from .device import BAD, ECONOMY, GOOD, RELAYS, TESTS, YES, Ups
 from .fixes import Fixes, add_monitor, each_once, fix
 
 MET, UNMET = "met", "unmet"
-#: All there are, in the order in which they are told.
+#: All there are, in the order of the facts.
 NAMES = (
     "monitor_active",
     "monitor_enabled",

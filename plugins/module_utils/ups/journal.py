@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ..host import json_text
 
-#: What is asked for; an entry has more.
+#: The requested fields; an entry has more.
 FIELDS = ("MESSAGE", "MESSAGE_ID", "UNIT", "UNIT_RESULT", "_PID", "_SYSTEMD_UNIT", "_TRANSPORT")
 
 #: systemd's catalogue of messages, sd-messages.h.

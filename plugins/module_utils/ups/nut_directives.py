@@ -170,7 +170,7 @@ def _flags(text: str, path: str) -> dict[str, str]:
 
 
 def _monitor(text: str, path: str, row: MonitorLine, password: str) -> dict[str, str]:
-    """Return the MONITOR that is wanted; without a password that of the line that is there is kept."""
+    """Return the MONITOR that is wanted; without a password, with that of the existing line."""
     system = row["system"]
     key = f"{_MONITOR} {system}"
     now = word(text, path, key)

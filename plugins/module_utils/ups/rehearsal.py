@@ -20,7 +20,7 @@ from .journal import Entry
 
 CLAIM = "ups_rehearsed"
 KEPT, NOT_KEPT, UNKNOWN = "kept", "not_kept", "unknown"
-#: How the shutdown is begun: by the monitor's own forced shutdown, or by whoever pulls the UPS's plug.
+#: The start of the shutdown: the monitor's own forced shutdown, or a person who pulls the UPS's plug.
 MONITOR, HAND = "monitor", "hand"
 
 #: What monitors say when they shut the host down: upsmon of NUT 2.7 and 2.8, apcupsd 3.14.

@@ -20,7 +20,7 @@ from .rehearsal import HAND, MONITOR, Engine, Job, Outcome
 
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _JOURNALS = "/var/log/journal"
-#: Debian's initramfs checks the root file system, and keeps what fsck said there.
+#: Debian's initramfs checks the root file system, and stores fsck's output there.
 _FSCK_LOG = "/run/initramfs/fsck.log"
 #: Seconds that journalctl may take over a long journal.
 _LIMIT = 120.0

@@ -19,7 +19,7 @@ _SYSTEM = re.compile(r"(?P<ups>[^@]+)(?:@(?:\[(?P<six>[^]]+)\]|(?P<host>[^:\[\]]
 _VARIABLE = re.compile(r'VAR (?P<ups>\S+) (?P<name>[A-Za-z0-9_.-]+) "(?P<value>(?:[^"\\]|\\.)*)"', re.S)
 _REFUSED = re.compile(r"ERR [A-Z0-9-]{1,40}", re.ASCII)
 _LOGINS = re.compile(r"NUMLOGINS (?P<ups>\S+) (?P<count>\d{1,6})", re.ASCII)
-#: Characters of what was seen that an error shows. What a driver was told, passwords too, stands in quotes.
+#: Characters of an answer that an error shows. The settings of a driver, passwords too, are in quotes.
 _MOST_SHOWN = 60
 
 
@@ -35,7 +35,7 @@ class Answer(NamedTuple):
     """What upsd says of one UPS.
 
     `variables` is {name: value}, None where it did not tell them; `word` is then upsd's own (DATA-STALE),
-    or '' where it said nothing that it should. `logins` is how many clients draw power from the UPS, by
+    or '' if its answer has none. `logins` is how many clients draw power from the UPS, by
     their own word, or None. `reason` says why something is missing.
     """
 

@@ -39,7 +39,7 @@ _FULL = {
         loses=True,
     ),
     "DELAYED_DURABILITY": _rule("0", EARLY, loses=True),
-    # Parts of it that can be asked for by themselves.
+    # Parts of it that a profile can request separately.
     "SUPPRESS_LOG_FLUSH": _rule("NO", EARLY, loses=True),
     "SUPPRESS_LOG_SYNC": _rule("NO", EARLY, loses=True),
     # It groups commits and loses none: which words will do is the profile's to say.
@@ -49,7 +49,7 @@ WRITE_THROUGH = ("LOG_WRITETHRU", "TDATA_WRITETHRU", "TINDEX_WRITETHRU")
 #: Options that such builds take for a wish for O_SYNC: SYNC_LOG, an option of its own, as well.
 _ASKS_FOR_SYNC = (*WRITE_THROUGH, "SYNC_LOG")
 _FIRST = "V10.3.1.21834 (build 140307)"
-#: Milliseconds for which a commit may wait for others before somebody should be told.
+#: Milliseconds for which a commit may wait for others before a warning.
 _LONG_DELAY = 100
 #: Those that group commits, and keep nobody waiting. FairCom, of disks that rotate: a small one beats none; a large one
 #: slows down.
@@ -203,7 +203,7 @@ def _unknowns(subject: Subject) -> Iterator[Reason]:
 
 
 def _warnings(subject: Subject) -> Iterator[Reason]:
-    """Yield what its configuration file should not say, what slows commits down and is kept, and XFS below it."""
+    """Yield what its configuration file should not say, what slows commits down and survives a restart, and XFS below it."""
     instance, label, profile = subject.instance, subject.label, subject.profile
     delay = instance["settings"].get("COMMIT_DELAY", NOTHING) if profile.commit_delay == KEEP else {}
     for word in dict.fromkeys((delay.get("running"), delay.get("persisted"))):

@@ -25,7 +25,7 @@ _OPERATIONAL = re.compile(r"Server Is Operational", re.I)
 _REACH = 200
 _VERSION = re.compile(r"V(?P<numbers>\d{1,9}(?:\.\d{1,9}){1,9})(?:\s{0,9}\(?Build-(?P<build>\d{6}))?", re.I)
 _OVER = re.compile(r"Server shutdown completed|Process ID:", re.I)
-#: What parts one start from what was said before it.
+#: The line between one start and the messages before it.
 _EARLIER = re.compile(r"Server Is Operational|Server shutdown completed|Process ID:", re.I)
 #: How a life of the server ends in it: cleanly, or not at all.
 _LIFE = re.compile(r"Server Is Operational|(?P<clean>Server shutdown completed)", re.I)

@@ -159,7 +159,7 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
     for change in work.changes:
         header = work.databases[change.target].header
         created = header.created if header else ""
-        # Of a database that was restored or made again since, what was kept is another one's.
+        # Of a database that was restored or made again since, the stored original is another one's.
         if stored.get(change.target, "").partition(" ")[2] != created:
             stored[change.target] = f"{change.before} {created}"
     originals.save(host, stored, ORIGINALS)

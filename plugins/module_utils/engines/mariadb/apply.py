@@ -94,7 +94,7 @@ def plan(host: Host, targets: list[Target], restart: bool = False) -> Work:
 
     `restart`: whether a server may be restarted for a setting that waits for it. Raises ChangeFailed,
     before anything changes, when a server is not there or when targets contradict each other. A server
-    that cannot be asked, belongs to another program, does not know a setting, or where something would go
+    that cannot be queried, belongs to another program, does not know a setting, or where something would go
     on overriding what is written, is a separate failure.
     """
     names = [target.instance for target in targets]

@@ -83,7 +83,7 @@ QUESTION = (
 
 
 class Server(NamedTuple):
-    """A server that can be asked: its client, its socket, and the login options to try, best first.
+    """A server that can be queried: its client, its socket, and the login options to try, best first.
 
     `withheld`: why root's password is not among them, if root has one.
     """

@@ -49,7 +49,7 @@ class Start(NamedTuple):
 
 
 class Stated(NamedTuple):
-    """What the server's own program says that it would start with: {name: value}, {} where it was not asked.
+    """What the server's own program says that it would start with: {name: value}, {} if it was not run.
 
     `source` is the command; `reason` tells why its answer is no use.
     """
@@ -273,7 +273,7 @@ def held(name: str, origin: str | None) -> str | None:
 
 
 def is_on(last: tuple[str | None, str]) -> bool:
-    """Tell whether a switch is on, by its value and where it was said. Raises Unobservable."""
+    """Tell whether a switch is on, by its value and its source. Raises Unobservable."""
     try:
         return my_cnf.boolean(last[0]) == "on"
     except ValueError as error:

@@ -36,7 +36,7 @@ _MYSQL = {
     "innodb_redo_log_enabled": rule("ON", "nothing is written that brings commits back", loses=True),
 }
 _MARIADB = {name: each for name, each in _MYSQL.items() if name != "innodb_redo_log_enabled"}
-# No variable shows it: it is told of a server that was started with it.
+# No variable shows it: it is reported of a server that was started with it.
 _MARIADB["debug_no_sync"] = rule(
     "OFF", "the server never asks that its files reach the disk", loses=True, live=False
 )

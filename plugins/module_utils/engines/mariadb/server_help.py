@@ -28,7 +28,7 @@ from .options import Stated
 _MAY_LACK = ("wsrep_on", "innodb_dedicated_server", "persisted_globals_load")
 _QUESTION = ("--datadir=/", "--help", "--verbose")
 _TABLE = re.compile(r"^Variables \(--.*\n.*\n-+ -+$", re.M)
-#: Said of options behind which it has read no more, and without InnoDB.
+#: The message about options after which it has read no more, and without InnoDB.
 _BROKEN = "Parsing options for plugin 'InnoDB' failed"
 #: The arguments and variables that choose option files, with values that are plain.
 _PATH, _GROUPS = r"/[\w./-]*", r"[\w.-]*"
@@ -55,7 +55,7 @@ def ask(
 ) -> Stated:
     """Return what a program would start with. `user`: the numbers of its user, its group, and further groups.
 
-    It is not asked if its user is unknown or root, if others than root can change what it loads, or if an argument
+    It is not run if its user is unknown or root, if others than root can change what it loads, or if an argument
     that chooses option files is not plain.
     """
     if not user or user[0] == "0":

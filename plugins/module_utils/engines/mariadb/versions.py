@@ -29,7 +29,7 @@ LIVE = (LOG, BINLOG, REDO)
 NO_FSYNC = "O_DIRECT_NO_FSYNC"
 #: The services that start servers.
 UNITS = re.compile(r"(rh-[^/]*-)?(mariadb|mysqld?)(@.+)?\.service")
-#: What MySQL may choose by itself if nothing is set: by its file system, or after it has told.
+#: What MySQL may choose by itself if nothing is set: by its file system, or after a message.
 CHOSEN = {METHOD: ("fsync", "O_DIRECT"), LOG_BIN: ("ON", "OFF")}
 _METHODS = ("fsync", "O_DSYNC", "littlesync", "nosync", "O_DIRECT", NO_FSYNC)
 _OLD_METHODS = ("ALL_O_DIRECT",)

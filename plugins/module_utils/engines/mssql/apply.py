@@ -169,7 +169,7 @@ def _check(facts: InstanceFacts, wanted: dict[str, str]) -> None:
     """Refuse what no profile may leave behind."""
     after = {name: wanted.get(name, row["persisted"]) for name, row in facts["settings"].items()}
     label = f"mssql {facts['name']}"
-    # One that was there before is not ours to mend here, and keeps nothing else from being mended.
+    # One that was there before is not ours to fix here, and prevents no other change.
     adds = "on" in (wanted.get("traceflag3979"), wanted.get("traceflag3982"))
     if adds and after["traceflag3979"] == after["traceflag3982"] == "on":
         raise ChangeFailed(

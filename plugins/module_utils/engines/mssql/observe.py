@@ -63,7 +63,7 @@ _TEMPDB = re.compile(r"tempdb(_mssql_)?[0-9]{0,3}\.[mn]df|templog[0-9]{0,3}\.ldf
 #: What its databases' files are called by custom.
 _DATABASE = re.compile(r".*\.[mnl]df", re.I | re.S)
 _LONGEST = 80
-#: Characters of what is told of slips: a file may hold thousands.
+#: Characters of the text about slips: a file may hold thousands.
 _MOST_OF_SLIPS = 1000
 _VERSION = re.compile(r"Microsoft (?P<name>SQL Server .{0,80}?) - (?P<number>\d+\.\d+\.\d+\.\d+) ")
 _PARAMETERS = re.compile(r"(?:Registry|Command Line) startup parameters:", re.I)

@@ -177,9 +177,9 @@ def _defects(subject: Subject) -> Iterator[Reason]:
     instance, label = subject.instance, subject.label
     if _flushes(instance["version"]) == "no":
         yield NEVER_FLUSHES.found(label, engine=label, version=instance["version"])
-    seen = instance["evidence"].get("write_through", NOTHING)
-    if _relies_on_flags(subject) and seen.get("value") == "no":
-        yield NOT_SYNCHRONOUS.found(label, engine=label, cause=str(seen["reason"]))
+    flags = instance["evidence"].get("write_through", NOTHING)
+    if _relies_on_flags(subject) and flags.get("value") == "no":
+        yield NOT_SYNCHRONOUS.found(label, engine=label, cause=str(flags["reason"]))
 
 
 def _relies_on_flags(subject: Subject) -> bool:
@@ -196,14 +196,14 @@ def _risks(subject: Subject) -> Iterator[Reason]:
     label, runs = subject.label, {name: subject.running(name) for name in _FUA}
     through = runs["writethrough"]
     if through == "0" and runs["traceflag3979"] == "on":
-        seen = "trace flag 3979 with writethrough 0: nothing flushes what it writes"
+        cause = "trace flag 3979 with writethrough 0: nothing flushes what it writes"
     elif through == "0":
-        seen = "writethrough is 0"
+        cause = "writethrough is 0"
     elif through not in ("1", "stopped", UNKNOWN) and runs["traceflag3979"] == "on":
-        seen = f"trace flag 3979 with writethrough {through}"
+        cause = f"trace flag 3979 with writethrough {through}"
     else:
         return
-    yield NOTHING_FLUSHES.found(label, engine=label, seen=seen)
+    yield NOTHING_FLUSHES.found(label, engine=label, seen=cause)
 
 
 def _unknowns(subject: Subject) -> Iterator[Reason]:
@@ -228,7 +228,7 @@ def _warnings(subject: Subject) -> Iterator[Reason]:
     if (version is None or _RACES[0] <= version < _RACES[1]) and "1" in alternate:
         has = f"version {instance['version']} has" if version else "its version is unknown, and 2022 has"
         yield RACE.found(label, engine=label, seen=has)
-    if all("on" in seen for seen in flags):
+    if all("on" in values for values in flags):
         # Without 3979 it flushes, which is right everywhere.
         is_fua = not against_fua(instance, subject.storage, subject.honoured)
         yield BOTH_FLAGS.found(label, engine=label, flag="3982" if is_fua else "3979")

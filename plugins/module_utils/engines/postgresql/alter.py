@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What ALTER SYSTEM, ALTER ROLE and ALTER DATABASE have set: removed by the server itself, kept, and restored.
+"""What ALTER SYSTEM, ALTER ROLE and ALTER DATABASE have set: removed by the server itself, stored as originals, and restored.
 
 It beats every file that a run writes. Nothing here is done without the permission.
 """
@@ -136,7 +136,7 @@ SOURCE = "pg_db_role_setting"
 
 
 def keep(host: Host, found: dict[Original, str]) -> None:
-    """Keep what is removed. What was kept before stays: it is what people had. Raises ChangeFailed."""
+    """Store what is removed. An original that is stored already stays. Raises ChangeFailed."""
     if found:
         stored = originals.load(host, ORIGINALS)
         originals.save(host, {**{each.key: word for each, word in found.items()}, **stored}, ORIGINALS)

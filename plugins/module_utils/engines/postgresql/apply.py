@@ -26,7 +26,7 @@ from ..collect import Engines
 from ..instance import Override
 from ..restart import Target, restart_limit
 from ..rules import where_to_set
-from . import alter, drop_in, putback, server
+from . import alter, drop_in, restore, server
 from . import cluster as postgresql_cluster
 from .alter import Original
 from .cluster import UNFLUSHED, Cluster, Files
@@ -44,7 +44,7 @@ _OWNERS = {
     "container": "it runs in a container, or with another root directory",
     UNKNOWN: "its manager is unknown",
 }
-#: Seconds until a server shows what it was told, and until statements that began before have ended.
+#: Seconds until a server shows a new value, and until statements that began before have ended.
 PATIENCE = 60.0
 _PAUSE = 0.5
 #: Seconds that a checkpoint, or a flush of a whole data directory, may take.
@@ -121,7 +121,7 @@ class Release(NamedTuple):
     owners: dict[str, int]
     files: tuple[str, ...]
     failures: dict[str, str]
-    back: tuple[putback.Cluster, ...]
+    back: tuple[restore.Cluster, ...]
     stored: dict[str, str]
 
 
@@ -131,7 +131,7 @@ def plan(host: Host, targets: list[Target], restart: bool = False, alter_system:
 
     `restart`: whether a server may be restarted for a setting that waits for it; `alter_system`: whether it may
     remove what ALTER SYSTEM has set, and the overrides of the targets. Raises ChangeFailed, before anything changes, when
-    a cluster is not there. One that cannot be asked, or belongs to another manager, is a separate failure; so is a setting
+    a cluster is not there. One that cannot be queried, or belongs to another manager, is a separate failure; so is a setting
     that cannot be read, or where something would go on beating what is written: the others of its cluster are still set.
     """
     found = _clusters(host) if targets else {}
@@ -181,7 +181,7 @@ def plan_release(host: Host) -> Release:
     owners: dict[str, int] = {}
     gone: list[str] = []
     found = _clusters(host)
-    back, changes, stored, failures = putback.plan(host, found)
+    back, changes, stored, failures = restore.plan(host, found)
     for name, facts in found.items():
         if facts["root"] or not facts["config"]:
             continue
@@ -214,7 +214,7 @@ def plan_release(host: Host) -> Release:
 def apply_release(host: Host, work: Release) -> None:
     """Take our lines and files away. Raises ChangeFailed."""
     # First what counts over our files.
-    putback.apply(host, work.back, work.stored)
+    restore.apply(host, work.back, work.stored)
     each([*work.writes, *work.files], lambda path: _release(host, work, path))
 
 
@@ -288,7 +288,7 @@ def _possible(
     """
     _refuse(facts, sorted({*target.wanted, *(each.setting for each in target.overrides)}))
     rows, staying = alter.wanted_of(facts, target.overrides) if alter_system else ([], {})
-    # What a role's setting hides is seen once that is gone.
+    # The value that a role's setting hides is readable after its removal.
     left = {**_unread(facts, target.wanted, {row["setting"] for row in rows}), **staying}
     wanted = _without(target.wanted, left)
     if left and not wanted and not target.overrides:

@@ -279,7 +279,7 @@ def data_of_unit(host: Host, unit: str) -> str:
 
 
 def _shown(host: Host, unit: str) -> str:
-    # The environment may hold passwords: nothing of it but PGDATA is kept.
+    # The environment may hold passwords: nothing of it but PGDATA is used.
     properties = "--property=Environment,EnvironmentFiles,ExecStart"
     return host.run(["systemctl", "show", properties, "--", unit]).stdout
 

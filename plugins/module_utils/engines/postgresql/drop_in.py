@@ -160,7 +160,7 @@ def _include_lines(lines: list[Line]) -> list[Line]:
 def _beaten(
     files: Files, cluster: Cluster, wanted: dict[str, str], changed: dict[str, str]
 ) -> dict[str, Won]:
-    """Return {setting: what beats our file} if the files said so."""
+    """Return {setting: what overrides our file} if the files had these texts."""
     then = Files(files.host, files.root, {**files.written, **changed})
     after = cluster._replace(files=then.effective(cluster.config, cluster.data))
     found = {name: postgresql_cluster.won(after, name) for name in VALUES if name in wanted}

@@ -157,7 +157,7 @@ def _all_running(
     answer: server.Answer | None,
     no_answer: str | None,
 ) -> dict[str, Observation]:
-    """Return {setting: what runs}; in a container the command line counts, because the server is not asked there."""
+    """Return {setting: what runs}; in a container the command line counts, because the server is not queried there."""
     if main is None:
         return dict.fromkeys(VALUES, Observation("stopped", "no process"))
     found = {name: _running(answer, name, no_answer) for name in VALUES}

@@ -10,7 +10,7 @@ from ..rules import EARLY, Judge, relaxed, rule
 _FULL = {
     "fsync": rule("on", "the server never asks that its files reach the disk", loses=True),
     "full_page_writes": rule("on", "a half-written page after a power cut cannot be repaired", loses=True),
-    # What waits for more than this host's disk is kept.
+    # A value that waits for more than this host's disk stays.
     "synchronous_commit": rule("on local remote_write remote_apply", EARLY, loses=True),
     "wal_sync_method": rule(
         "fdatasync fsync open_datasync open_sync", "no such way of writing the log is known here", loses=False

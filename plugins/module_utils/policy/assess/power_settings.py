@@ -12,10 +12,10 @@ from typing import Any
 
 from ...facts.ups import PowerFacts, UpsFacts
 from ...host.observation import NOTHING, UNKNOWN, Evidence
-from ...host.our_paths import CHAINED, HOOK
+from ...host.our_paths import CHAINED, CHAINED_SCRIPTS, HOOK
 from ...rows import Setting
 from ...ups import nut_mode
-from ...ups.apcupsd_scripts import EVENTS, KEPT
+from ...ups.apcupsd_scripts import EVENTS
 from ..expect.ups_inputs import Requested
 from .requirements import Requirement
 from .settings import UNSET, judge, reason
@@ -78,7 +78,7 @@ def files(power: PowerFacts, setting: str) -> list[str]:
     """Return the monitor's files, and the stored originals, that a change of one setting may write."""
     source = str(_observed(power, "notify_command")["source"])
     if power["monitor"] == "apcupsd":
-        return [f"{place}/{event}" for place in (source, KEPT) for event in EVENTS]
+        return [f"{place}/{event}" for place in (source, CHAINED_SCRIPTS) for event in EVENTS]
     # The source names a line, or states that none exists.
     config = re.match(r"/[^\s:]+", source)
     found = [config[0], CHAINED] if config else []

@@ -50,7 +50,7 @@ class Machine:
         """
         self._alarmed, self._well_since, self._why = now, None, why
         if self.state == LOOSE or self.under_way == LOOSEN or are_off:
-            # Not tight again before that has been seen.
+            # Not tight again before that was read.
             self.state, self._due = FAILED, TIGHTEN
             self.reason = f"{why}: barriers are being brought back"
         elif self.state != FAILED:
@@ -78,7 +78,7 @@ class Machine:
         self._retry_at = math.inf
         self.turn += 1
         if self.under_way == LOOSEN:
-            # Said before it is done: whoever finds us dead has to bring them back.
+            # Reported before it is done: the next guard restores them if this one dies.
             self.state, self.reason = LOOSE, "every check has passed for long enough"
         return self.under_way
 

@@ -17,7 +17,7 @@ from ..conditions import MET
 from . import lease, monitors, state
 from .lease import Lease
 
-#: Without these among what was asked, nothing was asked.
+#: Conditions without which the facts are incomplete.
 _LEAST = ("monitor_active", "status_online")
 
 

@@ -155,7 +155,7 @@ class Service:
         self.stopping = self.stopping or f"stopped by {signal.Signals(number).name}"
 
     def _alarm(self, why: str, now: float, are_off: bool = False) -> None:
-        # What only goes on, with other figures, is told once.
+        # A cause that differs only in its figures is logged once.
         gist = _FIGURES.sub("", why)
         if self.machine.state in (LOOSE, WAITING) or are_off or gist != self._last_alarm:
             say(why, _WARNING)
@@ -199,7 +199,7 @@ class Service:
         self._offset = offset
         if self._snapshot_since is not None and now - self._snapshot_since > SNAPSHOT_LIMIT:
             found.append(f"no answer about the power for {SNAPSHOT_LIMIT:.0f} s")
-            self._snapshot_since = now  # said once in a while, and never loosened meanwhile
+            self._snapshot_since = now  # logged at intervals, and never loosened meanwhile
         return found
 
     def _act(self, now: float) -> None:
@@ -360,7 +360,7 @@ class Service:
         try:
             self._save()
         except (ChangeFailed, Unobservable) as error:
-            # A guard that is not seen to run does not count: better tight.
+            # A guard whose state cannot be written is not trusted: tighten.
             self._alarm(str(error), now)
 
     def _save(self, word: str = "", reason: str = "") -> None:
@@ -370,8 +370,8 @@ class Service:
             current = (word or self.machine.state, reason or self.machine.reason)
             if current[0] != self._saved[0]:
                 self._since = self.clock.now()
-            kept = {target: keeper.below for target, keeper in dict(self.keepers).items()}
-            write(self.host, self._me, current[0], current[1], self._since, self.machine.left(now), kept)
+            below = {target: keeper.below for target, keeper in dict(self.keepers).items()}
+            write(self.host, self._me, current[0], current[1], self._since, self.machine.left(now), below)
             self._saved, self._beat = current, now
         tell_manager(f"STATUS={current[0]}: {current[1]}")
 
@@ -385,12 +385,12 @@ def inherited(host: Host, say: Callable[[str], None]) -> dict[str, Keeper]:
 
     `say` takes lines for the journal: what cannot be read adds nothing, and says so.
     """
-    kept: dict[str, Below] = {}
+    below: dict[str, Below] = {}
     leased: dict[str, Leased] = {}
     try:
         record = state.last(host)
         boot = host.read("/proc/sys/kernel/random/boot_id").strip()
-        kept = record.kept if record is not None and record.boot == boot else {}
+        below = record.kept if record is not None and record.boot == boot else {}
     except Unobservable as error:
         say(str(error))
     try:
@@ -399,8 +399,8 @@ def inherited(host: Host, say: Callable[[str], None]) -> dict[str, Keeper]:
     except Unobservable as error:
         say(str(error))
     return {
-        target: Keeper(host, leased.get(target, Leased(target, "")), kept.get(target, Below()), say)
-        for target in dict.fromkeys((*kept, *leased))
+        target: Keeper(host, leased.get(target, Leased(target, "")), below.get(target, Below()), say)
+        for target in dict.fromkeys((*below, *leased))
     }
 
 
@@ -411,18 +411,18 @@ def write(
     reason: str,
     since: str,
     quiet: int | None,
-    kept: dict[str, Below],
+    below: dict[str, Below],
 ) -> None:
     """Write down what the guard says of itself. Raises ChangeFailed or Unobservable."""
     pid, (boot, start) = me
-    record = Record(boot, pid, start, state.uptime(host), word, reason, since, quiet, kept)
+    record = Record(boot, pid, start, state.uptime(host), word, reason, since, quiet, below)
     host.write_file(STATE, record.render().encode("ascii"), 0o644)
 
 
 def tighten(host: Host, clock: Clock | None = None) -> int:
     """Tighten and flush all that a guard may have left behind; return the exit code.
 
-    Nothing is done where a guard has said that it stopped with everything tight, and the kernel says so too.
+    Nothing is done if a guard has reported that it stopped with everything tight, and the kernel confirms it.
     """
     clock = clock or Clock()
     keepers = inherited(host, say)
@@ -438,8 +438,8 @@ def tighten(host: Host, clock: Clock | None = None) -> int:
     say(f"{word} after {clock.steady() - began:.3f} s: {reason}", 3 if failures else 5)
     try:
         me = (os.getpid(), state.identity(host, os.getpid()))
-        kept = {target: keeper.below for target, keeper in keepers.items()}
-        write(host, me, word, reason, clock.now(), None, kept)
+        below = {target: keeper.below for target, keeper in keepers.items()}
+        write(host, me, word, reason, clock.now(), None, below)
     except (ChangeFailed, Unobservable) as error:
         say(str(error), _WARNING)
         return 1

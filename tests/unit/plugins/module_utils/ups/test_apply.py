@@ -432,7 +432,7 @@ def test_apcupsd_s_scripts_are_kept_and_run_on() -> None:
     for event in apcupsd_scripts.EVENTS:
         assert host.files[f"/etc/apcupsd/{event}"] == apcupsd_scripts.script(event)
         assert host.modes[f"/etc/apcupsd/{event}"] == 0o755
-    assert host.files[f"{apcupsd_scripts.KEPT}/onbattery"] == before["/etc/apcupsd/onbattery"]
+    assert host.files[f"{apcupsd_scripts.CHAINED_SCRIPTS}/onbattery"] == before["/etc/apcupsd/onbattery"]
     assert not power.plan(host, targets(GUARD)).changes
     release(host)
     assert dict(host.files) == before
@@ -442,7 +442,7 @@ def test_a_script_that_was_not_run_is_not_run_by_ours_and_comes_back_so() -> Non
     host = ApcHost()
     host.modes["/etc/apcupsd/onbattery"] = 0o644
     run(host, GUARD)
-    assert host.modes[f"{apcupsd_scripts.KEPT}/onbattery"] == 0o644
+    assert host.modes[f"{apcupsd_scripts.CHAINED_SCRIPTS}/onbattery"] == 0o644
     release(host)
     assert host.modes["/etc/apcupsd/onbattery"] == 0o644
 
@@ -454,7 +454,7 @@ def test_an_upgrade_that_put_its_script_back_is_taken_over_again() -> None:
     host.mutations.clear()
     work = run(host, GUARD)
     assert settings(work) == ["onbattery"]
-    assert host.files[f"{apcupsd_scripts.KEPT}/onbattery"] == "#!/bin/sh\nnew\n"
+    assert host.files[f"{apcupsd_scripts.CHAINED_SCRIPTS}/onbattery"] == "#!/bin/sh\nnew\n"
 
 
 @pytest.mark.parametrize("event", ["onbattery", "failing"])
@@ -465,7 +465,7 @@ def test_release_preserves_a_script_that_was_changed_since(event: str) -> None:
     host.files[path] = "#!/bin/sh\nnew\n"
     release(host)
     assert host.files[path] == "#!/bin/sh\nnew\n"
-    assert f"{apcupsd_scripts.KEPT}/{event}" not in host.files
+    assert f"{apcupsd_scripts.CHAINED_SCRIPTS}/{event}" not in host.files
 
 
 @pytest.mark.parametrize("step", range(1, 8))

@@ -76,7 +76,7 @@ def test_a_script_of_apcupsd_s_is_run_as_it_was(tmp_path: Path, mode: int, said:
     command.write_text(f"#!/bin/sh\necho $NOTIFYTYPE >{tmp_path}/told\nexit 3\n", encoding="ascii")
     command.chmod(0o755)
     text = apcupsd_scripts.script("onbattery", str(command)).replace(
-        apcupsd_scripts.KEPT, str(tmp_path / "kept")
+        apcupsd_scripts.CHAINED_SCRIPTS, str(tmp_path / "kept")
     )
     (tmp_path / "ours").write_text(text, encoding="ascii")
     (tmp_path / "kept").mkdir()
