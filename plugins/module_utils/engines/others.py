@@ -77,34 +77,25 @@ def apply(settings: Settings, changes: Sequence[Change]) -> Settings:
         row = found.get(change.name)
         if row is None or change.value == row["persisted"]:
             continue
-        if change.value is not None and change.is_certain:
-            found[change.name] = {
-                **row,
-                "persisted": change.value,
-                "from": f"{change.source} ({change.by})",
-                "held": change.fix,
-                "by": change.by,
-                "fix": change.fix,
-                "permission": None,
-                "refused": None,
-            }
-        elif row["persisted"] != UNKNOWN:
-            why = (
-                change.why
-                or f"{change.source} ({change.by}) may set {change.name} after the server's own files"
-            )
+        certain = change.value if change.is_certain else None
+        if certain is None and row["persisted"] == UNKNOWN:
+            continue
+        origin = f"{change.source} ({change.by})"
+        after: SettingFacts = {
+            **row,
+            "from": origin,
+            "held": change.fix,
+            "by": change.by,
+            "fix": change.fix,
+            "permission": None,
+            "refused": None,
+        }
+        if certain is not None:
+            found[change.name] = {**after, "persisted": certain}
+        else:
+            why = change.why or f"{origin} may set {change.name} after the server's own files"
             reasons = dict.fromkeys(filter(None, (row["reason"], why)))
-            found[change.name] = {
-                **row,
-                "persisted": UNKNOWN,
-                "reason": "; ".join(reasons),
-                "from": f"{change.source} ({change.by})",
-                "held": change.fix,
-                "by": change.by,
-                "fix": change.fix,
-                "permission": None,
-                "refused": None,
-            }
+            found[change.name] = {**after, "persisted": UNKNOWN, "reason": "; ".join(reasons)}
     return found
 
 
