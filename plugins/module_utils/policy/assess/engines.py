@@ -15,7 +15,7 @@ from ... import catalog
 from ...engines import findings
 from ...engines.contract import judge_of
 from ...engines.overrides import fix as fix_of_override
-from ...engines.placement import Placement
+from ...engines.placement import Placement, holder
 from ...engines.rules import (
     OWNERS,
     Honoured,
@@ -27,7 +27,7 @@ from ...engines.rules import (
     why_of,
 )
 from ...facts.engines import EnginesFacts, InstanceFacts, OverrideFacts, SettingFacts, Stray
-from ...facts.storage import StorageFacts
+from ...facts.storage import MountFacts, StorageFacts
 from ...host.observation import NOTHING, UNKNOWN
 from ...host.printable import command
 from ...host.printable import name as quoted
@@ -196,7 +196,7 @@ def as_report(standing: Standing, storage: StorageFacts) -> dict[str, Any]:
             "directory": row["directory"],
             "opened": row["opened"],
             "count": row["count"],
-            "mount": by_device.get(row["device"], NOTHING).get("target"),
+            "mount": _mounted_at(by_device.get(row["device"]), row["directory"]),
             "disks": by_device.get(row["device"], NOTHING).get("disks", UNKNOWN),
         }
         for row in instance["files"]
@@ -207,6 +207,11 @@ def as_report(standing: Standing, storage: StorageFacts) -> dict[str, Any]:
         "product": product(instance),
     }
     return {**shown, **judged, "files": files}
+
+
+def _mounted_at(mount: MountFacts | None, directory: str) -> str | None:
+    """Return the mount point of a file system below which a directory is: subvolumes of btrfs are mounted side by side."""
+    return mount and (holder(directory, tuple(mount["targets"])) or mount["target"])
 
 
 def _rows(subject: Subject, allow: Collection[str]) -> Iterator[Setting]:

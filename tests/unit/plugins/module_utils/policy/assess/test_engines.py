@@ -150,6 +150,25 @@ def row(found: dict[str, Any], setting: str) -> dict[str, Any]:
     return chosen
 
 
+def test_the_report_names_the_subvolume_that_holds_a_directory() -> None:
+    """Mounts of one file system share a device; a process in a container sees a directory at another path."""
+    storage = collect(SmallHost(), NOW)
+    mount = next(each for each in storage["mounts"] if each["target"] == "/srv/pgdata")
+    mount["targets"].append("/var/lib")
+    held = {"/srv/pgdata/base": "/srv/pgdata", "/var/lib/pgsql": "/var/lib", "/elsewhere": "/srv/pgdata"}
+    row = {"device": mount["device"], "opened": "buffered", "count": 1}
+    files = [{**row, "directory": path, "example": f"{path}/1"} for path in held]
+    engines = {
+        "boot_id": BOOT_ID,
+        "time": NOW,
+        "engines": [instance(files=files)],
+        "unattributed": [],
+        "writers": [],
+    }
+    found = assess(inputs(mounts=["/srv/pgdata"]), storage, NOW, engines)
+    assert {each["directory"]: each["mount"] for each in found["engines"][0]["files"]} == held
+
+
 @pytest.mark.parametrize("engine", sorted(GOOD))
 def test_an_engine_that_is_as_wanted_adds_no_change(engine: str) -> None:
     found = judged(instance(engine))
