@@ -8,6 +8,7 @@ from __future__ import annotations
 import getpass
 import platform
 import time
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ansible.module_utils.parsing.convert_bool import boolean
@@ -66,16 +67,7 @@ class ActionModule(Bounded):
             return result
         answer = execute(self, _MODULE, arguments, variables, inventory.time_limit())
         results, malformed = _results(answer)
-        slow, errors = (
-            [
-                f"{' '.join(step['step'])}: {why}"
-                for step in results
-                for why in step["failures"]
-                if step["is_slow"] is is_slow
-            ]
-            for is_slow in (True, False)
-        )
-        errors += malformed
+        slow, errors = _failures(results, is_slow=True), [*_failures(results, is_slow=False), *malformed]
         lost = bool(answer.get("unreachable"))
         if lost:
             errors.append(f"lost the host: {answer.get('msg', 'unreachable')}")
@@ -137,6 +129,16 @@ class ActionModule(Bounded):
         if not undo_is_valid(seconds):
             raise Unreadable(f"durable_undo_after: observed {seconds!r}; expected whole seconds")
         return 0 if str(self._connection.transport).rpartition(".")[2] in _LOCAL else int(seconds)
+
+
+def _failures(results: Iterable[Mapping[str, Any]], is_slow: bool) -> list[str]:
+    """Return the failures of the steps that are about speed alone, or of all others."""
+    return [
+        f"{' '.join(step['step'])}: {why}"
+        for step in results
+        if step["is_slow"] is is_slow
+        for why in step["failures"]
+    ]
 
 
 def _switch(answer: dict[str, Any], lost: bool) -> str:

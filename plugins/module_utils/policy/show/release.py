@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ...catalog import is_engine
@@ -85,9 +85,17 @@ def _texts(found: Released, is_check: bool) -> Iterator[str]:
     if found.error:
         yield f"cause     {line(found.error)}"
     every = [(layer, change) for layer, changes in found.changes.items() for change in changes]
+    if not every and not found.error:
+        yield "nothing to remove or to restore"
     for layer, change in every:
         if why := _loss(layer, change):
             yield f"warning   {_warning(layer, change, why, is_check)}"
+    yield from _changes(every, is_check)
+    yield from _when(change for change in every if change[1]["after"] != "forgotten")
+
+
+def _changes(every: Sequence[tuple[str, Mapping[str, str]]], is_check: bool) -> Iterator[str]:
+    """Yield the removed files, the restored settings, and those that are left unchanged."""
     removed = dict.fromkeys(line(change["target"]) for _layer, change in every if _is_file(change))
     restored = [(layer, change) for layer, change in every if _is_restored(change)]
     if removed:
@@ -97,9 +105,6 @@ def _texts(found: Released, is_check: bool) -> Iterator[str]:
     left = dict.fromkeys(line(change["target"]) for _layer, change in every if change["after"] == "forgotten")
     if left:
         yield f"left      unchanged, because the setting is gone or was changed since: {', '.join(left)}"
-    yield from _when(change for change in every if change[1]["after"] != "forgotten")
-    if not every and not found.error:
-        yield "nothing to remove or to restore"
 
 
 def _when(changes: Iterable[tuple[str, Mapping[str, str]]]) -> Iterator[str]:
