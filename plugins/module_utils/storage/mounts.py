@@ -575,9 +575,9 @@ def _shown_source(mount: Mount) -> str:
     return nfs.shown_source(mount.source) if nfs.is_nfs(mount.fstype) else without_login(mount.source)
 
 
-def _stands_for_all(mount: Mount) -> tuple[bool, bool]:
-    """Sort first what a remount may go through: no read-only view of it, and all of it."""
-    return mount.read_only_by_itself, mount.root != "/"
+def _stands_for_all(mount: Mount) -> tuple[bool, bool, str]:
+    """Sort first what a remount may go through: no read-only view of it, and all of it. A boot mounts subvolumes in any order."""
+    return mount.read_only_by_itself, mount.root != "/", mount.target
 
 
 def _atime(options: tuple[str, ...]) -> str:

@@ -327,6 +327,17 @@ def test_one_superblock_is_one_entry_with_all_its_targets() -> None:
     assert (found["target"], found["targets"]) == ("/srv/pgdata", ["/srv/pgdata", "/mnt/bind"])
 
 
+@pytest.mark.parametrize("order", [("opt", "var"), ("var", "opt")])
+def test_the_order_in_which_subvolumes_are_mounted_chooses_none_of_them(order: tuple[str, str]) -> None:
+    """A boot mounts those of one btrfs in any order."""
+    host = SmallHost()
+    lines = [line for line in host.read("/proc/self/mountinfo").splitlines() if " 8:1 " not in line]
+    lines += [f"{90 + n} 30 8:1 /@/{name} /{name} rw - btrfs /dev/sda1 rw" for n, name in enumerate(order)]
+    host.files["/proc/self/mountinfo"] = "\n".join([*lines, ""])
+    found = facts(host, "/opt")
+    assert (found["target"], found["targets"]) == ("/opt", ["/opt", "/var"])
+
+
 def test_pseudo_file_systems_are_left_out() -> None:
     groups = Mounts(SmallHost()).superblocks()
     assert [found.mounts[0].target for found in groups] == ["/", "/srv/pgdata", "/srv/mssql", "/srv/maria"]
