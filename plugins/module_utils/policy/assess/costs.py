@@ -64,7 +64,7 @@ def of(
     if benchmark == "":
         return (
             published,
-            "no benchmark of this host was kept; durable.dbhost.benchmark measures its own disks",
+            "no benchmark of this host is stored; durable.dbhost.benchmark measures its own disks",
         )
     try:
         found = parse(benchmark or "")
@@ -72,7 +72,7 @@ def of(
     except NO_BENCHMARK:
         found, why = None, "it cannot be read"
     if found is None or why:
-        return published, f"the benchmark that was kept of this host is not used: {why}; measure again"
+        return published, f"the stored benchmark of this host is not used: {why}; measure again"
     return {**published, **_own(found, {profile.name for profile in profiles})}, ""
 
 
@@ -159,8 +159,8 @@ def _published(profile: Profile) -> str:
     barrier = "off" if profile.rests_on == "ups" else profile.barrier
     rates = PUBLISHED.get((profile.write_cache, barrier))
     if rates is None:
-        return f"{profile.name} costs what the settings that it keeps cost"
+        return f"{profile.name}: no cost is known, because it leaves settings unchanged"
     return (
-        f"{profile.name} costs, by the page of prices (FairCom's, one rotating disk): {rates[0]:,} commits/s with 1 client,"
-        f" {rates[1]:,} with 80"
+        f"{profile.name}: about {rates[0]:,} commits/s with 1 client, {rates[1]:,} with 80 (published by FairCom for one"
+        " rotating disk; not measured here)"
     )

@@ -67,9 +67,14 @@ def _wrong(found: Findings, missing: list[Reason]) -> list[Reason]:
         *(each for each in missing if each.verdict == "blocked"),
         *(_withheld(row, found) for row in rows if found.withholds(row)),
         *found.unknowns,
-        *(reason(row, _verdict_of(row)) for row in rows if row.verdict != guard.TIGHTENED),
+        *(drift(row) for row in rows if row.verdict != guard.TIGHTENED),
         *(each for each in missing if each.verdict == "unverified" and found.promises),
     ]
+
+
+def drift(row: Setting) -> Reason:
+    """Return the finding of a wrong safety setting."""
+    return reason(row, _verdict_of(row))
 
 
 def _verdict_of(row: Setting) -> str:

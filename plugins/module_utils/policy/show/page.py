@@ -37,6 +37,8 @@ _REASONS = 3
 #: Verdicts that rest on attestations or waivers; and how many of these a group names.
 _ON_A_WORD = ("attested", "accepted_loss")
 _BASES = 3
+#: Lines about the profiles of rated hosts.
+_PROFILES = 6
 #: Lines of a fix.
 _FIX = 3
 #: Lines of a reason that contains its fix.
@@ -177,7 +179,7 @@ def _group(group: Group, room: int) -> list[str]:
     rows = wrap_rows(head, " " * 18, 1 if room <= _LEAST else 2)
     whys_by_fix = by_remedy(group)
     sets = wrap_rows(_sets(group), _INDENT, 2) if room > _LEAST else []
-    sets += wrap_rows(_advice(group), _INDENT, 3 if room > _LEAST else 1)
+    sets += _advice(group, _PROFILES if room > _LEAST else 1)
     sets += _basis(group, max(1, room - len(rows) - len(sets) - 1))
     hidden = sum(map(len, whys_by_fix.values()))
     for remedy, whys in whys_by_fix.items():
@@ -207,24 +209,25 @@ def _fix(remedy: str, most: int) -> list[str]:
     )
 
 
-def _advice(group: Group) -> str:
-    """Return what each profile needs on rated hosts, and which fits."""
+def _advice(group: Group, most: int) -> list[str]:
+    """Return in at most so many lines what each profile needs on rated hosts, the recommended one first."""
     by_profile: dict[str, list[Rating]] = {}
     for report in group.reports:
         for name, rating in report["ratings"].items():
             by_profile.setdefault(name, []).append(rating)
-    each = []
-    for name, ratings in by_profile.items():
-        most = max(len(rating["changes"]) for rating in ratings)
-        worst = min((rating["after"] for rating in ratings), key=VERDICTS.index)
-        each.append(f"{name}: {most} to set, then {worst}")
     fits = Counter(
         report["recommendation"]["profile"] for report in group.reports if report["recommendation"]
     )
-    fitting = ", ".join(
-        name if number == len(group.reports) else f"{name} ({number})" for name, number in fits.items()
-    )
-    return f"recommended: {line(fitting) or 'none'}; {line('; '.join(each))}" if each else ""
+    each = [] if fits or not by_profile else ["no profile is recommended"]
+    for name in sorted(by_profile, key=lambda name: -fits[name]):
+        number = max(len(rating["changes"]) for rating in by_profile[name])
+        worst = min((rating["after"] for rating in by_profile[name]), key=VERDICTS.index)
+        some = f" for {_hosts(fits[name])}" if fits[name] < len(group.reports) else ""
+        mark = f" (recommended{some})" if fits[name] else ""
+        each.append(f"{line(name)}{mark}: {number} change{'' if number == 1 else 's'}, then {worst}")
+    rows = [_cut(f"{_INDENT}{text}", "") for text in each[:most]]
+    more = len(each) - len(rows)
+    return [*rows[:-1], _cut(rows[-1], f" (and {more} more)")] if more else rows
 
 
 def basis(group: Group) -> list[str]:

@@ -48,7 +48,7 @@ def of(
 
 def _why(rating: Rating) -> Iterable[str]:
     """Yield the verdicts before and after a run, its changes, and the manual rest."""
-    yield f"it is {rating['verdict']} by it now, and {rating['after']} after a run"
+    yield f"with this profile: {rating['verdict']} now, {rating['after']} after a run"
     for what, chosen in (("disks and mounts", False), ("engines", True)):
         count = Counter(
             f"{change['setting']} {change['wanted']}"
@@ -56,8 +56,8 @@ def _why(rating: Rating) -> Iterable[str]:
             if is_engine(change["layer"]) == chosen
         )
         if count:
-            yield f"{what} can do it: {', '.join(f'{setting} ({number})' for setting, number in count.items())}"
-    yield from (f"left to you: {why}" for why in rating["why"] if not why.endswith("; run harden_db"))
+            yield f"a run sets on {what}: {', '.join(f'{setting} ({number})' for setting, number in count.items())}"
+    yield from (f"to do by hand: {why}" for why in rating["why"] if not why.endswith("; run harden_db"))
 
 
 def _pinned(profile: str, mounts: Sequence[str]) -> Iterable[str]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import urllib.parse
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, cast
 
@@ -155,7 +156,7 @@ def _best(best: Recommendation | None) -> list[str]:
         return []
     return [
         *(f"  recommended: {best['profile']}", *(f"  - {why}" for why in best["why"])),
-        *(f"  - so does {name}" for name in best["also"]),
+        *(f"  - {name} gives the same verdict" for name in best["also"]),
         *("  group_vars next to the inventory:", *(f"    {row}" for row in best["group_vars"])),
     ]
 
@@ -167,19 +168,38 @@ def _reason(each: ReasonEntry) -> list[str]:
 
 
 def _to_attest(report: Report) -> list[str]:
-    """Return the attestations that a host needs, each once, as YAML to copy."""
-    unmet = (need for rating in report["ratings"].values() for need in rating["unmet"])
+    """Return the attestations that a host needs, each once, as YAML to copy.
+
+    Those of the pinned or recommended profile come first. Others, under their profile's name, complete that list.
+    """
     accepted = {(each["finding"], each["target"]) for each in report["accepted"]}
-    every = dict.fromkeys(
-        tuple(need["attest"])
-        for need in (*report["requirements"], *unmet)
-        if need["attest"] and (need["id"], need["target"]) not in accepted
-    )
-    if not every:
-        return []
-    shown = [f"    {row}" for block in list(every)[:_WRITTEN] for row in block]
-    more = [f"    # and {len(every) - _WRITTEN} more, in the report's file"] if len(every) > _WRITTEN else []
-    return ["  to attest after checking (by, reason):", f"    {HEAD}", *shown, *more]
+    best = report["recommendation"]["profile"] if report["recommendation"] else None
+    first = report["profile"] or best
+    unmet = {name: rating["unmet"] for name, rating in report["ratings"].items()}
+    own = report["requirements"] if report["profile"] else unmet.get(first or "", [])
+    written: dict[tuple[str, ...], None] = {}
+    found: list[str] = []
+    number = 0
+    others = [(name, needs) for name, needs in unmet.items() if name != first]
+    for name, needs in [(first, own), *others]:
+        blocks = dict.fromkeys(
+            tuple(need["attest"])
+            for need in needs
+            if need["attest"] and (need["id"], need["target"]) not in accepted
+        )
+        new = [block for block in blocks if block not in written]
+        written.update(dict.fromkeys(new))
+        shown = new[: _WRITTEN - number]
+        number += len(shown)
+        if shown:
+            profile = "" if name == report["profile"] else f" for {name}{' also' * bool(found)},"
+            head = [] if found else [f"    {HEAD}"]
+            rows = [f"    {row}" for block in shown for row in block]
+            found += [f"  to attest{profile} after checking (by, reason):", *head, *rows]
+    if len(written) > number:
+        file = urllib.parse.quote(report["host"], safe="")
+        found.append(f"    # and {len(written) - number} more, in {file}.json")
+    return found
 
 
 def _shows_power(report: Report) -> bool:
@@ -213,7 +233,8 @@ def _takes(rating: Rating) -> list[str]:
     settings: dict[str, list[str]] = {}
     for change in rating["changes"]:
         target = plan.named(change["layer"], change["target"])
-        settings.setdefault(target, []).append(f"{change['setting']} {change['wanted']}")
+        at_boot = " (at boot)" if change["running"] == change["wanted"] else ""
+        settings.setdefault(target, []).append(f"{change['setting']} {change['wanted']}{at_boot}")
     return [*rating["why"], *(f"set {target}: {', '.join(s)}" for target, s in settings.items())]
 
 

@@ -95,6 +95,24 @@ def test_hosts_of_one_reason_are_one_line_though_each_has_disks_of_its_own() -> 
     assert "QEMU_HARDDISK" not in text
 
 
+def advice(*reports: dict[str, Any]) -> list[str]:
+    """Return the lines of a page about profiles."""
+    return [row.strip() for row in render(reports).splitlines() if ", then " in row]
+
+
+@pytest.mark.every_python_alike
+def test_each_profile_of_a_rated_host_has_a_line_the_recommended_one_first() -> None:
+    (host,) = [each for each in reports(len(KINDS)) if each["verdict"] == "not_managed"]
+    rows = advice(host)
+    assert len(rows) == len(host["ratings"]) == 5
+    best = host["recommendation"]["profile"]
+    number, after = len(host["ratings"][best]["changes"]), host["ratings"][best]["after"]
+    assert rows[0] == f"{best} (recommended): {number} changes, then {after}"
+    other = {**host, "host": "other", "recommendation": None}
+    assert advice(host, other)[0].startswith(f"{best} (recommended for 1 host): {number} changes")
+    assert "\n    no profile is recommended\n" in render([other])
+
+
 def test_what_to_do_stands_below_what_it_is_for() -> None:
     found = [
         simple("db10", "at_risk", "a can be lost; mend a", "c is off; mend c"),

@@ -110,6 +110,12 @@ def test_the_one_that_ends_best_is_told_and_of_equals_the_one_that_rests_on_leas
     assert (found["profile"], found["also"]) == (best, also)
 
 
+def test_a_rating_states_a_withheld_setting_once() -> None:
+    why = look(SmallHost(), None)["ratings"]["disposable"]["why"]
+    assert [text for text in why if text.startswith("/srv/pgdata barrier: off is withheld")]
+    assert not [text for text in why if "barrier is on" in text]
+
+
 @pytest.mark.parametrize("after", ["at_risk", "blocked", "unknown", "drifted"])
 def test_a_profile_that_a_run_does_not_reach_is_not_told(after: str) -> None:
     assert recommendation.of({"strict": rating(after)}, ("strict",), ()) is None
@@ -126,10 +132,10 @@ def test_the_reason_names_disks_engines_and_what_is_left() -> None:
     found = recommendation.of({"strict": given}, ("strict",), ())
     assert found is not None
     assert found["why"] == [
-        "it is at_risk by it now, and unverified after a run",
-        "disks and mounts can do it: barrier on (2)",
-        "engines can do it: fsync on (1)",
-        "left to you: attest it",
+        "with this profile: at_risk now, unverified after a run",
+        "a run sets on disks and mounts: barrier on (2)",
+        "a run sets on engines: fsync on (1)",
+        "to do by hand: attest it",
     ]
 
 

@@ -117,6 +117,56 @@ def test_ratings_say_what_it_would_take() -> None:
     )
 
 
+def test_a_rating_marks_a_value_that_changes_only_at_boot() -> None:
+    changes = [{**CHANGE, "running": "on", "persisted": "off"}, {**CHANGE, "setting": "atime"}]
+    rating = {"verdict": "drifted", "changes": changes, "why": [], "unmet": []}
+    text = details([report("db1", "not_managed", ratings={"strict": rating})])
+    assert "    - set /srv: barrier on (at boot), atime on\n" in text
+
+
+def need(claim: str) -> dict[str, Any]:
+    return {"id": "requirement.flush", "target": "sda", "attest": (f"  - claim: {claim}",)}
+
+
+def to_attest(**given: Any) -> list[str]:
+    """Return the lines about attestations, and the notes after them."""
+    rows = details([report("db/1", "unverified", **given)]).splitlines()
+    return rows[1 : next(number for number, row in enumerate(rows) if row.startswith("  strict:"))]
+
+
+RATINGS = {
+    name: {"verdict": "unverified", "changes": [], "why": [], "unmet": list(map(need, claims))}
+    for name, claims in {"strict": "a", "flush": "ab", "protected": "cdefg"}.items()
+}
+
+
+def test_attestations_of_the_pinned_profile_come_first_and_others_under_their_profile() -> None:
+    assert to_attest(profile="flush", requirements=[need("a"), need("b")], ratings=RATINGS) == [
+        "  to attest after checking (by, reason):",
+        "    durable_attestations_host:",
+        "      - claim: a",
+        "      - claim: b",
+        "  to attest for protected also, after checking (by, reason):",
+        "      - claim: c",
+        "      - claim: d",
+        "      - claim: e",
+        "    # and 2 more, in db%2F1.json",
+    ]
+
+
+def test_attestations_of_the_recommended_profile_come_first_without_a_pinned_one() -> None:
+    best = {"profile": "flush", "why": [], "also": [], "group_vars": []}
+    ratings = {name: RATINGS[name] for name in ("strict", "flush")}
+    rows = to_attest(profile=None, recommendation=best, ratings=ratings)
+    assert rows[:4] == [
+        "  to attest for flush, after checking (by, reason):",
+        "    durable_attestations_host:",
+        "      - claim: a",
+        "      - claim: b",
+    ]
+    assert not [row for row in rows[4:] if "attest" in row]
+
+
 def test_what_failed_is_not_called_changed() -> None:
     text = details([report("db1", "at_risk", error="sda: no", changes=[{**CHANGE, "state": "failed"}])])
     assert "db1: at_risk, profile strict\n  failed:\n  - sda: no\n  could not change:\n" in text
