@@ -181,8 +181,7 @@ def _power(is_used: bool) -> dict[str, Any]:
                 "target": "host",
                 "state": "met",
                 "evidence": "a stand-in",
-                "why": "",
-                "remedy": "",
+                "fixes": [],
             }
             for name in _CONDITIONS
         ],
