@@ -8,17 +8,15 @@ With the real servers beside them this is a host with all five engines.
 
 from __future__ import annotations
 
-import tarfile
-from pathlib import Path
 from typing import Any
 
 import pytest
+from support import stand_ins
 from support.attested import attested
 from support.runs import Executions, Playbooks, Run
 
 from lab.machine import Machine
 
-ROOT = Path(__file__).resolve().parents[3]
 HOST = "engines"
 ENGINES = {"mssql", "faircom", "firebird", "postgresql", "mariadb"}
 #: Their units, one of each but two of PostgreSQL; the versions are the release's.
@@ -50,15 +48,13 @@ def sh(machine: Machine, script: str) -> str:
 @pytest.fixture(scope="module")
 def installed(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Machine:
     """The machine with both stand-ins, SQL Server's files on a disk with FUA, but tempdb's in memory."""
-    archive = tmp_path_factory.mktemp("stand_ins") / "stand_ins.tar"
-    with tarfile.open(archive, "w") as tar:
-        tar.add(ROOT / "tests/stand_ins", "stand_ins")
-    machine.put(archive, "/root/stand_ins.tar")
     sh(
         machine,
-        "tar -C /root -xf /root/stand_ins.tar;"
-        "install -d /srv/mssql/home /srv/faircom/data /var/opt; ln -s /srv/mssql/home /var/opt/mssql;"
-        "sh /root/stand_ins/install_stand_ins.sh mssql faircom;"
+        "install -d /srv/mssql/home /srv/faircom/data /var/opt; ln -s /srv/mssql/home /var/opt/mssql",
+    )
+    stand_ins.install(machine, tmp_path_factory.mktemp("stand_ins"))
+    sh(
+        machine,
         "chown -R mssql:mssql /srv/mssql/home; chown root:root /var/opt/mssql/mssql.conf;"
         "chown faircom:faircom /srv/faircom/data;"
         "sed -i 's|^LOCAL_DIRECTORY.*|LOCAL_DIRECTORY /srv/faircom/data|' /opt/faircom/config/ctsrvr.cfg;"

@@ -1,0 +1,70 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rebuilt layouts of distribution families: where each stores databases, and what its documents say of owners and modes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+#: Of the stand-in for SQL Server, as the vendor's permissions guide lists them.
+MSSQL = {"/var/opt/mssql": "mssql:mssql 770", "/var/opt/mssql/mssql.conf": "root:root 644"}
+
+
+@dataclass(frozen=True)
+class Family:
+    """A layout below lab/layouts, which is its machine's name too.
+
+    `clusters`: {unit: (name in reports, postgresql.conf)}, the first one drifts. `programs`: {unit: program of its main
+    process}. `owners`: {path: `owner:group mode`}. `numbers`: {user: uid}. `mounts`: {mount point: file system} of what
+    the engines are stored on.
+    """
+
+    name: str
+    clusters: dict[str, tuple[str, str]]
+    programs: dict[str, str]
+    mounts: dict[str, str]
+    owners: dict[str, str] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
+    tuned: str = "inactive"
+
+
+_PGSQL = "/var/lib/pgsql/data"
+_PROJECT = "/var/lib/pgsql/15/data"
+_DEBIAN = "/etc/postgresql/15/main/postgresql.conf"
+
+FAMILIES = {
+    "rhel": Family(
+        "family-rhel",
+        clusters={
+            "postgresql.service": (_PGSQL, f"{_PGSQL}/postgresql.conf"),
+            "postgresql-15.service": (_PROJECT, f"{_PROJECT}/postgresql.conf"),
+        },
+        programs={
+            "postgresql.service": "/usr/bin/postgres",
+            "postgresql-15.service": "/usr/pgsql-15/bin/postgres",
+            "mariadb.service": "/usr/libexec/mariadbd",
+        },
+        mounts={"/var": "xfs"},
+        owners={
+            "/var/lib/pgsql": "postgres:postgres 700",
+            _PGSQL: "postgres:postgres 700",
+            _PROJECT: "postgres:postgres 700",
+            "/var/lib/mysql": "mysql:mysql 755",
+            "/var/log/mariadb": "mysql:mysql 750",
+            "/etc/my.cnf": "root:root 644",
+        },
+        numbers={"postgres": 26, "mysql": 27},
+        tuned="active",
+    ),
+    "ubuntu": Family(
+        "family-ubuntu",
+        clusters={"postgresql@15-main.service": ("15/main", _DEBIAN)},
+        programs={
+            "postgresql@15-main.service": "/usr/lib/postgresql/15/bin/postgres",
+            "mariadb.service": "/usr/sbin/mariadbd",
+        },
+        mounts={"/": "ext4"},
+        owners={"/var/lib/postgresql/15/main": "postgres:postgres 700", "/var/lib/mysql": "mysql:mysql 755"},
+    ),
+}
