@@ -46,7 +46,7 @@ pgrep -fa '[a]nsible|[d]urable' || true
 """
 
 
-#: Directories of the dead man's switch. They are removed after what was in them, and a power cut may bring them back.
+#: Directories of the rollback timer. They are removed after what was in them, and a power cut may bring them back.
 _EMPTY = re.compile(r"\+ /?etc/durable-dbhost(/undo)?( d .*)?$")
 
 

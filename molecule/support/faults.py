@@ -84,7 +84,7 @@ def _read_only(directory: str) -> dict[str, str]:
     }
 
 
-#: Without the dead man's switch, whose own files are written first, a run meets these at its changes.
+#: Without the rollback timer, whose own files are written first, a run meets these at its changes.
 _NO_SWITCH: Mapping[str, Any] = MappingProxyType({"durable_undo_after": 0})
 _FAILS: dict[str, Any] = {"code": 2, "verdicts": ("at_risk",)}
 _SWITCH = "could not be armed.*/etc/durable-dbhost"
@@ -122,7 +122,7 @@ FAULTS = (
     ),
     Fault("root file system full except /tmp", **_FULL_BUT_TMP, **_UNSAVED, says=_SWITCH),
     Fault(
-        "root file system full except /tmp, no dead man's switch",
+        "root file system full except /tmp, no rollback timer",
         **_FULL_BUT_TMP,
         variables=_NO_SWITCH,
         code=2,
@@ -132,7 +132,7 @@ FAULTS = (
     Fault("no inode left in /etc", **_FEW_INODES, **_UNSAVED, says=_SWITCH),
     Fault("/etc read-only", **_read_only("/etc"), **_UNSAVED, says=_SWITCH),
     Fault(
-        "/etc read-only, no dead man's switch",
+        "/etc read-only, no rollback timer",
         **_read_only("/etc"),
         variables=_NO_SWITCH,
         code=2,

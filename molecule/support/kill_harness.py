@@ -20,7 +20,7 @@ there, and tells the truth of the machine; the last run comes to its end. `point
 changes again: a run from START dies before each change, and a copy of its process, forked the moment before, waits
 until the machine was looked at, makes that change, and dies before the next. Between two changes a run holds nothing
 that the kernel takes back at its death, so what is looked at is what it leaves. One more run goes through without a stop.
-`undone` is `again` with runs that arm the dead man's switch first; the switch puts the machine back after each. Who
+`undone` is `again` with runs that arm the rollback timer first; the switch puts the machine back after each. Who
 judges all that is elsewhere.
 
 A profile's inputs are in PROFILE.json: `inputs`, as the inventory says, and `power`: the facts of a UPS. These are a
@@ -138,7 +138,7 @@ def enforce(
 ) -> None:
     """Assess, enforce, assess again; tell what was made, and how it ended. `found`: the first assessment, if known.
 
-    `is_armed`: whether the dead man's switch is armed before.
+    `is_armed`: whether the rollback timer is armed before.
     """
     try:
         make(found or _assess(host, profile, now), host, is_armed)

@@ -110,7 +110,7 @@ class Deaths:
         return self._told("again", start, goal, _now())
 
     def undone(self, start: str, goal: str, first: int) -> list[dict[str, Any]]:
-        """Die before each change from one profile to another, from the first one on, and let the dead man's switch put the
+        """Die before each change from one profile to another, from the first one on, and let the rollback timer put the
         machine back."""
         return self._told("undone", start, goal, _now(), str(first))
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A run that the controller loses, and the dead man's switch that puts the machine back."""
+"""A run that the controller loses, and the rollback timer that puts the machine back."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def _failures(results: Iterable[Mapping[str, Any]], is_slow: bool) -> list[str]:
 
 
 def _switch(answer: dict[str, Any], lost: bool) -> str:
-    """Return the state of the host's dead man's switch, `unknown` if the host is lost."""
+    """Return the state of the host's rollback timer, `unknown` if the host is lost."""
     return "unknown" if lost else "armed" if answer.get("switch") == "armed" else "none"
 
 

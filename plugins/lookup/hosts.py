@@ -39,6 +39,7 @@ _raw:
   elements: raw
 """
 
+import itertools
 import re
 from typing import Any
 
@@ -46,6 +47,8 @@ from ansible import context
 from ansible.errors import AnsibleError, AnsibleLookupError
 from ansible.inventory.manager import InventoryManager
 from ansible.plugins.lookup import LookupBase
+
+from ansible_collections.durable.dbhost.plugins.module_utils.profiles import near
 
 #: Words of --skip-tags that leave out steps of a play whose tag is `always`.
 _SKIP_STEPS = ("all", "always", "tagged", "untagged")
@@ -69,10 +72,7 @@ class LookupModule(LookupBase):
         _check_serial(known.get("durable_serial", "100%"))
         found = self._matching(pattern, known["groups"], None)
         if not found:
-            raise AnsibleLookupError(
-                f"durable_hosts: observed {pattern!r}, which matches no host; expected hosts or groups of the inventory: look"
-                " for a slip in it, and whether -i names the inventory that was meant"
-            )
+            raise AnsibleLookupError(_no_host(pattern, known))
         if limit and not self._matching(pattern, known["groups"], limit):
             raise AnsibleLookupError(
                 f"--limit: observed {limit!r}, which leaves none of the hosts of {pattern!r}; expected one of"
@@ -94,6 +94,18 @@ class LookupModule(LookupBase):
             return []  # As host_pattern_mismatch=error has it.
 
 
+def _no_host(pattern: Any, variables: dict[str, Any]) -> str:
+    """Return the message for a pattern that matches no host; `variables`: those of the play."""
+    sources = ", ".join(map(str, variables.get("ansible_inventory_sources") or ()))
+    if "durable_hosts" not in variables:
+        return f"no host in the inventory; expected hosts in {f'-i {sources}' if sources else 'an inventory (-i)'}"
+    names = {*variables["groups"], *itertools.chain.from_iterable(variables["groups"].values())}
+    return (
+        f"durable_hosts: observed {pattern!r}, which matches no host; expected hosts or groups of the inventory"
+        f"{f' {sources}' if sources else ''}. Check its spelling.{near(pattern, names)}"
+    )
+
+
 def _check_tags() -> None:
     """Refuse a part of a run: steps that are left out would be missing from an order that is safe as a whole."""
     only, skipped = (list(context.CLIARGS.get(option) or ()) for option in ("tags", "skip_tags"))
@@ -103,8 +115,8 @@ def _check_tags() -> None:
     options += [f"--skip-tags {','.join(without)}"] if without else []
     if options:
         raise AnsibleLookupError(
-            f"observed {' '.join(options)}; expected neither: the steps of this playbook are one order, and with a part of them"
-            " it would end well and have done nothing. --limit and durable_hosts choose hosts. Nothing was changed."
+            f"observed {' '.join(options)}; expected no --tags and no --skip-tags: a part of the steps could end with"
+            " success and change nothing. Choose hosts with --limit. Nothing was changed."
         )
 
 

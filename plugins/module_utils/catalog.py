@@ -23,7 +23,7 @@ class Layer:
     `files`: those that a step of it may write, with any targets. `needs`: what makes some of its settings take effect, restart
     or reboot; `waits`: {setting: why}, '' for any other; `restarts`: whether its module can do that restart; `alters`: whether
     it can change the server's own configuration file; `options`: options of its module that the inventory sets by the role's
-    variables, `<layer>_<option>`; `secrets`: options whose value is never shown; `undone`: whether the dead man's switch
+    variables, `<layer>_<option>`; `secrets`: options whose value is never shown; `undone`: whether the rollback timer
     restores the files that it writes.
     """
 

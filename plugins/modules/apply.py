@@ -16,7 +16,7 @@ description:
   - A step that is about speed alone withholds no other step, and its failures are in RV(slow).
   - It holds the host's lock meanwhile, which the modules of the layers hold too. If another run holds it, or has started to
     change the host since it was collected, nothing is done.
-  - Where O(undo_after) is given, it arms the dead man's switch before the first change of mounts, caches and their boot files,
+  - Where O(undo_after) is given, it arms the rollback timer before the first change of mounts, caches and their boot files,
     which takes those back unless M(durable.dbhost.host_facts) disarms it.
   - It does not fail the task. Failures are in RV(error), and the host must be collected again.
   - Passwords are read from the inventory, are in no argument of a task, and are not shown.
@@ -36,7 +36,7 @@ options:
   release:
     description:
       - Take all layers back instead, in the order of the catalogue, the guard of a UPS first. The action makes steps of it.
-      - If a layer cannot be released, none after it is. A dead man's switch that waits is disarmed before them all; none is
+      - If a layer cannot be released, none after it is. A rollback timer that waits is disarmed before them all; none is
         armed.
     type: bool
     default: false
@@ -95,7 +95,7 @@ slow:
   type: list
   elements: str
 switch:
-  description: Whether the dead man's switch waits now, V(armed), or V(none); V(unknown) where the host was lost.
+  description: Whether the rollback timer waits now, V(armed), or V(none); V(unknown) where the host was lost.
   returned: always
   type: str
 undo_after:

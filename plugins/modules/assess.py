@@ -31,7 +31,7 @@ options:
     type: dict
   disarm:
     description:
-      - Whether to take the dead man's switch away, once the facts are collected over a connection that is made again.
+      - Whether to take the rollback timer away, once the facts are collected over a connection that is made again.
       - Not where O(applied) says that there is none. With O(before), where the inventory allows a reboot, it is left for the
         look after that.
     type: bool
@@ -59,7 +59,7 @@ clock:
   returned: always
   type: int
 switch:
-  description: The dead man's switch as M(durable.dbhost.host_facts) returns it; its state is V(unseen) if the host was not
+  description: The rollback timer as M(durable.dbhost.host_facts) returns it; its state is V(unseen) if the host was not
     queried or did not report it.
   returned: always
   type: dict

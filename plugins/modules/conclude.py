@@ -58,7 +58,7 @@ RETURN = r"""
 reports:
   description:
     - For each host in JSON the assessment, with C(was), C(plan), C(changes), C(files) and C(exposed) of the first one,
-      C(begun) and C(error); C(undone), whether the dead man's switch of this run has put the host back.
+      C(begun) and C(error); C(undone), whether the rollback timer of this run has put the host back.
     - C(time) and C(collection) say when and by which version it was made.
   returned: always
   type: dict

@@ -37,7 +37,7 @@ options:
     default: 60
   disarm:
     description:
-      - Whether to take the dead man's switch away that a run has armed, once the facts of storage are collected. Not in check
+      - Whether to take the rollback timer away that a run has armed, once the facts of storage are collected. Not in check
         mode.
       - Use a connection that was made since the changes.
     type: bool
@@ -82,7 +82,7 @@ looked_at:
   returned: always
   type: int
 switch:
-  description: The dead man's switch, as it is at the end.
+  description: The rollback timer, as it is at the end.
   returned: always
   type: dict
   contains:

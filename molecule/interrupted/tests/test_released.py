@@ -111,7 +111,7 @@ def reached(machine: Machine, plays: Playbooks, profile: str) -> None:
 
 
 def lost(machine: Machine, plays: Playbooks) -> None:
-    """Lose a run; the dead man's switch has not put back what that run found."""
+    """Lose a run; the rollback timer has not put back what that run found."""
     reached(machine, plays, "strict")
     lose(machine, plays, "true")
     # What lost it was in the inventory.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The dead man's switch: a host that a run has lost is reachable again within its limit, as it was; one that the run comes
+"""The rollback timer: a host that a run has lost is reachable again within its limit, as it was; one that the run comes
 back to keeps what was changed, and nothing of the switch."""
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def test_a_host_whose_sshd_is_stopped_in_the_middle_goes_back(strict: Machine, p
     assert_as_it_was(strict, before)
     told = playbooks.run("harden-db", "--check").reports[strict.name]
     assert told["switch"] == "fired"
-    assert any("has put this host back" in note for note in told["warnings"])
+    assert any("has restored this host" in note for note in told["warnings"])
 
 
 def test_a_host_that_boots_in_the_middle_goes_back(strict: Machine, playbooks: Playbooks) -> None:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Wherever a run ends that nobody comes back from, the dead man's switch makes the next boot the one that the run found, and
+"""Wherever a run ends that nobody comes back from, the rollback timer makes the next boot the one that the run found, and
 what runs at least as safe.
 
 The runs of `default`'s kill test (and its stand-ins, for the facts of a UPS), with the switch armed before: they die before

@@ -56,7 +56,7 @@ WATCH_TIMER_UNIT = f"/etc/systemd/system/{WATCH_TIMER}"
 #: systemd's, when the timer has last elapsed: it stays when the timer is gone.
 WATCH_STAMP = f"/var/lib/systemd/timers/stamp-{WATCH_TIMER}"
 
-#: The dead man's switch: what a run changed, what puts it back, and what it says once it has. Beside fstab, on the file
+#: The rollback timer: what a run changed, what puts it back, and what it says once it has. Beside fstab, on the file
 #: system that is there before any other is mounted.
 UNDO = f"{CONFIGURED}/undo"
 UNDO_JOURNAL = f"{UNDO}/journal.json"

@@ -52,7 +52,7 @@ def observed_all(
     switch: dict[str, str],
 ) -> None:
     """End a module with several kinds of facts, bounded and printable already, why others are not there, the run
-    that was the last to change the host, and the dead man's switch."""
+    that was the last to change the host, and the rollback timer."""
     result = {
         "changed": False,
         "ansible_facts": facts,

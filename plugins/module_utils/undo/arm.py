@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Arm the dead man's switch, before a run changes what a host could lose its connection or its boot by."""
+"""Arm the rollback timer, before a run changes what a host could lose its connection or its boot by."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def expect_possible(host: Host) -> None:
         journal.read(host)
     except (ChangeFailed, Unobservable) as error:
         raise ChangeFailed(
-            f"the dead man's switch cannot be armed: {error}; to go without one, set durable_undo_after to 0"
+            f"the rollback timer cannot be armed: {error}; to go without one, set durable_undo_after to 0"
         ) from error
 
 
@@ -40,7 +40,7 @@ def arm(host: Host, code: Mapping[str, Any], steps: Iterable[Mapping[str, Any]],
         _install(host, _journal(host, code, steps, seconds))
     except ChangeFailed as error:
         raise ChangeFailed(
-            f"the dead man's switch could not be armed, so nothing was changed that the next boot reads: {error}"
+            f"the rollback timer could not be armed, so nothing was changed that the next boot reads: {error}"
         ) from error
     return KeepingHost(host)
 

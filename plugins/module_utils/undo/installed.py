@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of the dead man's switch on a host: whether they are there, and how they go."""
+"""The files of the rollback timer on a host: whether they are there, and how they go."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def disarm(host: Host, now: str) -> Switch:
     if before.state in (NONE, BROKEN) or (before.state == FIRED and not _there(host)):
         return before
     try:
-        with one_run.hold(host, "a run that disarms the dead man's switch", now, ["undo"]):
+        with one_run.hold(host, "a run that disarms the rollback timer", now, ["undo"]):
             if before.state != switch_of(host).state:
                 return switch_of(host)
             remove(host, is_stopped=False)

@@ -53,7 +53,7 @@ def read(host: Host) -> Journal | None:
         return _parse(json_text.loads(host.read(our_paths.UNDO_JOURNAL)))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise Unobservable(
-            f"{our_paths.UNDO_JOURNAL}: observed no journal of the dead man's switch ({error}); expected one: nothing was"
+            f"{our_paths.UNDO_JOURNAL}: observed no journal of the rollback timer ({error}); expected one: nothing was"
             " restored; compare fstab and the udev rules with a backup, then remove it"
         ) from error
 
@@ -69,7 +69,7 @@ def write(host: Host, journal: Journal) -> None:
 
 def _too_long(path: str, why: str) -> str:
     return (
-        f"{path}: {why}, and the dead man's switch reads back at most {bounds.OUTPUT} bytes."
+        f"{path}: {why}, and the rollback timer reads back at most {bounds.OUTPUT} bytes."
         " Fix: set durable_undo_after to 0 for this host, to change it without a switch"
     )
 
@@ -114,7 +114,7 @@ class KeepingHost(Host):
         except Unobservable as error:
             raise ChangeFailed(str(error)) from error
         if journal is None:
-            raise ChangeFailed(f"{path}: not changed: the dead man's switch was removed meanwhile")
+            raise ChangeFailed(f"{path}: not changed: the rollback timer was removed meanwhile")
         if before != after:
             entry = Entry(path, before, after, mode)
             try:
@@ -136,7 +136,7 @@ class UnarmedHost(KeepingHost):
 
     def _keep(self, path: str, after: str | None, owner: int) -> None:
         if not owner and not path.startswith(_PASSING):
-            raise ChangeFailed(f"{path}: not changed, because no dead man's switch is armed")
+            raise ChangeFailed(f"{path}: not changed, because no rollback timer is armed")
 
 
 def _passed_on(call: str) -> Callable[..., Any]:

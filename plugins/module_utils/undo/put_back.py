@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The program of the dead man's switch: waits for the timeout without a new connection, and restores the host.
+"""The program of the rollback timer: waits for the timeout without a new connection, and restores the host.
 
     undo.pyz
 
@@ -61,7 +61,7 @@ def main() -> int:
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         try:
             # A server's user can fill /run with files of that server: this must not keep the host from going back.
-            with one_run.hold(host, "the dead man's switch", now, ["undo"], is_text_needed=False):
+            with one_run.hold(host, "the rollback timer", now, ["undo"], is_text_needed=False):
                 return put_back(host, now)
         except ChangeFailed as error:
             _say(str(error))

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The program of the dead man's switch as a process of its own, over real files: it needs nothing but Python."""
+"""The program of the rollback timer as a process of its own, over real files: it needs nothing but Python."""
 
 from __future__ import annotations
 

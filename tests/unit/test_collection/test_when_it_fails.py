@@ -112,7 +112,7 @@ def step(host: FakeHost, layer: str, *targets: dict[str, Any]) -> str:
 
 
 def unarmed(host: UndoHost) -> str:
-    """Return what is said where the dead man's switch cannot be armed."""
+    """Return what is said where the rollback timer cannot be armed."""
     with pytest.raises(ChangeFailed) as error:
         arm(host, LAYERS, [], 600)
     return str(error.value)
@@ -136,7 +136,7 @@ def pulled(before: bool) -> UndoHost:
 
 
 def lost(state: str, seconds: int, last: dict[str, str] | None = None) -> str:
-    """Return what is said of a host that was not seen again after its steps, or only once it had gone back."""
+    """Return what is said of a host that did not answer again after its steps, or only once it had gone back."""
     looked = {"verdict": "unreachable", "warnings": [], "notes": [], "why": [], "reasons": [], "fails": True}
     found = {**looked, **{key: [] for key in ("plan", "changes", "files", "exposed")}}
     looks = [{"assessment": found}, {"assessment": found, "switch": last}]

@@ -15,7 +15,7 @@ from . import variable_names as names
 #: Seconds after which a host rolls back automatically; the minimum leaves time to boot.
 UNDO_AFTER, _LEAST_UNDO, _MOST_UNDO = 900, 60, 86400
 #: Seconds after which a run gives up a host that does not answer, with minimum and maximum. It is shorter than UNDO_AFTER,
-#: because the dead man's switches of the other hosts of a batch run meanwhile.
+#: because the rollback timers of the other hosts of a batch run meanwhile.
 TIME_LIMIT, _LEAST_LIMIT, _MOST_LIMIT = 600, 10, 86400
 #: Permissions that durable_allow may give.
 PERMISSIONS = ("restart_engines", "reboot", "alter_system")
@@ -82,7 +82,7 @@ class Inputs(NamedTuple):
         if not undo_is_valid(self.undo_after):
             yield (
                 f"durable_undo_after: observed {self.undo_after!r}; expected whole seconds from {_LEAST_UNDO} to {_MOST_UNDO}, "
-                "or 0 for no dead man's switch"
+                "or 0 for no rollback timer"
             )
         if not time_limit_is_valid(self.time_limit):
             yield (

@@ -38,7 +38,7 @@ _STATES = {
     "foreseen": "would change",
     "done": "changed",
     "failed": "could not change",
-    "undone": "restored by the dead man's switch",
+    "undone": "restored by the rollback timer",
     "not_begun": "did not come to change",
     "unknown": "may have changed: not observed after the run",
 }
@@ -47,7 +47,7 @@ _STATES = {
 def with_outcomes(report: Mapping[str, Any]) -> dict[str, Any]:
     """Return a report with the result of each change in `state`.
 
-    `begun` of the report: the started steps, each its phase and layer; `undone`: whether the dead man's switch of this
+    `begun` of the report: the started steps, each its phase and layer; `undone`: whether the rollback timer of this
     run has restored the host. The result comes from the facts after the run, not from the steps.
     """
     started = {tuple(step) for step in report.get("begun", ())}

@@ -26,12 +26,12 @@ from ..expect.inputs import Inputs
 from ..report_types import Result
 from .assessment import assess, noted, unobserved
 
-#: States of the dead man's switch -> the message.
-SWITCHES = {
+#: States of the rollback timer -> the message.
+TIMER_STATES = {
     "none": "",
-    "armed": "the dead man's switch is armed: {said}; run again to keep what was changed",
-    "fired": "the dead man's switch of {whose} run has put this host back: {said}; check why that run lost the host",
-    "broken": "the dead man's switch of an earlier run cannot put this host back: {said}",
+    "armed": "the rollback timer is armed: {said}; run again to keep what was changed",
+    "fired": "the rollback timer of {whose} run has restored this host: {said}; check why that run lost the host",
+    "broken": "the rollback timer of an earlier run cannot restore this host: {said}",
     "unknown": "how far it came is unknown, and {said}; run again once it answers",
 }
 UNREPORTED = "unseen"
@@ -202,9 +202,9 @@ def facts_of(answer: Result, name: str) -> Any:
 
 
 def reported_switch(answer: Result) -> dict[str, str]:
-    """Return the dead man's switch of a response; `unseen` if malformed, because a host's root can forge it."""
+    """Return the rollback timer of a response; `unseen` if malformed, because a host's root can forge it."""
     reported = answer.get("switch")
-    if not isinstance(reported, dict) or str(reported.get("state")) not in SWITCHES:
+    if not isinstance(reported, dict) or str(reported.get("state")) not in TIMER_STATES:
         return {"state": UNREPORTED, "said": ""}
     return {"state": str(reported["state"]), "said": line(str(reported.get("said", "")))}
 
@@ -292,7 +292,7 @@ def wants_reboot(inputs: Inputs, found: Result, before: Result | None, applied: 
 
 
 def disarms(inputs: Inputs, given: Result) -> bool:
-    """Tell whether a collection removes the dead man's switch; `given`: the arguments of assess.
+    """Tell whether a collection removes the rollback timer; `given`: the arguments of assess.
 
     It does on request, after steps that may have armed the switch; but not if a reboot may follow.
     """
@@ -345,7 +345,7 @@ def conclude(
 
 
 def _switch(assessed: Sequence[Result], applied: Result) -> tuple[str, str, bool]:
-    """Return the state of the dead man's switch at the end of a run, its message, and whether that is an error, as after a
+    """Return the state of the rollback timer at the end of a run, its message, and whether that is an error, as after a
     run that has changed the host. `applied`: {} without changes."""
     first, last = (each.get("switch") or {"state": UNREPORTED} for each in (assessed[0], assessed[-1]))
     done = applied.get("switch")
@@ -365,18 +365,16 @@ def _switch(assessed: Sequence[Result], applied: Result) -> tuple[str, str, bool
     )
     is_error = done is not None and reported["state"] != "none" and not is_earlier
     whose = "this" if is_error else "an earlier"
-    return reported["state"], SWITCHES[reported["state"]].format(**reported, whose=whose), is_error
+    return reported["state"], TIMER_STATES[reported["state"]].format(**reported, whose=whose), is_error
 
 
 def _lost(state: str, seconds: int) -> str:
     """Return the outlook of a host that was lost after its steps; `seconds`: until its switch acts, 0 without one."""
     waits = WAITS.format(seconds=seconds)
     if state == "armed":
-        return f"the host was not seen again, and {waits}"
+        return f"the host did not answer again, and {waits}"
     return (
-        f"where the dead man's switch was armed by then, {waits}"
-        if seconds
-        else "nothing goes back by itself"
+        f"if the rollback timer was armed by then, {waits}" if seconds else "nothing rolls back automatically"
     )
 
 

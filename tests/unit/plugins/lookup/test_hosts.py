@@ -17,9 +17,11 @@ from ansible_collections.durable.dbhost.plugins.lookup.hosts import LookupModule
 GROUPS = {"all": ["db1", "db2", "web1"], "databases": ["db1", "db2"], "web": ["web1"], "ungrouped": []}
 
 
-def pattern(given: Any, limit: str | None = None, groups: dict[str, list[str]] | None = None) -> Any:
+def pattern(
+    given: Any, limit: str | None = None, groups: dict[str, list[str]] | None = None, **variables: Any
+) -> Any:
     """Return what the lookup gives back for a pattern."""
-    variables: dict[str, Any] = {"groups": GROUPS if groups is None else groups}
+    variables = {"groups": GROUPS if groups is None else groups, **variables}
     if limit:
         variables["ansible_limit"] = limit
     (found,) = LookupModule(loader=DataLoader()).run([given], variables)
@@ -38,7 +40,14 @@ def test_a_pattern_that_matches_none_is_an_error(given: Any) -> None:
     with pytest.raises(
         AnsibleLookupError, match="which matches no host; expected hosts or groups of the inventory"
     ):
-        pattern(given)
+        pattern(given, durable_hosts=given)
+
+
+def test_a_misspelt_group_gets_the_nearest_name() -> None:
+    with pytest.raises(
+        AnsibleLookupError, match=r"inventory a.yml\. Check its spelling\. Did you mean databases\?$"
+    ):
+        pattern("databsaes", durable_hosts="databsaes", ansible_inventory_sources=["a.yml"])
 
 
 @pytest.mark.parametrize("option", ["syntax", "listhosts", "listtags", "listtasks"])
@@ -48,8 +57,11 @@ def test_where_nothing_is_run_no_host_is_needed(option: str, monkeypatch: pytest
 
 
 def test_an_empty_inventory_is_an_error() -> None:
-    with pytest.raises(AnsibleLookupError, match="durable_hosts: observed 'all', which matches no host"):
-        pattern("all", groups={"all": [], "ungrouped": []})
+    empty = {"all": [], "ungrouped": []}
+    with pytest.raises(AnsibleLookupError, match=r"^no host in the inventory; expected hosts in -i a, b$"):
+        pattern("all", groups=empty, ansible_inventory_sources=["a", "b"])
+    with pytest.raises(AnsibleLookupError, match=r"expected hosts in an inventory \(-i\)$"):
+        pattern("all", groups=empty)
 
 
 @pytest.mark.parametrize("limit", ["db1", "all", "web:db2", "!db1"])
@@ -68,15 +80,24 @@ def test_a_limit_that_leaves_none_is_an_error(limit: str) -> None:
 @pytest.mark.parametrize(
     ("given", "seen"),
     [
-        ({"tags": ["storage"]}, "observed --tags storage; expected neither"),
-        ({"tags": ["always"]}, "observed --tags always; expected neither"),
+        ({"tags": ["storage"]}, "observed --tags storage; expected no --tags and no --skip-tags: a part"),
+        ({"tags": ["always"]}, "observed --tags always; expected no --tags and no --skip-tags: a part"),
         (
             {"tags": ["all"], "skip_tags": ["power", "untagged"]},
-            "observed --skip-tags untagged; expected neither",
+            "observed --skip-tags untagged; expected no --tags and no --skip-tags: a part",
         ),
-        ({"skip_tags": ["always"]}, "observed --skip-tags always; expected neither"),
-        ({"skip_tags": ["tagged"]}, "observed --skip-tags tagged; expected neither"),
-        ({"tags": ["a"], "skip_tags": ["all"]}, "observed --tags a --skip-tags all"),
+        (
+            {"skip_tags": ["always"]},
+            "observed --skip-tags always; expected no --tags and no --skip-tags: a part",
+        ),
+        (
+            {"skip_tags": ["tagged"]},
+            "observed --skip-tags tagged; expected no --tags and no --skip-tags: a part",
+        ),
+        (
+            {"tags": ["a"], "skip_tags": ["all"]},
+            "observed --tags a --skip-tags all",
+        ),
         ({"tags": ["all"], "skip_tags": []}, ""),
         # As Molecule gives to each of its playbooks: a tag that no step has skips nothing.
         ({"tags": ["all"], "skip_tags": ["molecule-notest", "notest"]}, ""),

@@ -168,7 +168,7 @@ def test_a_plan_of_before_another_run_is_not_carried_out(host: SmallHost, run: A
 
 @pytest.fixture
 def undo_host(monkeypatch: pytest.MonkeyPatch) -> UndoHost:
-    """A host that can arm the dead man's switch, with barriers off."""
+    """A host that can arm the rollback timer, with barriers off."""
     found = UndoHost()
     found.mounts["/srv/pgdata"].barrier = "off"
     return found
@@ -229,7 +229,7 @@ def test_what_runs_is_tightened_if_no_file_of_the_boot_can_be_written(
     assert (host.mounts["/srv/pgdata"].barrier, host.disks["sda"].cache) == ("on", "disabled")
     assert found["failed"] and found["changed"]
     assert found["msg"].startswith(
-        "the dead man's switch could not be armed, so nothing was changed that the next boot reads:"
+        "the rollback timer could not be armed, so nothing was changed that the next boot reads:"
         " /etc/durable-dbhost: install: cannot change permissions"
     )
     assert "Read-only file system; the kernel log (dmesg) says why / is read-only" in found["msg"]
@@ -238,7 +238,7 @@ def test_what_runs_is_tightened_if_no_file_of_the_boot_can_be_written(
         ["tighten", "write_cache"],
     ]
     assert [taken["failures"] for taken in found["taken"]] == [
-        [f"{path}: not changed, because no dead man's switch is armed; done: {done}; not done: {left}"]
+        [f"{path}: not changed, because no rollback timer is armed; done: {done}; not done: {left}"]
         for path, done, left in (
             (
                 our_paths.ORIGINALS,
@@ -272,7 +272,7 @@ def test_without_a_switch_the_superblock_of_the_root_stays(
     root = step("tighten", "mount_options", targets=[{"target": "/", "data_mode": "journal"}])
     found = run_module(apply, host, monkeypatch, capsys, steps=[root], looked_at=0, undo_after=600)
     assert host.mounts["/"].sb_options == before
-    assert "not changed, because no dead man's switch is armed" in found["taken"][0]["failures"][0]
+    assert "not changed, because no rollback timer is armed" in found["taken"][0]["failures"][0]
 
 
 @pytest.mark.parametrize("check", [False, True])

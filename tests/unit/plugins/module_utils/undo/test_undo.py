@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The dead man's switch: the journal is there before each change, and a host goes back to where it was, or to safer."""
+"""The rollback timer: the journal is there before each change, and a host goes back to where it was, or to safer."""
 
 from __future__ import annotations
 
@@ -433,7 +433,7 @@ def test_what_is_no_journal_is_refused_and_nothing_is_put_back(
 ) -> None:
     host = UndoHost()
     host.files[our_paths.UNDO_JOURNAL] = text
-    with pytest.raises(Unobservable, match="observed no journal of the dead man's switch"):
+    with pytest.raises(Unobservable, match="observed no journal of the rollback timer"):
         journal.read(host)
     assert installed.switch_of(host).state == installed.BROKEN
     monkeypatch.setattr(put_back, "Host", lambda: host)
@@ -685,5 +685,5 @@ def test_what_goes_with_the_boot_and_what_is_a_server_s_is_no_part_of_it() -> No
     given.write_file("/srv/pgdata/own.conf", b"x", owner=26)
     assert journal.read(host) == journal.Journal({}, 600)
     installed.disarm(host, NOW)
-    with pytest.raises(ChangeFailed, match="not changed: the dead man's switch was removed"):
+    with pytest.raises(ChangeFailed, match="not changed: the rollback timer was removed"):
         given.write_file("/etc/fstab", b"")

@@ -373,11 +373,11 @@ def test_a_rollback_timer_that_has_acted_is_before_the_notes_about_speed() -> No
     for each in found:
         each["warnings"] = [f"/srv/{n}: atime is relatime, expected noatime: slow" for n in range(3)]
     found[5]["switch"] = "fired"
-    found[5]["warnings"].insert(0, "the dead man's switch of an earlier run has put this host back")
+    found[5]["warnings"].insert(0, "the rollback timer of an earlier run has restored this host")
     rows = render(found, notes=["of the run"]).splitlines()
     notes = [row.strip() for row in rows if row.strip().startswith("note: ")]
     assert notes == [
-        "note: db5: the dead man's switch of an earlier run has put this host back",
+        "note: db5: the rollback timer of an earlier run has restored this host",
         "note: of the run",
         "note: db0, db1, ... (4 more): /srv/0: atime is relatime, expected noatime: slow",
     ]

@@ -193,7 +193,7 @@ def test_what_the_switch_did_is_the_first_note() -> None:
     seen = looks(BEFORE, AFTER)
     seen[0]["switch"] = seen[1]["switch"] = switched("fired")
     found = conclude(seen, {"skipped": True}, {}, False)
-    assert found["warnings"][0].startswith("the dead man's switch of an earlier run has put this host back")
+    assert found["warnings"][0].startswith("the rollback timer of an earlier run has restored this host")
     assert found["warnings"][1:] == ["slow disk"]
 
 
@@ -273,7 +273,7 @@ def test_what_is_left_of_the_switch_is_told(
     assert found["switch"] == state
     assert found["undone"] is (is_error and state == "fired")
     assert (found["error"] is not None) is is_error
-    said = [note for note in found["warnings"] if "dead man" in note]
+    said = [note for note in found["warnings"] if "rollback timer" in note]
     assert bool(said) is (state != "none" and not is_error)
     assert "{" not in str((found["error"], said))
     if state == "fired":
