@@ -57,6 +57,21 @@ FAMILIES = {
         numbers={"postgres": 26, "mysql": 27},
         tuned="active",
     ),
+    "suse": Family(
+        "family-suse",
+        clusters={"postgresql.service": (_PGSQL, f"{_PGSQL}/postgresql.conf")},
+        programs={
+            "postgresql.service": "/usr/lib/postgresql15/bin/postgres",
+            "mariadb.service": "/usr/sbin/mariadbd",
+        },
+        mounts={"/var": "btrfs"},
+        owners={
+            _PGSQL: "postgres:postgres 700",
+            "/var/lib/mysql": "mysql:mysql 700",
+            "/etc/my.cnf": "root:root 644",
+        },
+        numbers={"postgres": 26, "mysql": 60},
+    ),
     "ubuntu": Family(
         "family-ubuntu",
         clusters={"postgresql@15-main.service": ("15/main", _DEBIAN)},

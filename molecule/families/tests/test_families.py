@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Rebuilt layouts of distribution families, from the first audit to the release: each gives the verdicts of Debian's.
 
-The tests stand in an order, and each goes on from what the one before it left.
+The tests run in this order, and each continues from the state that the one before it left.
 """
 
 from __future__ import annotations
