@@ -34,7 +34,9 @@ def unknown(facts: dict[str, Any]) -> dict[str, str]:
         for row in facts[kind]:
             for field, seen in row["evidence"].items():
                 if seen["value"] in ("unknown", None):
-                    found[f"{row[name]}: {field}"] = str(seen["reason"])
+                    found[f"{row[name]}: {field}"] = (
+                        f"{seen['reason'] or seen.get('cause')} {seen.get('parameters', '')}".strip()
+                    )
     return found
 
 

@@ -185,10 +185,19 @@ ansible_facts:
               description: What that profile, and those that it includes, set of C(elevator) and C(readahead).
               type: dict
               returned: always
-            error:
+            cause:
               description: Why the profile could not be read, or null.
-              type: str
+              type: dict
               returned: always
+              contains:
+                cause:
+                  description: One keyword, as V(members_unread).
+                  type: str
+                  returned: always
+                parameters:
+                  description: Its values by name. C(error) is the text of an error as it was read, C(why) a list of causes.
+                  type: dict
+                  returned: always
         disks:
           description: One entry for each whole disk, and for each NFS export that is mounted.
           type: list
@@ -264,7 +273,7 @@ ansible_facts:
               type: str
               returned: always
             flush:
-              description: V(owed) when a run ended before it flushed this disk, else V(done).
+              description: V(owed) if a run ended before it flushed this disk, else V(done).
               type: str
               returned: always
             write_cache:
@@ -372,9 +381,12 @@ ansible_facts:
                   returned: always
             evidence:
               description:
-                - For each value its C(value), C(source) and C(reason). The reason says why a value is unknown.
-                - For a value at the next boot also C(by), the component that sets it last, and C(fix) if that component is
-                  neither ours nor one that our own rule takes precedence over.
+                - For each value its C(value), C(source) and C(reason). The reason is null or the text of the error with which a
+                  value could not be read, as it was read.
+                - C(cause) is a keyword for why a value is unknown, or for what made it, and C(parameters) the values of that
+                  cause.
+                - For a value at the next boot also C(by), the component that sets it last, and C(precedence), V(theirs) if no
+                  rule of ours can take precedence over that component.
                 - Keys are the fields' names, with a dot where they lie deeper (C(write_cache.device)).
               type: dict
               returned: always
@@ -565,10 +577,19 @@ ansible_facts:
                       cache mode with which it was made. V(write back), or V(write through), which drops flushes; or V(unknown).
                   type: str
                   returned: always
-                reason:
-                  description: Why its guarantee is unknown; empty if it is known.
-                  type: str
+                cause:
+                  description: Why it is unknown whether it passes flushes, or null if it is known.
+                  type: dict
                   returned: always
+                  contains:
+                    cause:
+                      description: One keyword, as V(members_unread).
+                      type: str
+                      returned: always
+                    parameters:
+                      description: Its values by name. C(error) is the text of an error as it was read, C(why) a list of causes.
+                      type: dict
+                      returned: always
                 id:
                   description:
                     - Of a device-mapper device the name that stays, C(dm:) and its uuid, or C(dm-name:) and its name; else
@@ -591,8 +612,17 @@ ansible_facts:
             devices_missing:
               description: Why not all devices that it writes to are known.
               type: list
-              elements: str
+              elements: dict
               returned: always
+              contains:
+                cause:
+                  description: One keyword, as V(members_unread).
+                  type: str
+                  returned: always
+                parameters:
+                  description: Its values by name. C(error) is the text of an error as it was read, C(why) a list of causes.
+                  type: dict
+                  returned: always
             external_log:
               description: Further devices that it writes to (journal, log, real-time), or null.
               type: str
@@ -624,9 +654,12 @@ ansible_facts:
               returned: always
             evidence:
               description:
-                - For each value its C(value), C(source) and C(reason). The reason says why a value is unknown.
-                - For a value at the next boot also C(by), the component that sets it last, and C(fix) if that component is
-                  neither ours nor one that our own rule takes precedence over.
+                - For each value its C(value), C(source) and C(reason). The reason is null or the text of the error with which a
+                  value could not be read, as it was read.
+                - C(cause) is a keyword for why a value is unknown, or for what made it, and C(parameters) the values of that
+                  cause.
+                - For a value at the next boot also C(by), the component that sets it last, and C(precedence), V(theirs) if no
+                  rule of ours can take precedence over that component.
                 - Keys are the fields' names, with a dot where they lie deeper (C(persisted.barrier)).
               type: dict
               returned: always

@@ -8,6 +8,9 @@ A host reports a cause by its keyword, with values; the catalogue (storage/boot_
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable
+
 #: Setting of the report -> its causes -> the names of the values that each has, in a text; `name[]` is a list of texts, and
 #: `name=a|b` is one of these keywords.
 _CAUSES: dict[str, dict[str, str]] = {
@@ -126,13 +129,22 @@ FAULTS = tuple(_CAUSES)
 
 def fits(cause: object, values: object) -> bool:
     """Tell whether a cause is one of these, with its values and no others."""
-    if not isinstance(cause, str) or cause not in VALUES or not isinstance(values, dict):
-        return False
-    names = {spec.partition("=")[0].rstrip("]").rstrip("["): spec for spec in VALUES[cause]}
-    return set(values) == set(names) and all(_fits(spec, values[name]) for name, spec in names.items())
+    return isinstance(cause, str) and cause in VALUES and have(VALUES[cause], values)
 
 
-def _fits(spec: str, value: object) -> bool:
+def have(specs: Iterable[str], values: object, is_cause: Callable[[object], bool] = bool) -> bool:
+    """Tell whether values are those of specs, and no others; `is_cause`: what an item of `name{}` is."""
+    found = {re.split(r"[=\[{]", spec)[0]: spec for spec in specs}
+    return (
+        isinstance(values, dict)
+        and set(values) == set(found)
+        and all(_fits(spec, values[name], is_cause) for name, spec in found.items())
+    )
+
+
+def _fits(spec: str, value: object, is_cause: Callable[[object], bool]) -> bool:
+    if spec.endswith("{}"):
+        return isinstance(value, list) and all(map(is_cause, value))
     if spec.endswith("[]"):
         return isinstance(value, list) and all(isinstance(each, str) for each in value)
     keywords = spec.partition("=")[2]

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from ..host.observation import UNKNOWN
+from . import value_causes
 
 #: A shape knows what fits it, and says what is wrong with what does not.
 Shape = Union["Leaf", "Rows", "Fields"]
@@ -165,7 +166,10 @@ EVIDENCE = Leaf(
         and "value" in value
         and "reason" in value
         and isinstance(value.get("source"), str)
-        and all(value.get(key) is None or isinstance(value[key], str) for key in ("reason", "by", "fix"))
+        and all(
+            value.get(key) is None or isinstance(value[key], str) for key in ("reason", "by", "precedence")
+        )
+        and ("cause" not in value or value_causes.fits(value["cause"], value.get("parameters")))
     ),
     "value, source and reason",
 )

@@ -8,9 +8,10 @@
 
 # Annotations are evaluated: no `from __future__ import annotations`, no `X | Y` (Python 3.9).
 
-from typing import Annotated, Optional, TypedDict, Union
+from typing import Annotated, Any, Optional, TypedDict, Union
 
 from ..host.observation import UNKNOWN, Evidence
+from . import value_causes
 from .boot_causes import FAULT_OF
 from .schema import (
     DEVICE,
@@ -29,6 +30,7 @@ from .schema import (
     Leaf,
     Sample,
     When,
+    each,
     one_of,
     or_none,
     or_unknown,
@@ -97,6 +99,20 @@ _DISK_ID = pattern(
 )
 
 
+#: A cause of facts/value_causes.py, with its values.
+_CAUSE = Leaf(value_causes.is_cause, "a cause of facts/value_causes.py with its values")
+
+
+class CauseFacts(TypedDict):
+    """A cause, and its values."""
+
+    cause: Annotated[str, "One keyword, as V(members_unread)."]
+    parameters: Annotated[
+        dict[str, Any],
+        "Its values by name. C(error) is the text of an error as it was read, C(why) a list of causes.",
+    ]
+
+
 class BootFaultFacts(TypedDict):
     """What keeps the next boot from mounting lines of C(/etc/fstab), or from mounting them for writing."""
 
@@ -140,7 +156,7 @@ class TunedFacts(TypedDict):
         MAPPING,
         "What that profile, and those that it includes, set of C(elevator) and C(readahead).",
     ]
-    error: Annotated[Optional[str], or_none(TEXT), "Why the profile could not be read, or null."]
+    cause: Annotated[Optional[CauseFacts], or_none(_CAUSE), "Why the profile could not be read, or null."]
 
 
 class _WriteCacheOfSome(TypedDict, total=False):
@@ -298,7 +314,7 @@ class DiskFacts(TypedDict):
     serial: Annotated[Optional[str], "The serial number, or null."]
     rotational: Annotated[str, YES_NO_UNKNOWN, "V(yes), V(no) or V(unknown)."]
     flush: Annotated[
-        str, one_of("done", "owed"), "V(owed) when a run ended before it flushed this disk, else V(done)."
+        str, one_of("done", "owed"), "V(owed) if a run ended before it flushed this disk, else V(done)."
     ]
     write_cache: WriteCacheFacts
     raid: Annotated[
@@ -317,9 +333,11 @@ class DiskFacts(TypedDict):
     readahead: DiskReadahead
     evidence: Annotated[
         dict[str, Evidence],
-        "For each value its C(value), C(source) and C(reason). The reason says why a value is unknown.",
-        "For a value at the next boot also C(by), the component that sets it last, and C(fix) if that "
-        "component is neither ours nor one that our own rule takes precedence over.",
+        "For each value its C(value), C(source) and C(reason). The reason is null or the text of the error with which a value "
+        "could not be read, as it was read.",
+        "C(cause) is a keyword for why a value is unknown, or for what made it, and C(parameters) the values of that cause.",
+        "For a value at the next boot also C(by), the component that sets it last, and C(precedence), V(theirs) if no rule of "
+        "ours can take precedence over that component.",
         "Keys are the fields' names, with a dot where they lie deeper (C(write_cache.device)).",
     ]
 
@@ -411,7 +429,11 @@ class LayerFacts(TypedDict):
         "The kernel cache mode of this layer; empty for partitions and disks. A device-mapper device "
         "keeps the cache mode with which it was made. V(write back), or V(write through), which drops flushes; or V(unknown).",
     ]
-    reason: Annotated[str, TEXT, "Why its guarantee is unknown; empty if it is known."]
+    cause: Annotated[
+        Optional[CauseFacts],
+        or_none(_CAUSE),
+        "Why it is unknown whether it passes flushes, or null if it is known.",
+    ]
     id: Annotated[
         str,
         TEXT,
@@ -529,7 +551,11 @@ class MountFacts(_MountOfNfs):
     disks_seen: Annotated[
         list[str], NAMES, "The disks that were found, also below a layer that is not understood."
     ]
-    devices_missing: Annotated[list[str], NAMES, "Why not all devices that it writes to are known."]
+    devices_missing: Annotated[
+        list[CauseFacts],
+        each(_CAUSE, "a list of causes with their values"),
+        "Why not all devices that it writes to are known.",
+    ]
     external_log: Annotated[
         Optional[str], "Further devices that it writes to (journal, log, real-time), or null."
     ]
@@ -543,9 +569,11 @@ class MountFacts(_MountOfNfs):
     ]
     evidence: Annotated[
         dict[str, Evidence],
-        "For each value its C(value), C(source) and C(reason). The reason says why a value is unknown.",
-        "For a value at the next boot also C(by), the component that sets it last, and C(fix) if that "
-        "component is neither ours nor one that our own rule takes precedence over.",
+        "For each value its C(value), C(source) and C(reason). The reason is null or the text of the error with which a value "
+        "could not be read, as it was read.",
+        "C(cause) is a keyword for why a value is unknown, or for what made it, and C(parameters) the values of that cause.",
+        "For a value at the next boot also C(by), the component that sets it last, and C(precedence), V(theirs) if no rule of "
+        "ours can take precedence over that component.",
         "Keys are the fields' names, with a dot where they lie deeper (C(persisted.barrier)).",
     ]
 

@@ -63,6 +63,10 @@ class Withheld(Unobservable):
     """The user who named a path may not reach or read what it leads to."""
 
 
+class NoProgram(Unobservable):
+    """A program is not installed."""
+
+
 class NoAnswer(Unobservable):
     """Nothing came in time: other files on the same disk will not come either."""
 
@@ -647,7 +651,8 @@ def _start(argv: list[str], environment: Mapping[str, str] | None) -> subprocess
     try:
         keyring.start(start)
     except OSError as error:
-        raise Unobservable(f"{argv[0]}: {error.strerror}") from error
+        kind = NoProgram if error.errno == errno.ENOENT else Unobservable
+        raise kind(f"{argv[0]}: {error.strerror}") from error
     except BaseException:
         for child in children:
             _abandon(child)

@@ -11,6 +11,7 @@ from ..facts.storage import DiskFacts, MountFacts
 from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN
 from ..host.seam import Host, Unobservable
+from ..policy.assess import causes
 from ..storage import nfs
 from ..storage.blockstack import Blocks
 from ..storage.disks import Disks
@@ -50,7 +51,9 @@ def find(host: Host, targets: Sequence[str]) -> list[Place]:
         found, mount = by_target[target]
         facts = reader.collect(found)
         if facts["disks"] == UNKNOWN or not facts["disks"] or nfs.is_nfs(facts["fstype"]):
-            why = facts["evidence"]["disks"]["reason"] or "no disk of this host is below it"
+            why = (
+                causes.of_evidence(facts["evidence"]["disks"])["reason"] or "no disk of this host is below it"
+            )
             raise Refused(
                 f"{target}: its disks are unknown ({why}); expected layers that the facts understand"
             )

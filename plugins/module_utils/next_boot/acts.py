@@ -130,10 +130,10 @@ class Device(NamedTuple):
 
     def attribute(self, pattern: str) -> str:
         """Return which attribute of the device a path in /sys is, '' for none; the path may be a pattern."""
-        asked = re.sub(r"/+", "/", _pattern(pattern)).split("/")
+        requested = re.sub(r"/+", "/", _pattern(pattern)).split("/")
         for path, attribute in self._attributes():
             parts = path.split("/")
-            if len(parts) == len(asked) and all(map(fnmatchcase, parts, asked)):
+            if len(parts) == len(requested) and all(map(fnmatchcase, parts, requested)):
                 return attribute
         return ""
 

@@ -62,8 +62,10 @@ def read(host: Host) -> Rules:
     for rule in udev_rules.read(host):
         if posixpath.basename(rule.path) not in udev_rules.OURS:
             files.setdefault(rule.path, []).append(rule)
-    kept = (rules for rules in files.values() if not rules[0].is_packaged or any(map(_can_matter, rules)))
-    every = tuple(rule for rules in kept for rule in rules)
+    persisted = (
+        rules for rules in files.values() if not rules[0].is_packaged or any(map(_can_matter, rules))
+    )
+    every = tuple(rule for rules in persisted for rule in rules)
     hdparm = any(
         token.key == "RUN" and _HDPARM.search(token.value) for rule in every for token in rule.tokens
     )
@@ -157,8 +159,8 @@ def _neighbours(
     whole = host.resolve(f"/sys/class/block/{name}")
     for part in host.names(whole) if host.exists(whole) else ():
         if part.startswith(name) and host.exists(f"{whole}/{part}/partition"):
-            said = {**properties, "DEVTYPE": "partition", "DEVNAME": f"/dev/{part}", "SUBSYSTEM": "block"}
-            yield udev_rules.Device(host, f"{whole}/{part}", said)
+            reported = {**properties, "DEVTYPE": "partition", "DEVNAME": f"/dev/{part}", "SUBSYSTEM": "block"}
+            yield udev_rules.Device(host, f"{whole}/{part}", reported)
     if address:
         device = host.resolve(f"{whole}/device")
         yield udev_rules.Device(host, device, {"SUBSYSTEM": "scsi", "DEVTYPE": "scsi_device"})
@@ -168,8 +170,8 @@ def _neighbours(
         yield udev_rules.Device(host, host.resolve(f"/sys/class/bdi/{number}"), {"SUBSYSTEM": "bdi"})
     controller = re.match(r"nvme\d+(?=n)", name)
     if controller:
-        said = {"SUBSYSTEM": "nvme", "DEVNAME": f"/dev/{controller[0]}"}
-        yield udev_rules.Device(host, host.resolve(f"/sys/class/nvme/{controller[0]}"), said)
+        reported = {"SUBSYSTEM": "nvme", "DEVNAME": f"/dev/{controller[0]}"}
+        yield udev_rules.Device(host, host.resolve(f"/sys/class/nvme/{controller[0]}"), reported)
 
 
 def _steps(

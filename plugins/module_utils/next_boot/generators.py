@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from ..host.seam import Host, Unobservable
+from ..host.observation import Undecided
+from ..host.seam import Host
 from . import programs, unit_files
 from .acts import Act
 from .unit_files import Generator
@@ -39,7 +40,7 @@ def acting(host: Host, targets: Iterable[str] = ()) -> Iterator[Generator]:
 def collect(host: Host) -> list[Act]:
     """Return nothing: what a generator's units set is unknown. Raises Unobservable for one that can set something."""
     for each in acting(host):
-        raise Unobservable(f"{each.path} is a generator, and its units can set anything: remove it")
+        raise Undecided("generator", path=each.path)
     return []
 
 

@@ -86,8 +86,8 @@ def default_names(text: str, environment: Mapping[str, list[str]]) -> list[str]:
     if once and "next_entry" in text:
         return once
     found: dict[str, None] = {}
-    said = [a or b or c for a, b, c in _DEFAULT.findall(text)]
-    for value in (each for each in said if "next_entry" not in each):
+    reported = [a or b or c for a, b, c in _DEFAULT.findall(text)]
+    for value in (each for each in reported if "next_entry" not in each):
         found.update(dict.fromkeys(_filled(value, environment)))
     return list(found) or ["0"]
 

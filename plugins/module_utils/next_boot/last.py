@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, cast
 
 from ..facts.storage import DiskFacts, MountFacts, MountPersisted
-from ..host.observation import UNKNOWN, Evidence, Observation, unknown
+from ..host.observation import UNKNOWN, Because, Evidence, Observation, because_of, caused
 from ..host.seam import Host, Unobservable
 from . import (
     acts,
@@ -51,22 +51,19 @@ SOURCES: dict[str, _Reader] = {
 _DRIVER = re.compile(r"sd|vd|xvd|nvme|mmcblk")
 #: Setting of a mount -> what of it a remount sets.
 _OF_MOUNTS = (BARRIER, ATIME)
-_UNREAD = "what other components set at boot cannot be read"
-_FIX = "remove the assignment from {source}, or set the wanted value there"
-_FIX_UNKNOWN = "remove {source}, or replace it by one command that names the device and the value"
 
 
 class Collected(NamedTuple):
     """What other components do at the next boot; `others`: rules, and what they do with any mount and disk.
 
-    `errors`: {component: why its files could not be read}.
+    `errors`: {component: why its files could not be read, as a cause}.
     """
 
     rules: foreign_rules.Rules
     others: list[tuple[Rule, list[Act]]]
     groups: list[list[Act]]
     hdparm: list[Act]
-    errors: dict[str, str]
+    errors: dict[str, Because]
 
 
 class Last:
@@ -122,14 +119,14 @@ class Last:
             [*self.found.groups, by_rules], facts, self._of_source(facts["source"]), disks
         )
         for setting, (value, act) in found.items():
-            seen = _observed(Value(value, act, True), act, False)
-            persisted[setting], evidence[f"persisted.{setting}"] = seen.value, seen.as_dict()
-        unread = "; ".join(why for by, why in self.found.errors.items() if by != hdparm_conf.BY)
+            observed = _observed(Value(value, act, True), act, False)
+            persisted[setting], evidence[f"persisted.{setting}"] = observed.value, observed.as_dict()
+        unread = [why for by, why in self.found.errors.items() if by != hdparm_conf.BY]
         is_remounted = bool(facts["targets"]) and facts["fstype"].startswith(remounts.REMOUNTED)
         for setting in _OF_MOUNTS if unread and is_remounted else ():
             if persisted.get(setting) in remounts.CERTAIN:
                 source = evidence[f"persisted.{setting}"]["source"]
-                lost = unknown(source, f"{_UNREAD}: {unread}")
+                lost = _lost(source, unread)
                 persisted[setting], evidence[f"persisted.{setting}"] = lost.value, lost.as_dict()
         for field in [f"persisted.{setting}" for setting in persisted]:
             if not evidence[field].get("by"):
@@ -137,7 +134,7 @@ class Last:
         return {**facts, "persisted": cast(MountPersisted, persisted), "evidence": evidence}
 
     def _collect(self) -> Collected:
-        errors: dict[str, str] = {}
+        errors: dict[str, Because] = {}
         groups: list[list[Act]] = []
         devices, starts = list(self.devices.values()), Starts(self.host)
 
@@ -145,7 +142,7 @@ class Last:
             try:
                 return read()
             except Unobservable as error:
-                errors[component] = str(error)
+                errors[component] = because_of(error)
                 return default
 
         for component, read in SOURCES.items():
@@ -190,10 +187,8 @@ class Last:
         if value.act:
             evidence[field] = _observed(value, value.act, can).as_dict()
         elif before:
-            unread = "; ".join(self.found.errors.values())
-            if unread:
-                seen = unknown(before["source"], f"{_UNREAD}: {unread}")
-                evidence[field] = seen.as_dict()
+            if self.found.errors:
+                evidence[field] = _lost(before["source"], self.found.errors.values()).as_dict()
                 return
             evidence[field] = {**before, "by": KERNEL if before["value"] == UNSET else US}
 
@@ -249,13 +244,14 @@ def _own(facts: Mapping[str, Any]) -> dict[str, str]:
 
 def _observed(value: Value, act: Act, can: bool) -> Observation:
     """Return a value with what sets it; `can`: whether a rule of ours could take precedence over an earlier one."""
-    fix = None
-    if value.is_late or not can:
-        fix = (_FIX_UNKNOWN if value.value == UNKNOWN else _FIX).format(source=act.source)
-    what = f": `{act.text}`" if act.text else ""
-    verb = "sets it at each boot" if value.value != UNKNOWN else "can set it at the next boot"
-    reason = f"{act.by} {verb}: {act.source}{what}"
-    return Observation(value.value, act.source, reason, act.by, fix)
+    cause = "sets_at_boot" if value.value != UNKNOWN else "may_set_at_boot"
+    precedence = "theirs" if value.is_late or not can else None
+    return caused(value.value, act.source, cause, act=act.text)._replace(by=act.by, precedence=precedence)
+
+
+def _lost(source: str, causes: Iterable[Because]) -> Observation:
+    """Return an unknown value that other components may set, because their files cannot be read."""
+    return caused(UNKNOWN, source, "others_unread", why=[each.as_dict() for each in causes])
 
 
 def _by_of(source: str) -> str:

@@ -40,8 +40,8 @@ def blocked(host: Host, command_line: str = "", place: str = "") -> list[Blocked
     `command_line` is the kernel's of the next boot, and `place` its file and line.
     """
     found = [each for path in files(host) for each in parse(host.read(path), path)]
-    for word, said in _ON_COMMAND_LINE.findall(command_line):
-        found += [Blocked(normal(name), place, word, True, is_word=True) for name in said.split(",")]
+    for word, reported in _ON_COMMAND_LINE.findall(command_line):
+        found += [Blocked(normal(name), place, word, True, is_word=True) for name in reported.split(",")]
     return found
 
 

@@ -52,12 +52,12 @@ def parse(text: str, path: str) -> list[Act]:
 
 
 def _logical(text: str) -> list[tuple[int, str]]:
-    found, begun, first = [], "", 0
+    found, started, first = [], "", 0
     for row, raw in enumerate(text.split("\n"), 1):
         line = raw.partition("#")[0]
-        first = first if begun else row
-        begun += line.rstrip("\\")
+        first = first if started else row
+        started += line.rstrip("\\")
         if not line.endswith("\\"):
-            found.append((first, begun))
-            begun = ""
+            found.append((first, started))
+            started = ""
     return found

@@ -76,10 +76,12 @@ class Starts:
         for name in names:
             if any(self.host.resolve(f"{directory}/{name}") == "/dev/null" for directory in DIRECTORIES):
                 continue
-            asked = askers(name)
-            if any(template(each) in asked for each in self._wanted) or self._is_named(name):
+            requested = askers(name)
+            if any(template(each) in requested for each in self._wanted) or self._is_named(name):
                 return True
-            by_line = [certain for unit, certain in self._of_command_line.items() if template(unit) in asked]
+            by_line = [
+                certain for unit, certain in self._of_command_line.items() if template(unit) in requested
+            ]
             if any(by_line):
                 return True
             found += by_line

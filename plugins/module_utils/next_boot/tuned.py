@@ -12,9 +12,11 @@ import configparser
 import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from typing import cast
 
-from ..facts.storage import TunedFacts
+from ..facts.storage import CauseFacts, TunedFacts
 from ..host import bounds, read_budget
+from ..host.observation import UNKNOWN, Undecided, because_of
 from ..host.seam import Host, Unobservable
 from ..host.textfile import Read
 from . import programs
@@ -51,21 +53,21 @@ BY = "TuneD"
 
 
 def read(host: Host) -> TunedFacts:
-    """Return {profile, sets, error} of the active profile; profile is None if TuneD does not act.
+    """Return {profile, sets, cause} of the active profile; profile is None if TuneD does not act.
 
     `sets` is {elevator: ..., readahead: ...}, as far as its disk sections set them, for any disks.
     """
     if not _acts(host):
-        return {"profile": None, "sets": {}, "error": None}
+        return {"profile": None, "sets": {}, "cause": None}
     try:
         names, units, _sources = _loaded(host)
     except (Unobservable, configparser.Error) as error:
-        return {"profile": "unknown", "sets": {}, "error": str(error)}
+        return {"profile": UNKNOWN, "sets": {}, "cause": cast("CauseFacts", because_of(error).as_dict())}
     sets: dict[str, str] = {}
     for unit in units.values():
         if unit["type"] == "disk":
             sets.update({key: unit[key] for key in _KEYS if unit.get(key)})
-    return {"profile": " ".join(names), "sets": sets, "error": None}
+    return {"profile": " ".join(names), "sets": sets, "cause": None}
 
 
 def collect(host: Host, disks: Mapping[str, Mapping[str, str]]) -> list[Act]:
@@ -150,8 +152,8 @@ def _is_of(unit: _Unit, disk: str, properties: Mapping[str, str]) -> bool:
     regex = unit.get("devices_udev_regex")
     if regex:
         try:
-            said = "".join(f"{key}={value}\n" for key, value in sorted(properties.items()))
-            return re.search(regex, said, re.M) is not None
+            reported = "".join(f"{key}={value}\n" for key, value in sorted(properties.items()))
+            return re.search(regex, reported, re.M) is not None
         except re.error:
             return False
     words = [word for word in _COMMA.split(unit.get("devices", "").strip()) if word]
@@ -188,7 +190,7 @@ def _load(
     there = [path for path in paths if host.exists(path)]
     path = next((path for path in there if path not in loaded), None)
     if "/" in name or not (there or name.startswith("-")):
-        raise Unobservable(f"TuneD's profile {name!r} is not there")
+        raise Undecided("no_tuned_profile", profile=name)
     if path is None:
         return
     loaded.add(path)
@@ -221,9 +223,7 @@ def _rows(text: str, path: str) -> _Sources:
 def _few(names: list[str], path: str) -> list[str]:
     """Return names of profiles. Raises Unobservable for too many."""
     if len(names) > bounds.PROFILES:
-        raise Unobservable(
-            f"{path}: {len(names)} names of profiles, more than {bounds.PROFILES}: check the file"
-        )
+        raise Undecided("many_tuned_profiles", path=path, observed=str(len(names)), most=str(bounds.PROFILES))
     return names
 
 
@@ -231,5 +231,5 @@ def _merge(units: dict[str, _Unit], name: str, options: _Unit) -> None:
     """Put a section over the one of that name."""
     below = {} if options.get("replace") in _YES else units.get(name, {})
     dropped = _COMMA.split(options.get("drop", ""))
-    kept = {key: value for key, value in below.items() if key not in dropped}
-    units[name] = {**kept, "type": name, "enabled": "1", **options}
+    persisted = {key: value for key, value in below.items() if key not in dropped}
+    units[name] = {**persisted, "type": name, "enabled": "1", **options}

@@ -302,20 +302,20 @@ def expand(text: str, device: Device) -> str | None:
 
 
 def _substituted(word: str, name: str, device: Device) -> str | None:
-    said = device.properties
+    reported = device.properties
     plain = {
         "kernel": device.kernel,
         "number": (re.search(r"\d*$", device.kernel) or [""])[0],
         "devpath": device.path[len("/sys") :],
-        "devnode": said.get("DEVNAME"),
-        "major": said.get("MAJOR"),
-        "minor": said.get("MINOR"),
+        "devnode": reported.get("DEVNAME"),
+        "major": reported.get("MAJOR"),
+        "minor": reported.get("MINOR"),
         "root": "/dev",
         "sys": "/sys",
         "name": device.kernel,
     }
     if word == "env":
-        return said.get(name, "")
+        return reported.get(name, "")
     if word == "attr":
         return device.attribute(name)
     return plain.get(word)

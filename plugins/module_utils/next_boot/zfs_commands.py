@@ -42,16 +42,16 @@ def _of_command(words: tuple[str, ...], dataset: str) -> str | None:
     """Return what `zfs set` or `zfs inherit` makes of a dataset's barrier. Below a dataset it may be inherited."""
     plain = [word for word in words[1:] if not word.startswith("-")]
     if words[:1] == ("set",):
-        said = dict(word.partition("=")[::2] for word in plain if "=" in word)
+        reported = dict(word.partition("=")[::2] for word in plain if "=" in word)
         names = [word for word in plain if "=" not in word]
     elif words[:1] == ("inherit",) and plain:
-        said, names = {plain[0]: ""}, plain[1:]
+        reported, names = {plain[0]: ""}, plain[1:]
     else:
         return None
-    if not any(_is_in(dataset, name) for name in names) or not said.keys() & {"sync", *_PLACES}:
+    if not any(_is_in(dataset, name) for name in names) or not reported.keys() & {"sync", *_PLACES}:
         return None
-    is_certain = dataset in names and not said.keys() & set(_PLACES)
-    return _SYNC.get(said["sync"], UNKNOWN) if is_certain else UNKNOWN
+    is_certain = dataset in names and not reported.keys() & set(_PLACES)
+    return _SYNC.get(reported["sync"], UNKNOWN) if is_certain else UNKNOWN
 
 
 def _is_in(dataset: str, name: str) -> bool:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
-from ..facts.storage import LayerFacts, WriteHoleFacts
+from ..facts.storage import CauseFacts, LayerFacts, WriteHoleFacts
 from ..host import kernel_version
-from ..host.observation import UNKNOWN
+from ..host.observation import UNKNOWN, Because
 from ..host.seam import Host, Unobservable
 from . import disk_kinds, multipath
 from .drbd import Drbd
@@ -34,12 +34,12 @@ class Layer(NamedTuple):
 
     `type` is partition, lvm, dm, crypt, multipath, md, drbd, bcache, loop, disk or unknown; `detail` says what sort
     (linear, raid1; of a loop device the file system that holds its file), `state` what it is doing, `below`
-    the kernel names of what it lies on.
+    the kernel names of the devices below it.
     `label` is the name that an administrator gave it, where it has one;
     `cache_mode` is the kernel cache mode of the layer ('' for partitions and disks): a
     device-mapper device takes it from below when its table is loaded, and keeps it. A layer with
     "write through" drops flushes, whatever the cache mode of its disks is since.
-    `reason` says why what it promises is unknown, '' where it is; `id` is the name that stays of a
+    `cause`: why it is unknown whether it passes flushes, None if it is known; `id` is the name that stays of a
     device-mapper device (`dm:...` its uuid, `dm-name:...` of one without) whose table was read; `held_on` the device number of
     the file system that holds a loop device's file.
     """
@@ -51,7 +51,7 @@ class Layer(NamedTuple):
     below: tuple[str, ...] = ()
     label: str = ""
     cache_mode: str = ""
-    reason: str = ""
+    cause: Because | None = None
     id: str = ""
     held_on: str = ""
 
@@ -59,19 +59,19 @@ class Layer(NamedTuple):
 class Stack(NamedTuple):
     """All layers below a file system, top first, and the kernel names of the disks at the bottom.
 
-    `missing` says why not all devices that it lies on are known; `write_hole` names the layers that can
+    `missing`: why not all devices below it are known; `write_hole` names the layers that can
     lose older data in a crash.
     """
 
     layers: tuple[Layer, ...]
     disks: tuple[str, ...]
-    missing: tuple[str, ...] = ()
+    missing: tuple[Because, ...] = ()
     write_hole: tuple[WriteHoleFacts, ...] = ()
 
     @property
-    def reasons(self) -> tuple[str, ...]:
-        """All that is unknown of it: devices that are missing, and layers whose promises are not understood."""
-        return (*self.missing, *(layer.reason for layer in self.layers if layer.reason))
+    def causes(self) -> tuple[Because, ...]:
+        """All that is unknown: devices that are missing, and layers that are not understood."""
+        return (*self.missing, *(layer.cause for layer in self.layers if layer.cause))
 
     def as_list(self) -> list[LayerFacts]:
         """Return the layers as JSON takes them."""
@@ -84,7 +84,7 @@ class Stack(NamedTuple):
                 "below": list(layer.below),
                 "label": layer.label,
                 "cache_mode": layer.cache_mode,
-                "reason": layer.reason,
+                "cause": cast("CauseFacts", layer.cause.as_dict()) if layer.cause else None,
                 "id": layer.id,
                 "held_on": layer.held_on,
             }
@@ -98,7 +98,7 @@ class Holder(NamedTuple):
 
     fstype: str
     numbers: tuple[str, ...]
-    missing: tuple[str, ...] = ()
+    missing: tuple[Because, ...] = ()
 
 
 class _Finding(NamedTuple):
@@ -107,9 +107,9 @@ class _Finding(NamedTuple):
 
 
 class Blocks:
-    """The block devices of one host; asks device-mapper and losetup once, and only where there is any.
+    """The block devices of one host; queries device-mapper and losetup at most once.
 
-    `holder_of` returns the mounted file system of a device number, None where there is none that keeps data.
+    `holder_of` returns the mounted file system of a device number, None if none stores data.
     """
 
     def __init__(self, host: Host) -> None:
@@ -126,17 +126,17 @@ class Blocks:
 
     def walk(self, devices: Iterable[str]) -> Stack:
         """Return the stack below devices (`major:minor`). Never raises: unknown has its reason."""
-        missing: list[str] = []
+        missing: list[Because] = []
         tops = []
         for device in devices:
             name = self.name_of(device)
             if name is None:
-                missing.append(f"device {device} has no block device behind it")
+                missing.append(Because("no_block_device", {"number": device}))
             else:
                 tops.append(name)
         findings = self._below(tops)
         if not findings and not missing:
-            missing.append("no device is named that it writes to")
+            missing.append(Because("no_device"))
         return Stack(
             tuple(finding.layer for finding in findings),
             tuple(finding.layer.name for finding in findings if finding.layer.type == "disk"),
@@ -145,7 +145,7 @@ class Blocks:
         )
 
     def name_of(self, device: str) -> str | None:
-        """Return the kernel name of a device number, or None where no block device has it."""
+        """Return the kernel name of a device number, or None if no block device has it."""
         path = self.host.resolve(f"/sys/dev/block/{device}")
         return path.rpartition("/")[2] if path.startswith("/sys/devices/") else None
 
@@ -163,17 +163,17 @@ class Blocks:
         return self._text(path) or None if self.host.exists(path) else None
 
     def blocking_above(self, name: str) -> list[str]:
-        """Return the layers above a disk that pass no flush on, by their cache mode."""
-        waiting, seen = [name], set()
+        """Return the layers above a disk that drop flushes, by their cache mode."""
+        waiting, observed = [name], set()
         while waiting:
             above = waiting.pop()
             path = self.host.resolve(f"/sys/class/block/{above}")
             parts = [part for part in self._names(path) if part.startswith(above) and part != above]
             for holder in (*parts, *self._names(f"{path}/holders")):
-                if holder not in seen:
-                    seen.add(holder)
+                if holder not in observed:
+                    observed.add(holder)
                     waiting.append(holder)
-        layers = [self._look(other).layer for other in sorted(seen)]
+        layers = [self._look(other).layer for other in sorted(observed)]
         return [layer.name for layer in layers if layer.cache_mode not in ("", "write back")]
 
     def whole(self, name: str) -> str:
@@ -183,14 +183,14 @@ class Blocks:
 
     def _below(self, tops: list[str]) -> list[_Finding]:
         """Return what was found of the devices and of all below, each once, top first."""
-        seen: dict[str, _Finding] = {}
+        observed: dict[str, _Finding] = {}
         waiting = list(tops)
         while waiting:
             name = waiting.pop(0)
-            if name not in seen:
-                seen[name] = self._look(name)
-                waiting += seen[name].layer.below
-        return list(seen.values())
+            if name not in observed:
+                observed[name] = self._look(name)
+                waiting += observed[name].layer.below
+        return list(observed.values())
 
     def _look(self, name: str) -> _Finding:
         if name not in self._found:
@@ -199,10 +199,10 @@ class Blocks:
                 cache_mode = self._text(f"/sys/class/block/{name}/queue/write_cache") or UNKNOWN
                 label = self._text(f"/sys/class/block/{name}/dm/name")
                 layer = found.layer._replace(cache_mode=cache_mode, label=label)
-                if not layer.below and not layer.reason:
-                    # All paths gone, or failed: where its bytes lie cannot be told.
-                    reason = f"{name} ({layer.detail}) names no device below it: its disks are unknown"
-                    layer = layer._replace(reason=reason)
+                if not layer.below and not layer.cause:
+                    # All paths gone, or failed: its disks are unknown.
+                    cause = Because("nothing_below", {"layer": name, "type": layer.detail})
+                    layer = layer._replace(cause=cause)
                 found = found._replace(layer=layer)
             self._found[name] = found
         return self._found[name]
@@ -234,12 +234,10 @@ class Blocks:
         state = self._text(f"{path}/bcache/state")
         mode = _CHOSEN.findall(self._text(f"{path}/bcache/cache_mode"))
         if state not in _BCACHE_STATES or len(mode) != 1 or mode[0] not in _BCACHE_MODES:
-            seen = f"{state or 'no state'}, {' '.join(mode) or 'no mode'}"
-            return _not_understood(name, "bcache", below, f"observed {seen}, for which there is no rule")
+            why = Because("bcache_state", {"state": state or "none", "mode": " ".join(mode) or "none"})
+            return _not_understood(name, "bcache", below, why)
         if len(below) < _BCACHE_STATES[state]:
-            return _not_understood(
-                name, "bcache", below, f"it is {state}, and its cache is not named below it"
-            )
+            return _not_understood(name, "bcache", below, Because("bcache_without_cache", {"state": state}))
         return _Finding(Layer(name, "bcache", mode[0], state, below))
 
     def _loop(self, name: str, path: str) -> _Finding:
@@ -247,17 +245,22 @@ class Blocks:
         number = self._backing(name)
         holder = self.holder_of(number) if number else None
         if number is None or holder is None:
-            where = f"it lies on device {number}" if number else self._files_error
-            why = f"no mounted file system that keeps data is known to hold its file: {where}"
+            why = (
+                Because("loop_file_on", {"number": number})
+                if number
+                else Because("loop_file_unread", {"error": self._files_error})
+            )
             return _not_understood(name, "loop", (), why)
         names = [self.name_of(each) for each in holder.numbers]
         below = tuple(each for each in names if each)
         missing = [
             *holder.missing,
-            *(["a device without a name"] if len(below) < len(names) or not below else []),
+            *([Because("nameless_device")] if len(below) < len(names) or not below else []),
         ]
         if missing:
-            why = f"the devices of the {holder.fstype} that holds its file are unknown: {'; '.join(missing)}"
+            why = Because(
+                "loop_devices", {"fstype": holder.fstype, "why": [each.as_dict() for each in missing]}
+            )
             return _not_understood(name, "loop", below, why)
         state = "direct" if self._text(f"{path}/loop/dio") == "1" else "buffered"
         return _Finding(Layer(name, "loop", holder.fstype, state, below, held_on=number))
@@ -279,7 +282,7 @@ class Blocks:
         except Unobservable as error:
             self._files_error = str(error)
             return {}
-        self._files_error = "losetup does not tell where it lies"
+        self._files_error = f"{' '.join(argv)}: no row for it"
         return parse_loops(result.stdout)
 
     def _mapped(self, name: str, path: str) -> _Finding:
@@ -292,16 +295,15 @@ class Blocks:
     def _by_table(self, name: str, uuid: str, mapped: str, below: tuple[str, ...]) -> _Finding:
         segments = self._segments(mapped)
         if segments is None:
-            return _not_understood(
-                name, "device-mapper", below, f"its table is unknown: {self._tables_error}"
-            )
+            why = Because("table_unread", {"error": self._tables_error})
+            return _not_understood(name, "device-mapper", below, why)
         kernel = kernel_version.version(self._text("/proc/sys/kernel/osrelease"))
         found = [understand(target, arguments, kernel) for target, arguments in segments]
-        strange = [segment for segment in found if segment.reason]
+        strange = [segment for segment in found if segment.cause]
         if strange or not found:
-            sorts = _each_once(segment.detail for segment in strange) or ["empty"]
-            why = "; ".join(_each_once(segment.reason for segment in strange)) or NO_RULE
-            return _not_understood(name, f"device-mapper {', '.join(sorts)}", below, why)
+            types = _each_once(segment.detail for segment in strange) or ["empty"]
+            causes = [segment.cause for segment in strange if segment.cause]
+            return _not_understood(name, f"device-mapper {', '.join(types)}", below, *causes)
         kind = _MAKERS.get(re.split("[-0-9]", uuid)[0], "dm")
         detail = "+".join(_each_once(segment.detail for segment in found))
         state = ", ".join(_each_once(segment.state for segment in found))
@@ -320,9 +322,10 @@ class Blocks:
         below = self._slaves(path)
         level = self._text(f"{path}/md/level")
         if not level:
-            return _not_understood(name, "md array without a level", below)
-        if why_not_level(level):
-            return _not_understood(name, "md", below, why_not_level(level))
+            return _not_understood(name, "md", below, Because("no_raid_level"))
+        why = why_not_level(level)
+        if why:
+            return _not_understood(name, "md", below, why)
         policy = self._text(f"{path}/md/consistency_policy")
         action = self._text(f"{path}/md/sync_action")
         degraded = self._text(f"{path}/md/degraded")
@@ -340,8 +343,8 @@ class Blocks:
         minor = self._text(f"{path}/dev").rpartition(":")[2]
         volume = self._drbd.volume(int(minor) if minor.isdecimal() else -1)
         below = tuple(self.host.resolve(file).rpartition("/")[2] for file in volume.below)
-        if volume.reason:
-            return _not_understood(name, "DRBD", below, volume.reason)
+        if volume.cause:
+            return _not_understood(name, "DRBD", below, volume.cause)
         return _Finding(Layer(name, "drbd", "", ", ".join(volume.words), below))
 
     def _segments(self, mapped: str) -> list[tuple[str, str]] | None:
@@ -361,7 +364,7 @@ class Blocks:
         except Unobservable as error:
             self._tables_error = str(error)
             return {}
-        self._tables_error = "dmsetup does not list it"
+        self._tables_error = f"{' '.join(argv)}: no row for it"
         return parse_tables(result.stdout)
 
     def _slaves(self, path: str) -> tuple[str, ...]:
@@ -386,13 +389,17 @@ def parse_loops(text: str) -> dict[str, str]:
 
 
 def _each_once(words: Iterable[str]) -> list[str]:
-    """Return the words, each once, without empty ones."""
+    """Return each text once, without empty ones."""
     return list(dict.fromkeys(filter(None, words)))
 
 
-def _not_understood(name: str, kind: str, below: tuple[str, ...], why: str = "") -> _Finding:
-    reason = f"{name} is a {kind} device: {why or NO_RULE}"
-    return _Finding(Layer(name, UNKNOWN, kind, "", below, reason=reason))
+def _not_understood(name: str, kind: str, below: tuple[str, ...], *causes: Because) -> _Finding:
+    why: list[dict[str, Any]] = []
+    for cause in map(Because.as_dict, causes or (NO_RULE,)):
+        if cause not in why:
+            why.append(cause)
+    cause_of_all = Because("not_understood", {"layer": name, "type": kind, "why": why})
+    return _Finding(Layer(name, UNKNOWN, kind, "", below, cause=cause_of_all))
 
 
 def _hole(maker: str, name: str, level: str) -> WriteHoleFacts:

@@ -171,8 +171,8 @@ def _links(boot: Boot) -> Iterator[Fault]:
     if not rules:
         return
     every = {
-        name: udev_rules.assignments(rules, udev_rules.Device.of_block(boot.host, name, said))
-        for name, said in boot.devices.properties.items()
+        name: udev_rules.assignments(rules, udev_rules.Device.of_block(boot.host, name, reported))
+        for name, reported in boot.devices.properties.items()
     }
     for line, name in boot.devices_of():
         link = fstab.device_path(line.spec)
@@ -187,7 +187,7 @@ def _links(boot: Boot) -> Iterator[Fault]:
 
 
 def _is_about_names(token: udev_rules.Token) -> bool:
-    names = {_READY, *_PASSED_OVER, *(name for said in _NAMED_BY.values() for name in said)}
+    names = {_READY, *_PASSED_OVER, *(name for reported in _NAMED_BY.values() for name in reported)}
     return not token.is_match and (
         token.key in ("SYMLINK", "TAG") or (token.key == "ENV" and token.name in names)
     )
@@ -254,8 +254,8 @@ def _passed_over(line: Entry, device: str, made: list[Assignment], tag: str) -> 
     if tag:
         blocks += [each for each in made if each.name in _PASSED_OVER and each.value == "1"]
     for each in blocks[:1]:
-        said = f"{each.key}{f'{{{each.name}}}' if each.name else ''}{each.op}{each.value}"
-        values = {**_of_rule(each), "assignment": said, "device": device}
+        reported = f"{each.key}{f'{{{each.name}}}' if each.name else ''}{each.op}{each.value}"
+        values = {**_of_rule(each), "assignment": reported, "device": device}
         yield Fault(line, "hidden_device", "refused" if each.is_certain else UNKNOWN, values)
 
 
@@ -342,8 +342,8 @@ def _start(boot: Boot) -> Iterator[Fault]:
     """Yield that the next boot starts a target for repairs, or none."""
     line, place = _command_line(boot.host)
     target, source = unit_files.default_target(boot.host)
-    said = [_MODES[word] for word in line.split() if word in _MODES]
-    named = [*_UNIT.findall(line), *said]
+    reported = [_MODES[word] for word in line.split() if word in _MODES]
+    named = [*_UNIT.findall(line), *reported]
     if _SHELL.search(line):
         named, source, target = ["a shell"], place, "a shell"
     elif named:
@@ -429,10 +429,10 @@ def _why_it_may_fail(host: Host, unit: str, path: str) -> tuple[str, dict[str, s
         status = host.locate(each).status
         if status is None or max(status.modified, status.changed) > since:
             return "changed_unit", {"changed": each}
-    said = host.run(
+    reported = host.run(
         ["systemctl", "show", "--property=ActiveState,Result,ExecMainStartTimestampMonotonic", "--", unit]
     )
-    fields = dict(line.partition("=")[::2] for line in said.stdout.splitlines())
+    fields = dict(line.partition("=")[::2] for line in reported.stdout.splitlines())
     ran = fields.get("ActiveState") == "active" or fields.get("ExecMainStartTimestampMonotonic", "0") not in (
         "",
         "0",

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What keeps the next boot from mounting what fstab has it mount: each line held against kernel, devices, other lines.
+"""What keeps the next boot from mounting what fstab has it mount: each line compared with kernel, devices, other lines.
 
 systemd makes a unit of each line (systemd-fstab-generator(8)); local-fs.target requires those without `noauto` and
 `nofail` that are not of the network, and the boot ends in emergency mode where one of them fails.
@@ -72,8 +72,8 @@ Value = Union[str, list[str]]
 class Fault(NamedTuple):
     """Why a line mounts nothing, or not what it should.
 
-    `cause` is one of facts/boot_causes.py, with its `values`; `state` is refused, or unknown where it cannot be told from here;
-    `options` are the words of the line that are wrong; `effect`, one of EFFECTS of the facts, is what it does to a boot that
+    `cause` is one of facts/boot_causes.py, with its `values`; `state` is refused, or unknown if this host cannot show it;
+    `options` are the options of the line that are wrong; `effect`, one of EFFECTS of the facts, is what it does to a boot that
     needs the line.
     """
 
@@ -104,7 +104,7 @@ class Fault(NamedTuple):
         }
 
     def _boot(self) -> str:
-        """Return what becomes of the next boot, one of EFFECTS in facts/storage.py.
+        """Return the result of the next boot, one of EFFECTS in facts/storage.py.
 
         The root is mounted before fstab is read: its line is for the remount, by which it is made writable.
         """
@@ -121,12 +121,12 @@ class Devices:
         self.host, self.properties = host, properties
         self._by_path = {
             path: name
-            for name, said in properties.items()
-            for path in (said["DEVNAME"], *said.get("DEVLINKS", "").split())
+            for name, reported in properties.items()
+            for path in (reported["DEVNAME"], *reported.get("DEVLINKS", "").split())
         }
 
     def find(self, spec: str) -> str | None:
-        """Return the kernel's name of the device that a line means, None where there is none."""
+        """Return the kernel's name of the device that a line means, None if it is missing."""
         path = fstab.device_path(spec)
         if path in self._by_path:
             return self._by_path[path]
@@ -147,7 +147,7 @@ class Devices:
     def tagged(self, tag: str) -> dict[str, str]:
         """Return {value: kernel name} of a tag of fstab, as udev knows it."""
         key = TAGGED[tag]
-        return {said[key]: name for name, said in self.properties.items() if said.get(key)}
+        return {reported[key]: name for name, reported in self.properties.items() if reported.get(key)}
 
 
 def of_fstab(
@@ -190,7 +190,7 @@ def boot_lines(host: Host, entries: Iterable[Entry], here: Mapping[str, Mount]) 
 
 def _as_remounted(fault: Fault) -> Fault:
     """Return a fault as the boot meets it: of the line of / its remount asks for the options and looks a tag up, and passes
-    type and path by. What an initramfs makes of those cannot be told from here."""
+    type and path by. This host does not show what an initramfs makes of those."""
     line = fault.line
     is_tagged = line.spec.partition("=")[0] in fstab.TAGS
     is_passed = fault.fault == "type" or (fault.fault == "source" and not is_tagged)
@@ -201,7 +201,7 @@ def _as_remounted(fault: Fault) -> Fault:
 def _with_unit(host: Host, line: Entry, here: Mapping[str, Mount]) -> Entry:
     """Return what mounts a file system that is there now: its line, or what a unit or drop-in of systemd's makes of it.
 
-    Of others it is asked only where there is something wrong.
+    Of others it is read only if something is wrong.
     """
     is_asked = line.target in here and bool({*line.fstype.split(",")} & {*HOLDS, "auto"})
     unit = _unit_of(host, line.target) if is_asked else None
@@ -221,12 +221,14 @@ def _required_units(host: Host) -> list[Entry]:
         if not _is_dependency(host, f"{directory}/{name}"):
             continue
         try:
-            said = mount_units.parse(host.read(path)) if host.exists(path) else {}
+            reported = mount_units.parse(host.read(path)) if host.exists(path) else {}
         except (Unobservable, ValueError):
             continue  # What only systemd can expand is not judged.
-        if said.get("What") and said.get("Where"):
-            options = mount_units.split_options(said.get("Options", "")) or ("defaults",)
-            found.append(Entry(-1, said["What"], said["Where"], said.get("Type", "auto"), options, path))
+        if reported.get("What") and reported.get("Where"):
+            options = mount_units.split_options(reported.get("Options", "")) or ("defaults",)
+            found.append(
+                Entry(-1, reported["What"], reported["Where"], reported.get("Type", "auto"), options, path)
+            )
     return found
 
 
@@ -315,7 +317,7 @@ def _wrong_options(
 
 
 def _meant(meant: Mapping[str, str]) -> dict[str, Value]:
-    """Return the words of a line that are wrong, and what their writer meant; `meant`: {word: '' where nobody can tell}."""
+    """Return the options of a line that are wrong, and the probable ones; `meant`: {option: '' if none is like it}."""
     return {"wrong": shown(meant), "near": shown(word for word in meant.values() if word)}
 
 
@@ -400,19 +402,19 @@ def _root_now(host: Host, devices: Devices, here: Mapping[str, Mount]) -> tuple[
         entries = []
     tag = "UUID" if entries and all(entry.initramfs for entry in entries) else "PARTUUID"
     name = devices.find(here["/"].source) if "/" in here else None
-    said = devices.properties.get(name or "", {})
-    value = said.get(TAGGED[tag], "")
+    reported = devices.properties.get(name or "", {})
+    value = reported.get(TAGGED[tag], "")
     same = [
         each
         for each in devices.properties.values()
-        if each.get(TAGGED[tag]) == value and each.get("ID_FS_TYPE") == said.get("ID_FS_TYPE")
+        if each.get(TAGGED[tag]) == value and each.get("ID_FS_TYPE") == reported.get("ID_FS_TYPE")
     ]
-    is_one = len(same) == 1 or said.get("ID_FS_TYPE") == "btrfs"
+    is_one = len(same) == 1 or reported.get("ID_FS_TYPE") == "btrfs"
     return tag, value if is_one else ""
 
 
 def _of_images(host: Host, devices: Devices, here: Mapping[str, Mount]) -> Iterator[Fault]:
-    """Yield that a kernel or an initramfs is missing, or cannot open what the root lies on."""
+    """Yield that a kernel or an initramfs is missing, or cannot open the device of the root."""
     root = here.get("/")
     if root is None:
         return
@@ -517,7 +519,7 @@ def _with_parents(path: str) -> list[str]:
 
 def _rings(waits: Mapping[Entry, list[Entry]]) -> Iterator[list[Entry]]:
     """Yield rings of lines, in the order of the file: each line is followed once, and one that leads into a ring that was
-    told is in none."""
+    yielded is in none."""
     done: set[Entry] = set()
     for start in waits:
         # The way so far, and what each line on it still waits for.
@@ -544,8 +546,8 @@ def _unit_names(line: Entry, *options: str) -> list[str]:
 
 
 def _values(line: Entry, option: str) -> list[str]:
-    said = (word.partition("=") for word in line.options)
-    return [value for name, _equals, value in said if name == option and value]
+    reported = (word.partition("=") for word in line.options)
+    return [value for name, _equals, value in reported if name == option and value]
 
 
 def _is_within(path: str, target: str) -> bool:
@@ -581,13 +583,13 @@ def _near_word(options: Iterable[str], words: Iterable[str]) -> dict[str, str]:
 
 
 def _is_replaced(host: Host, line: Entry) -> bool:
-    """Tell whether a unit of its own, or a mask, stands where systemd would make one of a line."""
+    """Tell whether a separate unit, or a mask, replaces the one that systemd would make of a line."""
     unit = _unit_of(host, line.target) if not line.unit else None
     return unit is not None and unit.is_unit
 
 
 def _unit_of(host: Host, target: str) -> mount_units.MountUnit | None:
-    """Return what stands in the place of a line of fstab, None for nothing, or what cannot be told.
+    """Return what replaces a line of fstab, None for nothing, or what is unknown.
 
     The root and /usr are mounted before systemd reads units.
     """

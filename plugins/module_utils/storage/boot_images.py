@@ -34,7 +34,7 @@ _ELSEWHERE = re.compile(r"^\(|\$|%")
 
 
 class Problem(NamedTuple):
-    """What is wrong with an image: where it is named, and a cause of boot_causes.py; `state` is refused or unknown."""
+    """What is wrong with an image: the place that names it, and a cause of boot_causes.py; `state` is refused or unknown."""
 
     source: str
     state: str
@@ -45,7 +45,7 @@ class Problem(NamedTuple):
 def problems(host: Host, name: str | None, properties: Mapping[str, Mapping[str, str]]) -> Iterator[Problem]:
     """Yield what keeps the entry that boots by default from starting this system. Raises Unobservable.
 
-    `name`: the kernel's name of the device that the root is on, None where that is no block device; `properties`: {kernel
+    `name`: the kernel's name of the device that the root is on, None if that is no block device; `properties`: {kernel
     name: what udev knows of it}.
     """
     entries = boot_loader.entries(host)
@@ -78,17 +78,17 @@ def _release(path: str) -> str:
 
 
 def layers_below(host: Host, name: str, properties: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Return which of LUKS, LVM and md lie at and below a block device, by its kernel's name.
+    """Return which of LUKS, LVM and md a block device and those below it are, by its kernel's name.
 
     `properties`: {kernel name: what udev knows of it}. Raises Unobservable.
     """
     found: dict[str, None] = {}
-    waiting, seen = [name], set()
+    waiting, observed = [name], set()
     while waiting:
         name = waiting.pop()
-        if name in seen:
+        if name in observed:
             continue
-        seen.add(name)
+        observed.add(name)
         known = properties.get(name, {})
         owner = next(
             (layer for word, layer in _OWNED.items() if known.get("DM_UUID", "").startswith(word)), ""
@@ -110,7 +110,7 @@ def _missing(host: Host, entry: Entry) -> str:
 
 
 def _found(host: Host, path: str, entry: Entry) -> str:
-    """Return where a file is that the boot loader names from the top of its own file system, '' where it is not.
+    """Return where a file is that the boot loader names from the top of its file system, '' if it is missing.
 
     That may be the root's, one of its subvolumes', /boot or the EFI system partition.
     """
@@ -123,7 +123,7 @@ def _found(host: Host, path: str, entry: Entry) -> str:
 def _lacking(host: Host, path: str, layers: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Return {layer: programs} of those that an initramfs cannot open, {} for one that this boot came from.
 
-    Raises Unobservable where it is another and no program lists it.
+    Raises Unobservable for another one that no program lists.
     """
     needed = {layer: _OPENED_BY[layer] for layer in layers}
     if not needed or _was_used(host, path):
@@ -145,14 +145,14 @@ def _listed(host: Host, path: str) -> list[str]:
     failed = ""
     for program in _LISTED_BY:
         try:
-            said = host.run([program, path], _TIMEOUT)
+            reported = host.run([program, path], _TIMEOUT)
         except Unobservable as error:
             failed = failed or str(error)
             continue
-        files = _files(program, said.stdout)
-        if said.rc == 0 and files:
+        files = _files(program, reported.stdout)
+        if reported.rc == 0 and files:
             return files
-        failed = f"{program} {path}: {said.stderr.strip()[:200] or 'it lists no file'}"
+        failed = f"{program} {path}: {reported.stderr.strip()[:200] or 'it lists no file'}"
     raise Unobservable(failed)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from ..host.observation import Undecided
 from ..host.seam import Host, Unobservable
 from ..next_boot import boot_entries
 from ..next_boot import command_lines as next_lines
@@ -52,19 +53,19 @@ def of_the_next(host: Host) -> Rootflags:
     found = boot_entries.find(host)
     ours = [entry for entry in found.entries if not _is_anothers(entry.line, now)]
     if found.entries and not ours and found.is_decided:
-        raise Unobservable(_another(found.entries[0]))
+        raise Undecided("other_system", entry=found.entries[0].at)
     if not found.is_decided:
         # Which one is next is unknown: those for repairs are chosen by hand.
         ours = [entry for entry in ours if not entry.is_repair]
     lost = next((entry for entry in ours if entry.lost), None)
     if lost:
-        raise Unobservable(_lacks(lost))
+        raise Undecided("no_command_line", entry=lost.at, variable=str(lost.lost))
     flags = {_flags(entry.line): entry for entry in reversed(ours)}
     if len(flags) > 1:
-        raise Unobservable(_differ([(entry.at, said) for said, entry in flags.items()]))
+        raise _differ([(entry.at, reported) for reported, entry in flags.items()])
     options, source = _flags(now), "this boot"
-    for said, entry in flags.items():
-        options, source = said, entry.at
+    for reported, entry in flags.items():
+        options, source = reported, entry.at
     _expect_same_of_next_kernel(host, options)
     return Rootflags(options, f"rootflags of {source}")
 
@@ -94,7 +95,7 @@ def command_lines(host: Host) -> list[tuple[str, str]]:
     may_be = next_lines.candidates(host)
     lost = next((entry for entry in may_be if entry.lost), None)
     if lost:
-        raise Unobservable(_lacks(lost))
+        raise Undecided("no_command_line", entry=lost.at, variable=str(lost.lost))
     return [(each.line, each.at) for each in may_be] or [next_lines.of_this_boot(host)]
 
 
@@ -110,44 +111,20 @@ def _expect_same_of_next_kernel(host: Host, options: tuple[str, ...]) -> None:
     """Raise Unobservable if the next kernel that is installed gets other options of the same root."""
     made = boot_entries.of_next_kernel(host)
     if made and not _is_anothers(made[1], host.read("/proc/cmdline")) and _flags(made[1]) != options:
-        raise Unobservable(
-            _differ(
-                [(f"{made[0]} (for the next kernel that is installed)", _flags(made[1])), ("now", options)]
-            )
+        raise _differ(
+            [(f"{made[0]} (for the next kernel that is installed)", _flags(made[1])), ("now", options)]
         )
 
 
-def _differ(found: list[tuple[str, tuple[str, ...]]]) -> str:
-    said = "; ".join(f"{at}: {_said(options)}" for at, options in found)
-    return (
-        f"{said}. Which of these the next boot has is unknown. Fix: choose the entry that boots by default (grub2-set-default,"
-        " bootctl set-default), or give those of this system the same rootflags= (grubby, /etc/default/grub,"
-        " /etc/kernel/cmdline). Leave entries of snapshots and of other systems unchanged"
-    )
-
-
-def _lacks(entry: Entry) -> str:
-    return (
-        f"{entry.at}: nothing sets ${entry.lost}, which has the kernel's command line. Fix: mount the EFI system"
-        " partition if GRUB's files are on it, or make the boot loader's configuration again (grub2-mkconfig)"
-    )
-
-
-def _another(entry: Entry) -> str:
-    return (
-        f"{entry.at}: the entry that boots by default starts another root or subvolume than this boot's. Fix: choose the"
-        " entry of this system (grub2-set-default, bootctl set-default)"
-    )
+def _differ(found: list[tuple[str, tuple[str, ...]]]) -> Undecided:
+    flags = [f"rootflags={as_written(options)}" if options else "no rootflags" for _at, options in found]
+    return Undecided("rootflags_differ", entries=[at for at, _options in found], options=flags)
 
 
 def _flags(line: str) -> tuple[str, ...]:
     """Return the options of a kernel's command line: its last value counts."""
     found = _ROOTFLAGS.findall(line)
     return tuple(found[-1].split(",")) if found else ()
-
-
-def _said(options: tuple[str, ...]) -> str:
-    return f"rootflags={as_written(options)}" if options else "no rootflags"
 
 
 def _is_anothers(line: str, now: str) -> bool:

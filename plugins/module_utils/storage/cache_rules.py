@@ -60,10 +60,10 @@ def read(host: Host) -> dict[str, tuple[str, str]]:
     return {known: rule for known, rule in rules.items() if not missing(host, *rule)}
 
 
-def useless(host: Host) -> dict[str, str]:
-    """Return {disk id: why} of the disks whose rule sets nothing, because a program is missing. Raises Unobservable."""
+def useless(host: Host) -> dict[str, list[str]]:
+    """Return {disk id: programs that are missing} of the disks whose rule sets nothing. Raises Unobservable."""
     absent = {known: missing(host, *rule) for known, rule in read_rules(host).items()}
-    return {known: without(names) for known, names in absent.items() if names}
+    return {known: names for known, names in absent.items() if names}
 
 
 def without(names: list[str]) -> str:
@@ -98,7 +98,7 @@ def missing(host: Host, control: str, state: str) -> list[str]:
 
 
 def is_woken(host: Host) -> bool:
-    """Tell whether udev is told of each resume; always, where systemd is not."""
+    """Tell whether udev gets an event for each resume; always, without systemd."""
     if not systemd.runs(host):
         return True
     if not host.exists(UNIT_PATH) or host.read(UNIT_PATH) != _unit_text(host):
@@ -117,13 +117,13 @@ def write(host: Host, text: str) -> None:
 
 
 def ours(host: Host) -> list[str]:
-    """Return the paths of what lies on the host for us."""
+    """Return the paths of our files on the host."""
     links = [f"/etc/systemd/system/{target}.wants/{UNIT}" for target in _TARGETS]
     return [path for path in (RULES_PATH, FORMER_PATH, UNIT_PATH, *links) if host.exists(path)]
 
 
 def remove(host: Host) -> None:
-    """Take everything away. Raises ChangeFailed."""
+    """Remove all of our files. Raises ChangeFailed."""
     # The links first: systemctl disable needs the unit that they point to.
     if host.exists(UNIT_PATH):
         host.change(["systemctl", "--quiet", "disable", UNIT])
@@ -159,7 +159,7 @@ def _assigner(paths: Mapping[str, str] = DEFAULTS, raises: bool = True) -> udev.
     def assign(words: str) -> list[list[str]]:
         control, state = _split(words)
         if control not in CONTROLS or state not in (ENABLED, DISABLED):
-            raise ValueError(f"{words!r} is not a control and enabled or disabled")
+            raise ValueError(f"observed {words!r}, expected a control and enabled or disabled")
         return [rule for rule in CONTROLS[control].rules(state, paths) if raises or RAISE not in rule]
 
     return assign

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How each sort of disk is asked for its write cache, switched, and kept so at the next boot.
+"""How the write cache of each kind of disk is read, set, and persisted.
 
 One class for each interface: SATA speaks hdparm, SCSI mode pages, NVMe features, virtio an
 attribute of its driver. `for_control` finds the class of a disk.
@@ -216,10 +216,10 @@ class Virtio(Control):
 
     def ask(self, host: Host, name: str) -> str:
         # Reading it asks the device's configuration space, not the kernel's memory.
-        seen = host.read(self.source(name)).strip()
-        if seen not in _OF_ATTRIBUTE:
-            raise ValueError(f"observed {seen!r}, expected one of {', '.join(_OF_ATTRIBUTE)}")
-        return _OF_ATTRIBUTE[seen]
+        observed = host.read(self.source(name)).strip()
+        if observed not in _OF_ATTRIBUTE:
+            raise ValueError(f"observed {observed!r}, expected one of {', '.join(_OF_ATTRIBUTE)}")
+        return _OF_ATTRIBUTE[observed]
 
     def is_switchable(self, host: Host, name: str) -> bool:
         try:
@@ -249,7 +249,7 @@ def parse_hdparm(text: str) -> str:
     """Return enabled or disabled, of what `hdparm -W DEVICE` prints. Raises ValueError.
 
     "not supported" is no answer: hdparm says so, with exit code 0, of a disk that it could not
-    ask (seen: QEMU's SCSI disk).
+    ask (observed: QEMU's SCSI disk).
     """
     found = _HDPARM.search(text)
     if not found:
@@ -270,7 +270,7 @@ def parse_sdparm(text: str) -> str:
 
 def parse_power_on(text: str) -> str:
     """Return enabled or disabled, of what `sdparm --quiet --get WCE -H DEVICE` prints: the saved value, or
-    the default where none can be saved. Raises ValueError."""
+    the default if none can be saved. Raises ValueError."""
     found = _SDPARM_VALUES.match(text)
     state = found and (found.group(2) or found.group(1))
     if not state:
@@ -300,7 +300,7 @@ def scsi_cache_type(host: Host, name: str) -> str:
     try:
         address = host.names(directory)[0]
     except (Unobservable, IndexError) as error:
-        raise ChangeFailed(f"{name}: no scsi_disk of its own below {directory}") from error
+        raise ChangeFailed(f"{name}: observed no single scsi_disk below {directory}") from error
     return f"{directory}/{address}/cache_type"
 
 
@@ -324,8 +324,8 @@ def _run(host: Host, argv: list[str]) -> str:
 
 def _said(argv: list[str], result: Result) -> str:
     if result.rc != 0:
-        said = _flat(result.stderr) or _flat(result.stdout)
-        raise Unobservable(f"{' '.join(argv)}: exit {result.rc}: {said}")
+        reported = _flat(result.stderr) or _flat(result.stdout)
+        raise Unobservable(f"{' '.join(argv)}: exit {result.rc}: {reported}")
     return result.stdout
 
 

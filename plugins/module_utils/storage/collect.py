@@ -38,7 +38,7 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> StorageFacts:
     """Return `durable_storage`; `now` is the host's UTC time in ISO 8601.
 
     `paths` are databases' paths; where they really lie, links followed, comes back as `resolved`,
-    and why some could not be looked at as `unresolved`; the directories to which links directly in them
+    and why some could not be read as `unresolved`; the directories to which links directly in them
     lead as `links`: a database or its log may be kept there. One that is a block device itself comes back
     among the mounts, as file system `raw`.
 
@@ -103,8 +103,8 @@ def collect(host: Host, now: str, paths: Iterable[str] = ()) -> StorageFacts:
 
 
 class _Place(NamedTuple):
-    """Where a path really lies (None where it is not there), where links directly in it lead, and why it could not
-    be looked at."""
+    """The real place of a path (None if it is missing), the places to which links directly in it lead, and why it could
+    not be read."""
 
     real: str | None = None
     links: tuple[str, ...] = ()
@@ -112,12 +112,12 @@ class _Place(NamedTuple):
 
 
 def _place(host: Host, until: float, path: str) -> _Place:
-    """Return where a path lies; none is looked at after a time.monotonic(). Never raises Unobservable.
+    """Return the place of a path; none is read after a time.monotonic(). Never raises Unobservable.
 
     Others choose where it leads, and its disk may hang.
     """
     if time.monotonic() > until:
-        return _Place(reason=f"{path}: not looked at: the time for all paths of databases was over")
+        return _Place(reason=f"{path}: not read: the time for all paths of databases was over")
     try:
         where = host.locate(path)
         if where.status is None:
@@ -172,12 +172,12 @@ def _tied(
     readahead: Readahead = {}
     if carrier:
         own = disks.scheduling_persisted(carrier, "readahead")
-        seen = {
+        observed = {
             "running": disks.readahead(carrier).as_dict(),
             "persisted": last.readahead(carrier, disks.id_of(carrier), own),
         }
-        readahead = {"running": seen["running"]["value"], "persisted": seen["persisted"]["value"]}
-        evidence.update({f"readahead.{name}": row for name, row in seen.items()})
+        readahead = {"running": observed["running"]["value"], "persisted": observed["persisted"]["value"]}
+        evidence.update({f"readahead.{name}": row for name, row in observed.items()})
     return {
         **mount,
         "carrier_id": disks.id_of(carrier) if carrier else None,

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What sort of disk a block device is, and who can switch its write cache.
+"""What kind of disk a block device is, and who can set its write cache.
 
 `physical` is the only kind whose word about its cache is trusted, so it is given on evidence
 alone: no hypervisor, a path that ends at a port of this machine, and no name of anything else.
@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..host.observation import UNKNOWN
+from ..host.observation import UNKNOWN, Because
 
 TRANSPORTS = ("sata", "sat", "scsi", "sas", "nvme", "virtio", "xen", "usb", "firewire", "mmc", UNKNOWN)
 PHYSICAL = "physical"
@@ -25,11 +25,11 @@ VIRTUAL = "virtual"
 EPHEMERAL = "ephemeral"
 MEMORY = "memory"
 
-RAID_HIDES = "a RAID controller answers for the disks behind it"
-CONTROLLER_MAY_HIDE = "a RAID controller may answer in place of the disk"
-BRIDGE_HIDES = "a bridge answers for the disk behind it"
-MACHINE_HIDES = "the disks are those of another machine or layer"
-CARD_HIDES = "the card is not asked whether it caches (EXT_CSD, CACHE_CTRL)"
+RAID_HIDES = "raid_hides"
+CONTROLLER_MAY_HIDE = "controller_may_hide"
+BRIDGE_HIDES = "bridge_hides"
+MACHINE_HIDES = "machine_hides"
+CARD_HIDES = "card_hides"
 #: All that may stand in :attr:`Kind.hidden`.
 HIDDEN = (RAID_HIDES, CONTROLLER_MAY_HIDE, BRIDGE_HIDES, MACHINE_HIDES, CARD_HIDES)
 
@@ -72,7 +72,7 @@ _NAMED_BY = {
 
 
 class Traits(NamedTuple):
-    """What sysfs and udev say of one disk; a text is '' where there is none.
+    """What sysfs and udev say of one disk; a text is '' if it is missing.
 
     `path` is /sys/block/NAME resolved. For an NVMe disk with native multipath it is the resolved
     paths of its :func:`nvme_paths`, with spaces between: the disk's own path does not tell
@@ -90,12 +90,12 @@ class Traits(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """The answer. `reason` says why a kind is unknown. `hidden`, of HIDDEN, says why the state of
-    the cache is unknown whatever answers. `place` is where the cache can be switched, one of PLACES."""
+    """The answer. `cause`: why a kind is unknown. `hidden`, of HIDDEN: why the state of the cache is unknown with any answer
+    of the device. `place`: where the cache can be switched, one of PLACES."""
 
     transport: str
     kind: str
-    reason: str | None
+    cause: Because | None
     hidden: str | None
     place: str
 
@@ -111,7 +111,7 @@ def classify(traits: Traits) -> Kind:
 
 
 def named_by(place: str) -> str:
-    """Return how a disk without a name of its own is given one, at the :attr:`Kind.place` of its cache."""
+    """Return how a disk without a unique name gets one, at the :attr:`Kind.place` of its cache."""
     return _NAMED_BY.get(place, "give it a unique serial number at its hypervisor or controller")
 
 
@@ -169,30 +169,30 @@ def _calls_itself(traits: Traits, pattern: str) -> bool:
 
 
 _MEMORY_NAMES = r"(z?ram|nullb)\d+"
-#: Kernel name -> kind, reason, hidden, place: what is no disk, or none of this machine.
+#: Kernel name -> kind, cause, hidden, place: what is no disk, or none of this machine.
 _NAMED = (
     (_MEMORY_NAMES, MEMORY, None, None, "nowhere"),
     (r"nbd\d+", NETWORK, None, MACHINE_HIDES, "nbd"),
     (r"rbd\d+", NETWORK, None, MACHINE_HIDES, "ceph"),
-    (r"pmem\d+.*", UNKNOWN, "it may be persistent or plain memory: no rule tells which", None, ""),
-    (r"(dm-|md|drbd|loop|bcache|zd)\d.*", UNKNOWN, "it is a layer over other devices", None, "layer"),
+    (r"pmem\d+.*", UNKNOWN, Because("kind_pmem"), None, ""),
+    (r"(dm-|md|drbd|loop|bcache|zd)\d.*", UNKNOWN, Because("kind_layer"), None, "layer"),
 )
 
 
 def _by_name(traits: Traits, transport: str) -> Kind | None:
     if traits.driver == "scsi_debug":
         return Kind(transport, MEMORY, None, None, "nowhere")
-    for pattern, kind, reason, hidden, place in _NAMED:
+    for pattern, kind, cause, hidden, place in _NAMED:
         if re.fullmatch(pattern, traits.name):
-            return Kind(transport, kind, reason, hidden, place)
+            return Kind(transport, kind, cause, hidden, place)
     return None
 
 
 def _bridge(traits: Traits, transport: str) -> Kind | None:
     if transport not in ("usb", "firewire"):
         return None
-    reason = f"it is behind a {transport} bridge"
-    return Kind(transport, UNKNOWN, reason, BRIDGE_HIDES, "bridge")
+    cause = Because("kind_bridge", {"transport": transport})
+    return Kind(transport, UNKNOWN, cause, BRIDGE_HIDES, "bridge")
 
 
 #: Where Azure puts a machine's temporary disk: the second IDE place of generation 1, LUN 1 of
@@ -219,8 +219,7 @@ def _cloud(traits: Traits, transport: str) -> Kind | None:
     if any(re.match(r"/dev/disk/(azure/(os|root)|cloud/azure_root)$", link) for link in links):
         return Kind(transport, VIRTUAL, None, None, "azure")
     if re.search(_AZURE_TEMPORARY, traits.path):
-        reason = "Azure has its temporary disk there; azure-vm-utils would make udev tell"
-        return Kind(transport, UNKNOWN, reason, None, "")
+        return Kind(transport, UNKNOWN, Because("kind_azure"), None, "")
     for pattern, kind, place in _CLOUDS:
         if _calls_itself(traits, pattern):
             return Kind(transport, kind, None, None, place)
@@ -329,8 +328,8 @@ def _raid(traits: Traits, transport: str) -> Kind | None:
         return Kind(transport, RAID_VOLUME, None, RAID_HIDES, tool)
     if controller is None or _is_single_disk(traits, controller):
         return None
-    reason = f"{traits.driver} does not show whether it is a disk or a RAID volume"
-    return Kind(transport, UNKNOWN, reason, CONTROLLER_MAY_HIDE, tool)
+    cause = Because("kind_volume", {"driver": traits.driver})
+    return Kind(transport, UNKNOWN, cause, CONTROLLER_MAY_HIDE, tool)
 
 
 def _is_single_disk(traits: Traits, controller: _Controller) -> bool:
@@ -349,27 +348,25 @@ CONTAINERS = "container-other docker lxc lxc-libvirt openvz podman pouch proot r
 def _by_machine(traits: Traits, transport: str) -> Kind | None:
     word = traits.virtualization
     if word in ("", UNKNOWN):
-        reason = "it is unknown whether this is a virtual machine"
-        return Kind(transport, UNKNOWN, reason, None, "")
+        return Kind(transport, UNKNOWN, Because("kind_machine"), None, "")
     if word in CONTAINERS:
-        reason = f"inside a container ({word}) it is not told whether this is a virtual machine"
-        return Kind(transport, UNKNOWN, reason, None, "")
+        return Kind(transport, UNKNOWN, Because("kind_container", {"container": word}), None, "")
     if word != "none":
         return Kind(transport, VIRTUAL, None, None, _hypervisor(word) or "hypervisor")
     return None
 
 
 def _bare_metal(traits: Traits, transport: str) -> Kind:
-    reason = _doubt(traits, transport)
-    if reason:
-        return Kind(transport, UNKNOWN, reason, None, "")
+    cause = _doubt(traits, transport)
+    if cause:
+        return Kind(transport, UNKNOWN, cause, None, "")
     hidden = CARD_HIDES if transport == "mmc" else None
     controller = _CONTROLLERS.get(traits.driver)
     place = f"host_{controller.tool}" if controller else "host"
     return Kind(transport, PHYSICAL, None, hidden, place)
 
 
-def _doubt(traits: Traits, transport: str) -> str | None:
+def _doubt(traits: Traits, transport: str) -> Because | None:
     """Return why a disk of bare metal may be another thing than a disk, or None."""
     if transport in ("sata", "mmc"):
         return None
@@ -377,13 +374,13 @@ def _doubt(traits: Traits, transport: str) -> str | None:
         paths = traits.path.split()
         if paths and all(re.search(_NVME_ON_PCI, path) for path in paths):
             return None
-        return "its path leads to no PCI device; a multipath disk is told by the paths behind it"
+        return Because("kind_no_pci")
     called = f"{traits.vendor} {traits.model}".strip() or "a disk without a name"
     is_attached = re.search(_END_DEVICE, traits.path) is not None or traits.driver in _CONTROLLERS
     if transport in ("sas", "scsi", "sat") and is_attached:
         # _raid has let it pass, as a single disk or because its driver offers no others.
-        return None if _is_of_a_maker(traits) else f"no maker of disks is known in {called!r}"
-    return f"no rule for {called} at {traits.driver or traits.name}"
+        return None if _is_of_a_maker(traits) else Because("kind_maker", {"model": called})
+    return Because("kind_no_rule", {"model": called, "place": traits.driver or traits.name})
 
 
 def cache_of(name: str) -> str:

@@ -12,8 +12,8 @@ from typing import Any
 
 from ..facts.storage import DiskFacts, WriteCacheFacts
 from ..host import udev
-from ..host.observation import UNKNOWN, Observation, observe, unknown
-from ..host.seam import Host, Result, Unobservable
+from ..host.observation import UNKNOWN, Because, Evidence, Observation, caused, observe, unknown, unread
+from ..host.seam import Host, NoProgram, Result, Unobservable
 from . import cache_rules, disk_kinds, scheduler_rules
 from .blockstack import Blocks
 from .caches import CONTROLS, ENABLED, NONE, Control, Scsi
@@ -77,7 +77,7 @@ class Disks:
         found = self._volume(name) if kind.kind == disk_kinds.RAID_VOLUME else None
         raid = controllers.facts(found) if found else None
         evidence = {
-            "kind": Observation(kind.kind, "sysfs, udev", kind.reason),
+            "kind": Observation(kind.kind, "sysfs, udev", because=kind.cause),
             "rotational": self._queue_word(name, "rotational", _YES_NO),
             "write_cache.device": device,
             "write_cache.kernel": kernel,
@@ -124,7 +124,7 @@ class Disks:
             },
             "raid": raid,
             "evidence": {
-                "id": {"value": known, "source": "udev", "reason": self._about_id(name, known)},
+                "id": self._about_id(name, known),
                 **{field: seen.as_dict() for field, seen in evidence.items()},
                 **({"raid": found.seen.as_dict()} if found else {}),
             },
@@ -150,11 +150,11 @@ class Disks:
         return self._names.get(device_id)
 
     def id_of(self, name: str) -> str | None:
-        """Return the name of a block device that stays, or None without one of its own."""
+        """Return the name of a block device that stays, or None without a unique one."""
         return self._ids.get(name)
 
     def kind(self, name: str) -> Kind:
-        """Return what sort of disk a kernel name is."""
+        """Return what kind of disk a kernel name is."""
         names = self._nvme_paths.get(name) or [name]
         paths = [self.host.resolve(f"/sys/block/{path}") for path in names]
         return disk_kinds.classify(
@@ -176,15 +176,15 @@ class Disks:
             names = self.host.read(source).split()
         except Unobservable as error:
             if self.host.exists(f"/sys/block/{name}/queue") and not self.host.exists(source):
-                return Observation("none", source, "no queue to put in order"), []
-            return unknown(source, str(error)), []
+                return Observation("none", source), []
+            return unread(source, error), []
         if names == ["none"]:
-            return Observation("none", source, "no queue to put in order"), []
+            return Observation("none", source), []
         chosen = [word[1:-1] for word in names if word.startswith("[")]
         available = [word.strip("[]") for word in names]
         if len(chosen) == 1:
             return Observation(chosen[0], source), available
-        return unknown(source, f"not a scheduler list: {' '.join(names)!r}"), available
+        return caused(UNKNOWN, source, "no_scheduler", text=" ".join(names)), available
 
     def readahead(self, name: str) -> Observation:
         """Return the readahead of a block device, in KiB."""
@@ -196,10 +196,10 @@ class Disks:
         rules, error = self._scheduler_rules
         if error:
             return unknown(scheduler_rules.RULES_PATH, error)
-        kept = rules.get(self._ids.get(name, ""), {})
-        if setting in kept:
-            return Observation(kept[setting], scheduler_rules.RULES_PATH)
-        return Observation("unset", scheduler_rules.RULES_PATH, "no rule: the kernel's own choice applies")
+        persisted = rules.get(self._ids.get(name, ""), {})
+        if setting in persisted:
+            return Observation(persisted[setting], scheduler_rules.RULES_PATH)
+        return Observation("unset", scheduler_rules.RULES_PATH)
 
     def _is_switchable(self, name: str, kind: Kind, control: str | None) -> bool:
         """Tell whether the write_cache layer may switch a disk's cache."""
@@ -224,9 +224,9 @@ class Disks:
     def _read_udev(self) -> dict[str, dict[str, str]]:
         """Return what udev knows of each block device, by kernel name.
 
-        Its whole database has every terminal too, which takes seconds where there are hundreds, so only block devices are
-        asked for. udevadm of systemd 239 and older takes one device a call: then, as where one has gone meanwhile, the
-        whole is asked for. Half a database could hide that two disks share a serial number.
+        Its whole database has every terminal too, which takes seconds with hundreds of them, so only block devices are
+        requested. udevadm of systemd 239 and older takes one device a call: then, and if one has gone meanwhile, the
+        whole database is read. Half a database could hide that two disks share a serial number.
         """
         try:
             devices = self.host.names(_BLOCK_DEVICES)
@@ -254,7 +254,7 @@ class Disks:
     def _share_paths(self) -> dict[str, str]:
         """Return {kernel name: id} of multipath's paths to one disk: one name for all of them.
 
-        Somebody can attest what stands behind it; no rule and no switch goes by it.
+        An administrator can attest the disk behind it; no rule and no setting uses it.
         """
         named = self._claimed()
         holders = Counter(named.values())
@@ -276,21 +276,20 @@ class Disks:
             if properties.get("DEVTYPE") == "disk"
         }
 
-    def _about_id(self, name: str, known: str | None) -> str | None:
-        """Return why a disk has no id, or in which way its id can come to mean another disk."""
-        if known:
-            return udev.risk_of(known)
+    def _about_id(self, name: str, known: str | None) -> Evidence:
+        """Return the id of a disk as evidence, with the cause if it has none."""
+        because = self._why_nameless(name) if known is None else None
+        return {**Observation(known or "", "udev", because=because).as_dict(), "value": known}
+
+    def _why_nameless(self, name: str) -> Because:
         if self.udev_error:
-            return self.udev_error
+            return Because("udev_unread", {"error": self.udev_error})
         claimed = self._claimed()
         named = claimed.get(name)
         if not named:
-            return (
-                "it has no WWN or serial number (one of zeros or the like names no disk), and nothing on it or in its path"
-                " that could serve as a name"
-            )
-        others = ", ".join(other for other, its in sorted(claimed.items()) if its == named and other != name)
-        return f"{others} has the name {named} too"
+            return Because("no_id")
+        others = [other for other, its in sorted(claimed.items()) if its == named and other != name]
+        return Because("same_id", {"id": named, "disks": others})
 
     def _driver(self, path: str) -> str:
         """Return the name of the driver of a SCSI disk's host, '' for a disk of another sort."""
@@ -305,8 +304,7 @@ class Disks:
     def _volume(self, name: str) -> controllers.Found:
         """Return the volume that a disk is, as the tool of its controller has it."""
         if self.virtualization.value != "none":
-            why = "only without a hypervisor is the word of a controller trusted"
-            return controllers.Found(None, unknown("systemd-detect-virt", why))
+            return controllers.Found(None, caused(UNKNOWN, "systemd-detect-virt", "in_virtual_machine"))
         properties = self.properties.get(name, {})
         known = self.id_of(name) or self._shared.get(name)
         ids = {volume.normal_id(properties.get(key, "")) for key in _VOLUME_IDS if known}
@@ -314,12 +312,18 @@ class Disks:
 
     def _device_cache(self, name: str, kind: Kind, control: str | None) -> Observation:
         if kind.hidden:
-            return unknown(f"a {kind.transport} disk", kind.hidden)
+            return caused(UNKNOWN, "device", kind.hidden)
         if control is None:
-            why = self.udev_error or f"there is no way to ask a {kind.transport} disk of kind {kind.kind}"
-            return unknown("device", why)
+            if self.udev_error:
+                return caused(UNKNOWN, "device", "udev_unread", error=self.udev_error)
+            return caused(UNKNOWN, "device", "no_control", transport=kind.transport, kind=kind.kind)
         way: Control = CONTROLS[control]
-        return observe(way.source(name), lambda: way.ask(self.host, name))
+        try:
+            return Observation(way.ask(self.host, name), way.source(name))
+        except NoProgram as error:
+            return caused(UNKNOWN, way.source(name), "no_program", error=str(error))
+        except (Unobservable, ValueError) as error:
+            return unread(way.source(name), error)
 
     def _cache_persisted(self, name: str, control: str | None, device: Observation) -> Observation:
         if device.value == NONE:
@@ -327,14 +331,13 @@ class Disks:
         rules, error = self._cache_rules
         if error:
             return unknown(cache_rules.RULES_PATH, error)
-        kept = rules.get(self._ids.get(name, ""))
-        if kept and kept[0] == control:
-            return Observation(kept[1], cache_rules.RULES_PATH)
+        persisted = rules.get(self._ids.get(name, ""))
+        if persisted and persisted[0] == control:
+            return Observation(persisted[1], cache_rules.RULES_PATH)
         useless = self._useless_rules.get(self._ids.get(name, ""))
         if useless:
-            return Observation("unset", cache_rules.RULES_PATH, useless)
-        why = f"no rule, or {cache_rules.UNIT} does not have it applied after sleep: the device's default applies"
-        return Observation("unset", cache_rules.RULES_PATH, why)
+            return caused("unset", cache_rules.RULES_PATH, "rule_without_program", programs=useless)
+        return caused("unset", cache_rules.RULES_PATH, "no_cache_rule", unit=cache_rules.UNIT)
 
     def _kernel_mode(self, name: str) -> Observation:
         """Return the kernel cache mode of a disk; of one with several paths, the weakest of them."""
@@ -380,8 +383,8 @@ def _volatility(device: Observation, found: controllers.Found | None) -> Observa
     if found and found.volume:
         wrong = volume.fault(controllers.facts(found))
         word = wrong.volatile if wrong else volume.NON_VOLATILE
-        return Observation(word, found.seen.source, wrong.why if wrong else None)
-    return unknown(device.source, "the device does not tell whether its cache survives a power cut")
+        return Observation(word, found.seen.source)
+    return caused(UNKNOWN, device.source, "no_claim")
 
 
 def _fua_efficient(device: Observation, kernel: Observation, fua: Observation) -> Observation:
@@ -393,9 +396,9 @@ def _fua_efficient(device: Observation, kernel: Observation, fua: Observation) -
     source = ", ".join((device.source, kernel.source, fua.source))
     for seen in (device, kernel, fua):
         if seen.value == UNKNOWN:
-            return unknown(source, seen.reason or UNKNOWN)
+            return seen._replace(source=source)
     if kernel.value == "write back":
         return Observation("yes" if fua.value == "supported" else "no", source)
     if device.value == ENABLED:
-        return Observation("no", source, "the kernel cache mode is weaker than what the device says")
+        return caused("no", source, "mode_below_cache")
     return Observation("yes", source)

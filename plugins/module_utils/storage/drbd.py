@@ -4,7 +4,7 @@
 """DRBD: a local disk, and copies of it on other nodes.
 
 Asked is drbdsetup, whose JSON leaves defaults out (drbd-utils, user/v9/drbdsetup.c; drbd.conf(5): protocol C, disk-flushes
-and md-flushes on); where the kernel has version 8.4 it knows no JSON, and is asked for text (drbd_84.py).
+and md-flushes on); where the kernel has version 8.4 it knows no JSON, and prints text (drbd_84.py).
 
 What its configuration makes of it later is what `drbdadm --dry-run adjust` would change; that prints a password too,
 which goes no further.
@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from ..facts.storage import MountFacts
 from ..host import json_text
+from ..host.observation import Because
 from ..host.seam import Host, Result, Unobservable
 from . import drbd_84, flush_passthrough
 
@@ -41,19 +42,19 @@ UNFLUSHED = (
 
 
 class Volume(NamedTuple):
-    """One DRBD device on this node: the device files below it, what it does in words, and why nothing is promised."""
+    """One DRBD device on this node: the device files below it, its settings, and why it is unknown whether it flushes."""
 
     below: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
-    reason: str = ""
+    cause: Because | None = None
 
 
 class Drbd:
-    """The DRBD devices of one host, asked for once."""
+    """The DRBD devices of one host, read once."""
 
     def __init__(self, host: Host) -> None:
         self._found: dict[int, Volume] = {}
-        self._error = "drbdsetup does not list it"
+        self._error = f"{' '.join(SHOW)}: no entry for it"
         try:
             self._found = dict(_volumes(host, *_asked(host)))
         except (Unobservable, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
@@ -61,11 +62,11 @@ class Drbd:
 
     def volume(self, minor: int) -> Volume:
         """Return the device of a minor number; without a rule it has its reason."""
-        return self._found.get(minor, Volume(reason=self._error))
+        return self._found.get(minor, Volume(cause=Because("drbd_unread", {"error": self._error})))
 
 
 def behind(mount: MountFacts) -> Iterator[str]:
-    """Yield the DRBD devices below a mount of which not each peer has all, in words."""
+    """Yield the DRBD devices below a mount of which not each peer has all data, as text."""
     for layer in mount["stack"]:
         for word in layer["state"].split(", ") if layer["type"] == "drbd" else ():
             current, of, rest = word.partition(" of ")
@@ -74,7 +75,7 @@ def behind(mount: MountFacts) -> Iterator[str]:
 
 
 def unflushed(mount: MountFacts) -> list[tuple[flush_passthrough.FlushLayer, str]]:
-    """Return the DRBD devices below a mount that are set not to flush, and how, in words."""
+    """Return the DRBD devices below a mount that are set not to flush, and by which settings."""
     said = {
         layer["name"]: ", ".join(word for word in layer["state"].split(", ") if word in UNFLUSHED)
         for layer in mount["stack"]
@@ -88,7 +89,7 @@ def unflushed(mount: MountFacts) -> list[tuple[flush_passthrough.FlushLayer, str
 
 
 def by_option(said: str) -> bool:
-    """Tell whether options have a device flush nothing: a write ordering alone can come of what lies below it."""
+    """Tell whether options have a device flush nothing: a write ordering alone can result from the devices below it."""
     return "-flushes no" in said
 
 
@@ -126,17 +127,16 @@ def _volumes(
         for volume in resource["_this_host"]["volumes"]:
             minor = int(volume["device_minor"])
             found = _volume(resource, volume, state, disks.get(minor, "of unknown state"))
-            if not found.reason:
+            if not found.cause:
                 try:
                     found = _with_later(found, minor, to_adjust(str(resource["resource"])))
                 except Unobservable as error:
-                    why = f"what it is once adjusted, as at the next boot, is not told: {error}"
-                    found = Volume(found.below, reason=why)
+                    found = Volume(found.below, cause=Because("drbd_adjusted", {"error": str(error)}))
             yield minor, found
 
 
 def _to_adjust(host: Host, name: str) -> list[list[str]]:
-    """Return the words of each command that would make a resource what its configuration says. Raises Unobservable."""
+    """Return the arguments of each command that would apply its configuration to a resource. Raises Unobservable."""
     if not _NAME.fullmatch(name):
         raise Unobservable(f"{name[:40]!r} is no name of a resource")
     argv = [*ADJUST, name]
@@ -163,13 +163,13 @@ def _volume(
     meta = str(volume.get("meta-disk", "internal"))
     below = tuple(filter(None, (backing, meta if meta.startswith("/") else None)))
     if backing is None:
-        return Volume(below, reason="no disk of this node is named below it")
+        return Volume(below, cause=Because("drbd_no_disk"))
     if disk_state != "UpToDate":
-        return Volume(below, reason=f"its disk on this node is {disk_state}")
+        return Volume(below, cause=Because("drbd_disk_state", {"state": disk_state}))
     options = options if isinstance(options, dict) else {}
     peers = resource.get("connections", ())
     if peers is None:
-        return Volume(below, reason="it stands alone, and tells no protocol until it is connected again")
+        return Volume(below, cause=Because("drbd_alone"))
     protocols = {str(peer.get("net", {}).get("protocol", "C")) for peer in peers}
     words = (
         *(f"protocol {protocol}" for protocol in sorted(protocols)),

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What drbdsetup says of DRBD 8.4, the version that is in the kernel: no JSON, but sections, and lines of `key:value`. Pure.
 
-Both are returned in the form of the JSON that version 9 gives, which drbd.py reads. Seen with drbd-utils 9.22 on a
+Both are returned in the form of the JSON that version 9 gives, which drbd.py reads. Observed with drbd-utils 9.22 on a
 lab machine. Version 8.4 has one peer, and forgets how to reach it when it stands alone: then `connections` is None.
 """
 
@@ -20,7 +20,7 @@ _DEEPEST = 8
 
 
 class Statement(NamedTuple):
-    """The words of a statement, or of the head of a section, and what a section holds."""
+    """The parts of a statement, or of the head of a section, and the statements of a section."""
 
     words: tuple[str, ...]
     inner: tuple[Statement, ...] | None = None
@@ -112,7 +112,9 @@ def _tokens(text: str) -> Iterator[str]:
     while place < len(text):
         found = _TOKEN.match(text, place)
         if found is None:
-            raise ValueError(f"drbdsetup shows {text[place : place + 20]!r}; expected words and sections")
+            raise ValueError(
+                f"drbdsetup shows {text[place : place + 20]!r}; expected statements and sections"
+            )
         place = found.end()
         if found[1]:
             yield found[1]

@@ -78,7 +78,7 @@ def as_bytes(text: str) -> bytes:
 
 
 def parse_superblock(text: str) -> Superblock:
-    """Return what SHOW says of a superblock. Raises ValueError where there is none."""
+    """Return what SHOW says of a superblock. Raises ValueError if it is missing."""
     raw = as_bytes(text)
     features, defaults, device = (
         int.from_bytes(raw[at : at + 4], "little") for at in (_FEATURES, DEFAULTS, JOURNAL_DEVICE)
@@ -126,5 +126,5 @@ def _delays(options: Iterable[str]) -> str:
 
 
 def tune2fs_name(option: str) -> str | None:
-    """Return what tune2fs -o calls the default that a mount option stands for, None where it has none."""
+    """Return what tune2fs -o calls the default of a mount option, None if it has no name for it."""
     return next((name for name, meant in _DEFAULTS.items() if meant == option), None)

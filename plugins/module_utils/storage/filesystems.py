@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..facts.storage import WriteHoleFacts
 from ..host import kernel_version
 from ..host.mountinfo import Mount
-from ..host.observation import Observation, unknown
+from ..host.observation import UNKNOWN, Because, Observation, caused, unknown
 from ..host.seam import Host, Unobservable
 from . import ext4, mount_settings, nfs, zfs
 from .blockstack import Blocks
@@ -18,13 +18,9 @@ EXT = ("ext2", "ext3", "ext4")
 #: File systems without a block device of their own that can still hold a database.
 DEVICELESS = (*nfs.TYPES, "cifs", "smb3", "overlay", "zfs", "ceph", "9p", "virtiofs", "glusterfs")
 #: fs/jfs issues no flush and no FUA write, for its journal as little as for an fsync (source; counted on 6.1).
-JFS_FLUSHES_NOTHING = "JFS never flushes a disk, and no option makes it"
-#: Why nothing can be said of them. Others: there is no rule.
-_NO_RULE = {
-    "cifs": "whether the server has stored what it acknowledged cannot be seen from here",
-    "overlay": "overlay writes to another file system: put the data on a mount of its own",
-    "raw": "no file system: it rests on how the database opens the device",
-}
+JFS = "jfs"
+#: Types without a rule that have a cause of their own.
+_NO_RULE = ("cifs", "overlay", "raw")
 #: The kernel cuts the name of a thread short.
 _LONGEST_COMMAND = 15
 _BESIDE = ("logdev", "rtdev")
@@ -61,38 +57,39 @@ class FileSystems:
         if nfs.is_nfs(mount.fstype):
             return nfs.running(mount)
         if mount.fstype == "xfs":
-            return {"barrier": self._xfs_barrier(mount), "data_mode": no_data_mode("XFS")}
+            return {"barrier": self._xfs_barrier(mount), "data_mode": NO_DATA_MODE}
         if mount.fstype == "btrfs":
-            said = mount_settings.fold(mount.super_options)
-            barrier = mount_settings.observed(said, "barrier", "on", "/proc/self/mountinfo")
-            return {"barrier": barrier, "data_mode": no_data_mode("btrfs")}
+            reported = mount_settings.fold(mount.super_options)
+            barrier = mount_settings.observed(reported, "barrier", "on", "/proc/self/mountinfo")
+            return {"barrier": barrier, "data_mode": NO_DATA_MODE}
         if mount.fstype == "jfs":
             return {
-                "barrier": Observation("off", "file system", JFS_FLUSHES_NOTHING),
-                "data_mode": no_data_mode("JFS"),
+                "barrier": caused("off", "file system", JFS),
+                "data_mode": NO_DATA_MODE,
             }
         if mount.fstype == "zfs":
-            return {"barrier": zfs.barrier(self.host, mount.source), "data_mode": no_data_mode("ZFS")}
+            return {"barrier": zfs.barrier(self.host, mount.source), "data_mode": NO_DATA_MODE}
         if mount.fstype == "overlay" and "volatile" in mount.super_options:
-            why = "mounted with volatile: every sync is dropped"
-            return {"barrier": Observation("off", "/proc/self/mountinfo", why), "data_mode": _no_rule(mount)}
+            barrier = caused("off", "/proc/self/mountinfo", "overlay_volatile")
+            return {"barrier": barrier, "data_mode": _no_rule(mount)}
         return {"barrier": _no_rule(mount), "data_mode": _no_rule(mount)}
 
     def devices(
         self, mount: Mount, superblock: ext4.Superblock | None, why: str | None = None
-    ) -> tuple[list[str], list[str], list[str]]:
-        """Return the numbers of all devices that a file system writes to, the names of those beside
-        its main one (journal, log, real-time), and the reasons for what is unknown of them.
+    ) -> tuple[list[str], list[str], list[Because]]:
+        """Return the numbers of all devices that a file system writes to, the names of those other than
+        its main one (journal, log, real-time), and the causes for what is unknown of them.
 
         `why` says why there is no superblock, where one is wanted."""
         if mount.fstype == "btrfs":
             try:
                 return self._btrfs_members(mount), [], []
             except Unobservable as error:
-                return [], [], [f"the devices of {mount.source} are unknown: {error}"]
+                return [], [], [_members_unread(mount, error)]
         if mount.fstype == "zfs":
             return self._zfs_leaves(mount)
-        numbers, beside, reasons = [mount.device], [], []
+        numbers, beside = [mount.device], []
+        causes: list[Because] = []
         for option in mount.super_options:
             name, _equals, path = option.partition("=")
             if name in _BESIDE:
@@ -101,17 +98,17 @@ class FileSystems:
                 if number:
                     numbers.append(number)
                 else:
-                    reasons.append(f"{mount.target} also writes to {path}, which is no block device here")
+                    causes.append(_no_member(mount, path))
         if superblock and superblock.journal == "external":
             try:
                 journal = self._journal(mount)
                 beside.append(f"/dev/{journal}")
                 numbers.append(self.host.read(f"/sys/class/block/{journal}/dev").strip())
             except Unobservable as error:
-                reasons.append(f"where the journal of {mount.target} lies could not be read: {error}")
+                causes.append(Because("journal_unread", {"target": mount.target, "error": str(error)}))
         elif superblock is None and mount.fstype in EXT:
-            reasons.append(f"whether {mount.target} has its journal elsewhere could not be read: {why}")
-        return numbers, beside, reasons
+            causes.append(Because("superblock_unread", {"target": mount.target, "error": why or ""}))
+        return numbers, beside, causes
 
     def write_hole(self, mount: Mount) -> list[WriteHoleFacts]:
         """Return the parts of a file system's own RAID that have the write hole."""
@@ -153,25 +150,21 @@ class FileSystems:
         return {name: _of(found, name, source) for name in ("barrier", "data_mode")}
 
     def _xfs_barrier(self, mount: Mount) -> Observation:
-        said = mount_settings.fold(mount.super_options)
-        if "barrier" in said:
-            return mount_settings.observed(said, "barrier", "", "/proc/self/mountinfo")
+        reported = mount_settings.fold(mount.super_options)
+        if "barrier" in reported:
+            return mount_settings.observed(reported, "barrier", "", "/proc/self/mountinfo")
         release = self.host.read("/proc/sys/kernel/osrelease").strip()
         if kernel_version.version(release) >= (4, 19):
-            return Observation("on", f"kernel {release}: XFS flushes always since 4.19")
-        return Observation("on", "/proc/self/mountinfo names no nobarrier")
+            return Observation("on", f"kernel {release}")
+        return Observation("on", "/proc/self/mountinfo")
 
-    def _zfs_leaves(self, mount: Mount) -> tuple[list[str], list[str], list[str]]:
+    def _zfs_leaves(self, mount: Mount) -> tuple[list[str], list[str], list[Because]]:
         try:
             paths, logs = zfs.leaves(self.host, mount.source)
         except Unobservable as error:
-            return [], [], [f"the devices of {mount.source} are unknown: {error}"]
+            return [], [], [_members_unread(mount, error)]
         numbers = {path: self.blocks.number_of(path) for path in paths}
-        missing = [
-            f"{mount.target} also writes to {path}, which is no block device here"
-            for path in numbers
-            if not numbers[path]
-        ]
+        missing = [_no_member(mount, path) for path in numbers if not numbers[path]]
         return [number for number in numbers.values() if number], logs, missing
 
     def _btrfs_members(self, mount: Mount) -> list[str]:
@@ -192,16 +185,25 @@ class FileSystems:
         return next((path for path in candidates if self.host.exists(f"{path}/devices/{name}")), None)
 
 
-def no_data_mode(name: str) -> Observation:
-    """Return the data mode of a file system that has no such thing."""
-    return Observation("none", "file system", f"{name} has no data= modes")
+#: The data mode of a file system that has no such option.
+NO_DATA_MODE = Observation("none", "file system")
+
+
+def _members_unread(mount: Mount, error: Unobservable) -> Because:
+    return Because("members_unread", {"device": mount.source, "error": str(error)})
+
+
+def _no_member(mount: Mount, path: str) -> Because:
+    return Because("no_member", {"target": mount.target, "path": path})
 
 
 def _no_rule(mount: Mount) -> Observation:
-    return unknown("file system", _NO_RULE.get(mount.fstype, f"there is no rule for {mount.fstype}"))
+    if mount.fstype in _NO_RULE:
+        return caused(UNKNOWN, "file system", mount.fstype)
+    return caused(UNKNOWN, "file system", "no_rule", fstype=mount.fstype)
 
 
 def _of(found: dict[str, str], name: str, source: str) -> Observation:
     if name in found:
         return mount_settings.observed(found, name, "", source)
-    return unknown(source, f"the file names no {name}")
+    return caused(UNKNOWN, source, "not_in_file", setting=name)

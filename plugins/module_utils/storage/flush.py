@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Flushes that are counted, because a flush that was only asked for proves nothing."""
+"""Flushes that are counted, because a flush that was only requested proves nothing."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def owe(host: Host, name: str) -> None:
 
 
 def is_owed(host: Host, name: str) -> bool:
-    """Tell whether a run that did not come to its end left a flush owed."""
+    """Tell whether a run that was interrupted left a flush pending."""
     return bool(_notes(host, name))
 
 
 def flush_mount(host: Host, mount: Mount, disks: Iterable[str]) -> None:
     """Bring what a file system holds back onto the medium of each disk below it.
 
-    Turning barriers on flushes nothing by itself: not at the remount, and not later when idle.
+    Turning barriers on sends no flush: neither at the remount nor later when idle.
     Raises ChangeFailed when a disk's flush counter did not rise.
     """
     host.sync_mount(mount)
@@ -63,7 +63,7 @@ def flush_disk(host: Host, name: str) -> None:
         if count() < 1:
             raise ChangeFailed(
                 f"{name}: observed no flush counted during a sync; expected one;"
-                " the disk's cache may still hold commits: look at the kernel log for this disk"
+                " the disk's cache may still hold commits: check the kernel log for this disk"
             )
     _settle(host, name)
 
@@ -155,12 +155,12 @@ def flushes(host: Host, name: str) -> int:
 
 
 def _is_flushed(host: Host, name: str) -> bool:
-    seen = _read(host, f"/sys/block/{name}/queue/write_cache").strip()
-    if seen not in ("write back", "write through"):
+    observed = _read(host, f"/sys/block/{name}/queue/write_cache").strip()
+    if observed not in ("write back", "write through"):
         raise ChangeFailed(
-            f"{name}: queue/write_cache: observed {seen!r}, expected write back or write through"
+            f"{name}: queue/write_cache: observed {observed!r}, expected write back or write through"
         )
-    return seen == "write back"
+    return observed == "write back"
 
 
 def _count(host: Host, name: str) -> int:

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Layers that pass no flush on, whatever the cache mode of their disks is, or pass it on too late. Pure.
+"""Layers that drop flushes with any cache mode of their disks, or pass them on too late. Pure.
 
-A device-mapper device takes the cache mode of what lies below when its table is loaded. Made over
+A device-mapper device takes the cache mode of the devices below when its table is loaded. Made over
 disks that cached nothing then, it drops each flush, also after a cache has come on.
 
 An md array with a partial parity log ends a flush at once, and has its disks flushed afterwards
@@ -19,8 +19,8 @@ from ..facts.storage import LayerFacts, MountFacts
 
 class FlushLayer(NamedTuple):
     """A layer that may not see each flush done: its kernel name, the name that stays (for people), its cache
-    mode ("write through", unknown, ...), the disks below it by kernel name, `over`, what else lies below it, and whether
-    its cache mode is `fixed`: the kernel gives it one, whatever lies below."""
+    mode ("write through", unknown, ...), the disks below it by kernel name, `over`, the layers below it, and whether
+    its cache mode is `fixed`: the kernel gives it one, with any devices below."""
 
     name: str
     label: str
@@ -37,7 +37,7 @@ _TAKING = {"bcache", "loop", "thin", "thin-pool", "cache", "writecache", "integr
 
 
 def layers(mount: MountFacts) -> list[FlushLayer]:
-    """Return the layers below a file system that pass no flush on, or of which that is unknown."""
+    """Return the layers below a file system that drop flushes, or of which that is unknown."""
     return [layer for layer in with_cache_mode(mount) if layer.cache_mode != "write back"]
 
 
@@ -75,10 +75,10 @@ def _flush_layer(layer: LayerFacts, mount: MountFacts) -> FlushLayer:
 
 def _closure(name: str, below: dict[str, list[str]]) -> list[str]:
     waiting: list[str] = [name]
-    seen: dict[str, None] = {}
+    observed: dict[str, None] = {}
     while waiting:
         found = waiting.pop(0)
-        if found not in seen:
-            seen[found] = None
+        if found not in observed:
+            observed[found] = None
             waiting += below.get(found, [])
-    return list(seen)
+    return list(observed)

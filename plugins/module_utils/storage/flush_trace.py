@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Flushes counted by the kernel's tracing, where it has no counter of them: before Linux 5.5.
 
-Each trace is an instance of tracefs of its own, which disturbs nobody else's.
+Each trace is a separate instance of tracefs, which disturbs no other trace.
 """
 
 from __future__ import annotations

@@ -42,12 +42,12 @@ _LONGEST = 4095
 
 
 class MalformedFstab(ValueError):
-    """A line that mount(8) could not use. The message names the line and what was wanted."""
+    """A line that mount(8) could not use. The message has the line, the observed and the expected value."""
 
 
 class Entry(NamedTuple):
-    """One file system line: its row in the file's lines, and its fields, unescaped; of `options` the
-    words as they stand there. `spec` has no quotes around the value of a tag. `unit`: the file of systemd's that has the
+    """One file system line: its row in the file's lines, and its fields, unescaped; `options`
+    as they are written. `spec` has no quotes around the value of a tag. `unit`: the file of systemd's that has the
     last word instead of the line, or that stands alone ('' for none)."""
 
     row: int
@@ -59,7 +59,7 @@ class Entry(NamedTuple):
 
     @property
     def source(self) -> str:
-        """Where it stands, in words."""
+        """The place of the line or unit, as text."""
         return self.unit or f"{PATH} line {self.row + 1}"
 
     @property
@@ -112,9 +112,7 @@ def parse(text: str) -> list[Entry]:
 
 def _refusal(row: int, seen: str, wanted: str) -> MalformedFstab:
     """Return the error. It never shows the line: a password with a blank in it makes one that is malformed."""
-    return MalformedFstab(
-        f"/etc/fstab line {row + 1}: observed {seen}; expected {wanted}; mend that line, then run again"
-    )
+    return MalformedFstab(f"/etc/fstab line {row + 1}: observed {seen}; expected {wanted}")
 
 
 def _is_comment(line: str) -> bool:
@@ -160,19 +158,19 @@ def readings(options: tuple[str, ...]) -> list[tuple[str, ...]]:
 
 
 def ambiguity(entry: Entry) -> str | None:
-    """Return why it cannot be told what a line sets at the next boot, None where it can."""
+    """Return why it is unknown what a line sets at the next boot, a cause of facts/value_causes.py; None if it is known."""
     # Not shown: a password may stand in them.
-    said = readings(entry.options)
-    if any(mount_settings.fold(each) != mount_settings.fold(entry.options) for each in said):
-        return "observed options that mount(8) and systemd read differently; expected none with escapes or quotes"
+    reported = readings(entry.options)
+    if any(mount_settings.fold(each) != mount_settings.fold(entry.options) for each in reported):
+        return "quoted_options"
     if _breaks_a_unit(",".join(entry.options)):
-        return "observed options with a newline or a backslash at the end, which systemd writes into a unit; expected none"
+        return "broken_options"
     return None
 
 
 def find(entries: list[Entry], target: str) -> list[Entry]:
     """Return the entries for a target. With more than one, systemd takes the first and `mount -a`
-    mounts all of them, one upon the other: nobody should rely on either."""
+    mounts all of them, one upon the other: neither is reliable."""
     return [entry for entry in entries if entry.target == _normal(target)]
 
 
@@ -214,8 +212,8 @@ def _as_systemd(text: str) -> str:
 
 def _breaks_a_unit(text: str) -> bool:
     """Tell whether a field is no line of a unit, as systemd writes it: a backslash at its end takes the next line in."""
-    said = _as_systemd(text)
-    return "\n" in said or said.endswith("\\")
+    reported = _as_systemd(text)
+    return "\n" in reported or reported.endswith("\\")
 
 
 def _as_link(label: str) -> str:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a log write can reach the medium as one FUA write, without a flush of its own. Pure.
+"""Whether a log write can reach the medium as one FUA write, without a separate flush. Pure.
 
 A database that opens its files with O_DIRECT and O_DSYNC, and overwrites blocks that were written
 before, has one write for each commit where all of this holds, and a write and a flush elsewhere.
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from ..facts.storage import DiskFacts, MountFacts
 from ..host.kernel_version import version
-from ..host.observation import UNKNOWN, Observation, unknown
+from ..host.observation import UNKNOWN, Observation, caused
 from . import flush_passthrough
 
 #: File system -> first kernel whose direct I/O sends FUA. ext4's came with 5.5 and is supported
@@ -51,37 +51,37 @@ def path(
     fstype = mount["fstype"]
     since = _BACKPORTED.get((distribution, fstype), _SINCE.get(fstype))
     if since is None:
-        return Observation("no", source, f"{mount['fstype']} does not send FUA for direct writes")
+        return caused("no", source, "fua_file_system", fstype=fstype)
     if version(kernel) < since:
         wanted = ".".join(map(str, since))
-        return Observation("no", source, f"kernel {kernel}: {mount['fstype']} sends FUA since {wanted}")
+        return caused("no", source, "fua_since", kernel=kernel, fstype=fstype, since=wanted)
     if mount["data_mode"] == "journal":
-        return Observation("no", source, "data=journal turns direct writes into buffered ones")
+        return caused("no", source, "fua_journal")
     if mount["barrier"] == "off":
-        return Observation("no", source, "without barriers nothing is sent")
+        return caused("no", source, "fua_no_barrier")
     if UNKNOWN in (mount["data_mode"], mount["barrier"], mount["disks"]):
-        return unknown(source, "file system or disks are unknown")
+        return caused(UNKNOWN, source, "fua_unknown")
     flush_blocked_by = [layer.name for layer in flush_passthrough.layers(mount)]
     if flush_blocked_by:
-        return Observation("no", source, f"{', '.join(flush_blocked_by)} passes neither flush nor FUA on")
+        return caused("no", source, "fua_blocked", layers=flush_blocked_by)
     more = [
         layer["name"]
         for layer in mount["stack"]
         if _WRITING_MORE & {layer["type"], *layer["detail"].split("+")}
     ]
     if more:
-        return Observation("no", source, f"{', '.join(more)} makes more of a write than one")
+        return caused("no", source, "fua_more_writes", layers=more)
     return _of_disks(disks, source)
 
 
 def _of_disks(disks: Iterable[DiskFacts | None], source: str) -> Observation:
     disks = list(disks)
     if not disks:
-        return unknown(source, "no disk is known below it")
+        return caused(UNKNOWN, source, "fua_no_disk")
     for disk in disks:
         if disk is None:
-            return unknown(source, "nothing is known about one of its disks")
+            return caused(UNKNOWN, source, "fua_unknown_disk")
         if disk["fua_efficient"] != "yes":
-            why = f"{disk['name']} takes FUA: {disk['fua']}; its cache: {disk['write_cache']['device']}"
-            return Observation(disk["fua_efficient"], source, why)
+            values = {"disk": disk["name"], "fua": disk["fua"], "cache": disk["write_cache"]["device"]}
+            return caused(disk["fua_efficient"], source, "fua_disk", **values)
     return Observation("yes", source)

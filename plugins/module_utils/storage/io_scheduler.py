@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..enforce.arguments import Arguments
 from ..enforce.change import Change, each, verify
-from ..host.observation import UNKNOWN
+from ..host.observation import UNKNOWN, why
 from ..host.seam import ChangeFailed, Host, Unobservable
 from . import scheduler_rules
 from .disks import Disks
@@ -55,7 +55,7 @@ def plan(host: Host, targets: list[Target]) -> Work:
     Raises ChangeFailed, before anything changes, when a device is not there or cannot be read.
     """
     reader = Disks(host)
-    kept = _rules(host)
+    persisted = _rules(host)
     names: dict[str, str] = {}
     changes: list[Change] = []
     for target in targets:
@@ -63,22 +63,26 @@ def plan(host: Host, targets: list[Target]) -> Work:
         if name is None:
             raise ChangeFailed(
                 f"{target.device}: no block device of that id is there; expected one that udev knows by it;"
-                " look whether it was pulled, or run again to collect the facts again"
+                " check whether it was pulled, or run again to collect the facts again"
             )
         names[target.device] = name
-        rule = kept.setdefault(target.device, {})
+        rule = persisted.setdefault(target.device, {})
         for setting, value in target.wanted.items():
-            seen = reader.readahead(name) if setting == "readahead" else reader.scheduler(name)[0]
-            if seen.reason:
-                what = "read" if seen.value == UNKNOWN else "set"
-                raise ChangeFailed(f"{target.device} ({name}): its {setting} cannot be {what}: {seen.reason}")
-            if seen.value != value:
-                changes.append(Change(target.device, setting, "running", seen.value, value))
-            kept_now = reader.scheduling_persisted(name, setting).value
-            if kept_now != value:
-                changes.append(Change(target.device, setting, "persisted", kept_now, value))
+            observed = reader.readahead(name) if setting == "readahead" else reader.scheduler(name)[0]
+            if observed.value == UNKNOWN:
+                cause = why(observed.as_dict())
+                raise ChangeFailed(f"{target.device} ({name}): its {setting} cannot be read: {cause}")
+            if setting == "scheduler" and not reader.scheduler(name)[1]:
+                raise ChangeFailed(
+                    f"{target.device} ({name}): its scheduler cannot be set: observed no list of schedulers"
+                )
+            if observed.value != value:
+                changes.append(Change(target.device, setting, "running", observed.value, value))
+            persisted_now = reader.scheduling_persisted(name, setting).value
+            if persisted_now != value:
+                changes.append(Change(target.device, setting, "persisted", persisted_now, value))
             rule[setting] = value
-    return Work(tuple(changes), names, scheduler_rules.render(kept))
+    return Work(tuple(changes), names, scheduler_rules.render(persisted))
 
 
 def apply(host: Host, work: Work, targets: list[Target]) -> None:

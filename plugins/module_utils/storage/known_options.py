@@ -162,7 +162,7 @@ def is_general(option: str) -> bool:
 
 
 def nearest(fstype: str, option: str) -> str | None:
-    """Return the option that was probably meant by one that a file system does not know, None where none is like it."""
+    """Return the option that was probably meant by one that a file system does not know, None if none is like it."""
     types = _TABLES if fstype == "auto" else fstype.split(",")
     ranges = [range_of[each] for each in types for range_of in (_SINCE, _UNTIL) if each in range_of]
     if any(option.partition("=")[0] in each for each in ranges):

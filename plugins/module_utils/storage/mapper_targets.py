@@ -19,6 +19,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ..host.observation import Because
+
 #: A snapshot's exceptions are in memory: what was written to it goes with the power.
 TRANSIENT = "transient"
 #: Data and their integrity tags are written apart: a crash between the two makes a block unreadable.
@@ -26,7 +28,7 @@ TAGS_APART = "no journal"
 #: Before it dm-writecache forwarded no flush to its origin, to which it writes when the cache is full.
 WRITECACHE_SINCE = (5, 14)
 
-NO_RULE = "no rule here says what it promises"
+NO_RULE = Because("no_rule_for_layer")
 _TABLE = re.compile(r"^(?P<name>.*): \d+ \d+ (?P<target>\S+)(?: (?P<arguments>.*))?$")
 #: Levels that write data and parity apart: a crash between the two can cost older data.
 PARITY = re.compile(r"raid[456]")
@@ -41,12 +43,12 @@ _CACHE_FEATURES = ("metadata2", "no_discard_passdown")
 class Segment(NamedTuple):
     """What one segment of a table is: its sort, and what it does, in a word.
 
-    `reason` says why it is not understood, '' where it is; `write_hole`: a crash can cost older data of its RAID.
+    `cause`: why it is not understood, None if it is; `write_hole`: a crash can cost older data of its RAID.
     """
 
     detail: str
     state: str = ""
-    reason: str = ""
+    cause: Because | None = None
     write_hole: bool = False
 
 
@@ -66,21 +68,20 @@ def understand(target: str, arguments: str, kernel: tuple[int, ...]) -> Segment:
         return Segment(target)
     if target == "writecache" and kernel < WRITECACHE_SINCE:
         since = ".".join(map(str, WRITECACHE_SINCE))
-        return Segment(target, reason=f"before Linux {since} it may write to its origin without flushing it")
+        return Segment(target, cause=Because("writecache", {"since": since}))
     read = _READ.get(target)
-    return read(target, arguments.split(" ")) if read else Segment(target, reason=NO_RULE)
+    return read(target, arguments.split(" ")) if read else Segment(target, cause=NO_RULE)
 
 
-def why_not_level(level: str) -> str:
-    """Return why what an array of a level does with a flush is unknown, '' if it is known."""
-    known = "linear and RAID 0, 1, 4, 5, 6 and 10"
-    return "" if _LEVEL.fullmatch(level) else f"observed level {level}, expected one of {known}"
+def why_not_level(level: str) -> Because | None:
+    """Return why what an array of a level does with a flush is unknown, None if it is known."""
+    return None if _LEVEL.fullmatch(level) else Because("raid_level", {"level": level})
 
 
 def _raid(_target: str, words: list[str]) -> Segment:
     level = words[0]
     if why_not_level(level):
-        return Segment(level, reason=why_not_level(level))
+        return Segment(level, cause=why_not_level(level))
     return Segment(level, write_hole=bool(PARITY.match(level)) and "journal_dev" not in words)
 
 
@@ -92,7 +93,7 @@ def _cache(target: str, words: list[str]) -> Segment:
     features = words[5 : 5 + count]
     strange = [word for word in features if word not in (*_CACHE_MODES, *_CACHE_FEATURES)]
     if strange:
-        return Segment(target, reason=f"it has the feature {strange[0]}, which no rule here knows")
+        return Segment(target, cause=Because("cache_feature", {"feature": strange[0]}))
     modes = [word for word in features if word in _CACHE_MODES] or ["writeback"]
     return Segment(target, modes[-1]) if len(modes) == 1 else _garbled(target)
 
@@ -101,14 +102,14 @@ def _worded(place: int, words_of: dict[str, str]) -> Callable[[str, list[str]], 
     """Return what reads a target by one of its arguments: {argument: what it says, in a word}."""
 
     def read(target: str, words: list[str]) -> Segment:
-        said = words[place] if len(words) > place else ""
-        return Segment(target, words_of[said]) if said in words_of else _garbled(target)
+        reported = words[place] if len(words) > place else ""
+        return Segment(target, words_of[reported]) if reported in words_of else _garbled(target)
 
     return read
 
 
 def _garbled(target: str) -> Segment:
-    return Segment(target, reason="its table is not as this target has it")
+    return Segment(target, cause=Because("table_form"))
 
 
 #: Pass flush and FUA down as they are, and hold nothing back; or, thin volumes and a snapshot's origin, whatever

@@ -15,7 +15,7 @@ from ..enforce.change import Change, each, verify
 from ..facts.storage import MountFacts
 from ..host import systemd
 from ..host.mountinfo import Mount
-from ..host.observation import UNKNOWN
+from ..host.observation import UNKNOWN, why
 from ..host.printable import line
 from ..host.seam import ChangeFailed, Host, Unobservable
 from . import boot_loader, fstab, mount_settings, mount_trial, mount_units
@@ -82,7 +82,7 @@ class Work(NamedTuple):
 
 class Release(NamedTuple):
     """What release changes, the fstab that it leaves, the drop-ins that go, and the superblock's
-    mode for the root, None where it is left alone."""
+    mode for the root, None if it is left unchanged."""
 
     changes: tuple[Change, ...]
     fstab: str
@@ -98,7 +98,7 @@ def plan(host: Host, targets: list[Target]) -> Work:
     """
     reader = Mounts(host)
     if reader.fstab_error:
-        raise ChangeFailed(reader.fstab_error)
+        raise ChangeFailed(f"{reader.fstab_error}; correct that line, then run again")
     here = [found for found in reader.superblocks() if found.hidden_in is None]
     # As facts have told them.
     superblocks = {line(mount.target): found for found in here for mount in found.mounts}
@@ -152,20 +152,20 @@ def as_now(host: Host, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 def plan_release(host: Host) -> Release:
     """Return what release changes; reads only.
 
-    Our words give way to the original ones; words that others added since stay. Raises
+    The originals replace our options; options that others added since stay. Raises
     ChangeFailed.
     """
     text = host.read(FSTAB) if host.exists(FSTAB) else ""
     changes = []
-    kept = originals.load(host)
-    root_mode = kept.pop(_ROOT_MODE, None)
+    remaining = originals.load(host)
+    root_mode = remaining.pop(_ROOT_MODE, None)
     if root_mode:
         changes.append(Change("/", "data_mode", "persisted", "ours", root_mode))
-    for target, before in kept.items():
+    for target, before in remaining.items():
         try:
             found = fstab.find(fstab.parse(text), target)
         except fstab.MalformedFstab as error:
-            raise ChangeFailed(str(error)) from error
+            raise ChangeFailed(f"{error}; correct that line, then run again") from error
         entry = next((entry for entry in found if fstab.is_marked(text, entry)), None)
         if entry is None:
             changes.append(
@@ -207,27 +207,27 @@ def _plan_one(work: Work, target: Target, superblock: Superblock, reader: Mounts
     fstype, name = facts["fstype"], facts["target"]
     allowed = mount_settings.SETTINGS_OF.get(fstype, ())
     # "barrier on" asks nothing of XFS that it would not do: it only cleans the line.
-    asked = {s: v for s, v in target.wanted.items() if s in allowed or (s, v) == ("barrier", "on")}
-    if set(target.wanted) - set(asked) or fstype not in mount_settings.SETTINGS_OF:
+    requested = {s: v for s, v in target.wanted.items() if s in allowed or (s, v) == ("barrier", "on")}
+    if set(target.wanted) - set(requested) or fstype not in mount_settings.SETTINGS_OF:
         raise ChangeFailed(
             f"{name}: observed {fstype}, expected {target.wanted}; this file system takes"
             f" {', '.join(allowed) or 'none of these settings'}"
         )
     changes = [
         Change(name, setting, "running", mount_settings.running(facts, setting), value)
-        for setting, value in asked.items()
+        for setting, value in requested.items()
         if setting in _LIVE and setting in allowed and mount_settings.running(facts, setting) != value
     ]
     # What cannot be read cannot be checked either: it stays, and stays unknown, which is not well.
     warnings = [
-        f"{name}: {setting} at the next boot: unknown ({facts['evidence'][f'persisted.{setting}']['reason']});"
+        f"{name}: {setting} at the next boot: unknown ({why(facts['evidence'][f'persisted.{setting}'])});"
         f" expected {value}, and left as it is"
-        for setting, value in asked.items()
+        for setting, value in requested.items()
         if target.persist and mount_settings.persisted(facts, setting) == UNKNOWN
     ]
     stale = {
         setting: value
-        for setting, value in asked.items()
+        for setting, value in requested.items()
         if mount_settings.persisted(facts, setting) != UNKNOWN
         and not mount_settings.satisfies(setting, mount_settings.persisted(facts, setting), value)
     }
@@ -293,7 +293,7 @@ def _images(reader: Mounts) -> dict[str, Image]:
 
 
 def _image(reader: Mounts, group: list[Mount], fstype: str) -> Image:
-    """Return what an image must be like to stand for a mounted file system."""
+    """Return what an image must be like to replace a mounted file system in a trial."""
     found, _why = reader.filesystems.superblock(group[0])
     is_root = "/" in (mount.target for mount in group)
     return Image(
@@ -307,9 +307,7 @@ def _image(reader: Mounts, group: list[Mount], fstype: str) -> Image:
 def _plan_root(work: Work, facts: MountFacts, mode: str, image: Image) -> Work:
     """Add a superblock default for the root: in its fstab line, data= would stop the boot."""
     if "data_mode" in mount_settings.fold(facts["options_boot"] or ()):
-        raise ChangeFailed(
-            "/: rootflags= or fstab's line of / names data=: take it out there, then run again"
-        )
+        raise ChangeFailed("/: rootflags= or fstab's line of / names data=: remove it there, then run again")
     change = Change("/", "data_mode", "persisted", facts["persisted"]["data_mode"], mode)
     return work._replace(changes=(*work.changes, change), root_mode=mode, images={**work.images, "/": image})
 
@@ -343,7 +341,7 @@ def _writable(options: tuple[str, ...]) -> tuple[str, ...]:
     """Return the options. Raises ChangeFailed where they end in a backslash: it would take in the unit's next line."""
     if options[-1].endswith("\\"):
         raise ChangeFailed(
-            f"observed options that would be written as {as_written(options)}; expected no backslash at the end: take it out"
+            f"observed options that would be written as {as_written(options)}; expected no backslash at the end: remove it"
         )
     return options
 
@@ -369,7 +367,7 @@ def _tighten(host: Host, mount: Mount, facts: MountFacts) -> None:
     if facts["disks"] == UNKNOWN:
         raise ChangeFailed(
             f"{target}: barriers are on again, but a flush could be counted on {', '.join(flushed) or 'no disk'}"
-            f" only: {facts['evidence']['disks']['reason']}"
+            f" only: {why(facts['evidence']['disks'])}"
         )
     expect_nothing_cached(host, target, [name for name in facts["disks_seen"] if name not in flushed])
 
@@ -391,26 +389,26 @@ def _persist(host: Host, work: Work) -> None:
 
 
 def _keep_root_mode(host: Host, work: Work) -> None:
-    kept = originals.load(host)
-    if _ROOT_MODE not in kept:
+    remaining = originals.load(host)
+    if _ROOT_MODE not in remaining:
         before = next(c.before for c in work.changes if (c.target, c.setting) == ("/", "data_mode"))
-        originals.save(host, {**kept, _ROOT_MODE: before})
+        originals.save(host, {**remaining, _ROOT_MODE: before})
 
 
 def _write_fstab(host: Host, work: Work) -> None:
     before = {entry.target: entry for entry in fstab.parse(work.fstab_before)}
-    kept = {
+    remaining = {
         target: text
         for target, text in originals.load(host).items()
         if target in before or target == _ROOT_MODE
     }
     for target in work.edited:
         # A line without our mark is somebody's new one, whatever we knew of an older.
-        if target not in kept or not fstab.is_marked(work.fstab_before, before[target]):
-            kept[target] = ",".join(before[target].options)
-    originals.save(host, kept)
+        if target not in remaining or not fstab.is_marked(work.fstab_before, before[target]):
+            remaining[target] = ",".join(before[target].options)
+    originals.save(host, remaining)
     if _read(host) != work.fstab_before:
-        raise ChangeFailed(f"{FSTAB}: somebody else changed it meanwhile; run again")
+        raise ChangeFailed(f"{FSTAB}: another process changed it meanwhile; run again")
     host.write_file(FSTAB, work.fstab_after.encode("utf-8", "surrogateescape"))
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The words that mount options spend on durability, and what they add up to.
+"""The mount options that concern durability, and their result.
 
 A setting (`barrier`, `data_mode`, `atime`) is spelled by several options, and the last one wins:
 ext4(5), xfs(5), mount(8).
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..facts.storage import MountFacts
-from ..host.observation import UNKNOWN, Observation, unknown
+from ..host.observation import UNKNOWN, Observation, caused
 
 _OF_THE_SYSTEM = ("/", "/boot", "/usr", "/var", "/etc", "/home")
 
@@ -42,8 +42,8 @@ SWITCHED = ("ext4", "ext3")
 HAVE_BARRIERS = (*SETTINGS_OF, "zfs")
 
 #: For messages: how a setting is spelled with a value, and the values that it accepts.
-_SPELLED = {"barrier": "barrier=", "data_mode": "data="}
-_ACCEPTED = {"barrier": "0 or 1", "data_mode": ", ".join(DATA_MODES)}
+SPELLED = {"barrier": "barrier=", "data_mode": "data="}
+ACCEPTED = {"barrier": "0 or 1", "data_mode": ", ".join(DATA_MODES)}
 
 #: Options that a current kernel refuses for a file system: in fstab they stop the boot.
 #: XFS lost its barrier options in 4.19.
@@ -87,8 +87,7 @@ def observed(said: dict[str, str], setting: str, otherwise: str, source: str) ->
     """Return what folded options say of a setting; `otherwise` where they do not."""
     value = said.get(setting, otherwise)
     if value == UNKNOWN:
-        accepted = _ACCEPTED.get(setting, "a value that the kernel knows")
-        return unknown(source, f"{_SPELLED.get(setting, setting)} has an unknown value; accepted: {accepted}")
+        return caused(UNKNOWN, source, "option_value", setting=setting)
     return Observation(value, source)
 
 
@@ -128,15 +127,15 @@ def replace(options: tuple[str, ...], wanted: dict[str, str], fstype: str) -> tu
 
     A setting that was spelled before keeps its place; a new one goes to the end.
     """
-    kept: list[str] = []
+    merged: list[str] = []
     left = dict(wanted)
     for option in options:
         found = meaning(option)
         if not found or found[0] not in wanted:
-            kept.append(option)
+            merged.append(option)
         elif found[0] in left:
-            kept.append(spell(found[0], left.pop(found[0]), fstype))
-    return (*kept, *(spell(setting, value, fstype) for setting, value in left.items()))
+            merged.append(spell(found[0], left.pop(found[0]), fstype))
+    return (*merged, *(spell(setting, value, fstype) for setting, value in left.items()))
 
 
 def others(options: Iterable[str], settings: Iterable[str]) -> list[str]:
@@ -151,9 +150,9 @@ def drop(options: tuple[str, ...], settings: Iterable[str]) -> tuple[str, ...]:
 
 
 def restore(options: tuple[str, ...], original: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the options with our words as they originally were, and others' words as they are.
+    """Return the options with ours as they originally were, and those of others unchanged.
 
-    When nobody else changed a word since, that is the original, in its order.
+    If no other option changed since, that is the original, in its order.
     """
     others = tuple(option for option in options if not meaning(option))
     if set(others) - {"defaults"} == {o for o in original if not meaning(o)} - {"defaults"}:

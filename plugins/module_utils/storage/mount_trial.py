@@ -27,7 +27,7 @@ _STAY = "fstab, mount units and superblock stay as they are"
 
 
 class Image(NamedTuple):
-    """What a throw-away image must be like to stand for a file system.
+    """What a temporary image must be like to replace a file system in a trial.
 
     `defaults` are the mount options that an ext superblock sets; `rootflags` are the options with which
     the initramfs mounts the root, read-only, None for other file systems.
@@ -59,7 +59,7 @@ def is_left(host: Host) -> bool:
 
 
 def clear(host: Host) -> None:
-    """Take away what a trial has left, and its directory if nothing else is there. Raises ChangeFailed."""
+    """Remove the files of a trial, and its directory if it is empty. Raises ChangeFailed."""
     if is_left(host):
         host.change(["rm", "-rf", DIRECTORY])
         our_files.remove_directories(host, (our_paths.STATE,))

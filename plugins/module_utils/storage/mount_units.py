@@ -29,10 +29,10 @@ _STRANGE = re.compile("[\0\r\ufeff\udc80-\udcff]")
 
 
 class MountUnit(NamedTuple):
-    """What decides a mount's options beside fstab.
+    """What decides a mount's options in addition to fstab.
 
     `source` is the file with the last word, `options` what it says; `starts` tells whether
-    anything mounts it at boot; `is_unit`, whether a unit of its own stands there rather than what
+    anything mounts it at boot; `is_unit`, whether it is a separate unit rather than what
     systemd makes of fstab. `what` and `fstype` are that unit's device and type, '' where it names
     none.
     """
@@ -227,12 +227,12 @@ def _is_started(host: Host, name: str) -> bool:
 
 def _asking(host: Host) -> Iterator[str]:
     """Yield the directories of links to what a unit asks for. Raises Unobservable."""
-    seen = set()
+    observed = set()
     for base in (*_ABOVE_FSTAB, *_BELOW_FSTAB):
         # /lib is a link to /usr/lib on most hosts.
         place = host.resolve(base) if host.exists(base) else None
-        if place is not None and place not in seen:
-            seen.add(place)
+        if place is not None and place not in observed:
+            observed.add(place)
             yield from (
                 f"{base}/{name}" for name in host.names(base) if name.endswith((".wants", ".requires"))
             )

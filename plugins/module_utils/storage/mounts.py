@@ -8,10 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, cast
 
-from ..facts.storage import BootFaultFacts, MountFacts, MountPersisted, ViewFacts
+from ..facts.storage import BootFaultFacts, CauseFacts, MountFacts, MountPersisted, ViewFacts
 from ..host import bounds, namespaces
 from ..host.mountinfo import Mount, covered, parse_mountinfo, visible, why_absent
-from ..host.observation import UNKNOWN, Observation, observe, unknown
+from ..host.observation import (
+    UNKNOWN,
+    Because,
+    Observation,
+    Undecided,
+    because_of,
+    caused,
+    observe,
+    unknown,
+)
 from ..host.seam import Host, Unobservable
 from ..next_boot import unit_files
 from . import (
@@ -28,7 +37,7 @@ from . import (
 )
 from .blockstack import Blocks, Holder
 from .boot_loader import Rootflags
-from .filesystems import DEVICELESS, EXT, JFS_FLUSHES_NOTHING, FileSystems, no_data_mode
+from .filesystems import DEVICELESS, EXT, JFS, NO_DATA_MODE, FileSystems
 from .mount_units import MountUnit
 from .shown_options import shown, without_login
 
@@ -112,8 +121,8 @@ class Mounts:
                 elif self._is_on_disk(mount) and mount.device not in hidden:
                     where = f"process {namespace.pid} ({namespace.command})"
                     hidden[mount.device] = Superblock([mount], [], where)
-        seen_here = [Superblock(group, views.get(device, [])) for device, group in groups.items()]
-        return [*seen_here, *hidden.values()]
+        mounted_here = [Superblock(group, views.get(device, [])) for device, group in groups.items()]
+        return [*mounted_here, *hidden.values()]
 
     def waiting(self, properties: Mapping[str, dict[str, str]]) -> list[Superblock]:
         """Return the file systems on disks that systemd mounts at the first access to a path (systemd.automount(5)).
@@ -161,7 +170,7 @@ class Mounts:
         return {mount.target: cover.target for mount, cover in pairs if self._may_hold_data(mount)}
 
     def absent(self, target: str) -> str:
-        """Return why no file system that could hold data is at a path, in words."""
+        """Return why no file system that could hold data is at a path, as text."""
         return why_absent(target, self.covered(), {mount.target: mount.fstype for mount in self._visible()})
 
     def collect(self, superblock: Superblock) -> MountFacts:
@@ -170,15 +179,15 @@ class Mounts:
         ext, ext_reason = self.filesystems.superblock(first)
         numbers, beside, missing = self.filesystems.devices(first, ext, ext_reason)
         stack = nfs.stack(first) if nfs.is_nfs(first.fstype) else self.blocks.walk(numbers)
-        reasons = [*missing, *stack.reasons]
+        causes = [each.as_dict() for each in (*missing, *stack.causes)]
         entry = self.entry(group)
         ways, why = self._ways(superblock)
         persisted = self._persisted(superblock, ways, why, ext, ext_reason)
         running = _on_access(persisted) if superblock.waits else self._running(first)
         seen = {**running, **{f"persisted.{name}": value for name, value in persisted.items()}}
-        disks = Observation(
-            UNKNOWN if reasons else " ".join(stack.disks), "/sys/dev/block", "; ".join(reasons) or None
-        )
+        disks = Observation(" ".join(stack.disks), "/sys/dev/block")
+        if causes:
+            disks = caused(UNKNOWN, disks.source, "stack", why=causes)
         facts: MountFacts = {
             "target": first.target,
             "targets": [mount.target for mount in group] if superblock.hidden_in is None else [],
@@ -202,9 +211,11 @@ class Mounts:
             "persisted": cast(MountPersisted, {name: value.value for name, value in persisted.items()}),
             "boots": self._boots(superblock),
             "stack": stack.as_list(),
-            "disks": UNKNOWN if reasons else list(stack.disks),
+            "disks": UNKNOWN if causes else list(stack.disks),
             "disks_seen": list(stack.disks),
-            "devices_missing": [*missing, *stack.missing],
+            "devices_missing": cast(
+                "list[CauseFacts]", [each.as_dict() for each in (*missing, *stack.missing)]
+            ),
             "external_log": ", ".join(beside) or None,
             "write_hole": [*stack.write_hole, *self.filesystems.write_hole(first)],
             "evidence": {name: value.as_dict() for name, value in {**seen, "disks": disks}.items()},
@@ -217,7 +228,7 @@ class Mounts:
         self,
         superblock: Superblock,
         ways: list[Persisted],
-        why: str | None,
+        why: Because | None,
         ext: ext4.Superblock | None,
         ext_reason: str | None,
     ) -> dict[str, Observation]:
@@ -227,7 +238,7 @@ class Mounts:
         if mount.fstype == "zfs" and superblock.hidden_in is None:
             # It keeps its settings itself, and mounts by itself.
             persisted["barrier"] = zfs.persisted(self.host, mount.source, mount.target, bool(ways))
-            persisted["data_mode"] = no_data_mode("ZFS")
+            persisted["data_mode"] = NO_DATA_MODE
         return persisted
 
     def _running(self, mount: Mount) -> dict[str, Observation]:
@@ -276,11 +287,10 @@ class Mounts:
         return None
 
     def boot(self, group: list[Mount]) -> list[Persisted]:
-        """Return all that mounts a superblock at the next boot, where it is now and elsewhere.
+        """Return all that mounts a superblock at the next boot, at its present targets and elsewhere.
 
-        What mounts first decides for all, and which that is, nobody can tell, except the root. Empty
-        where nothing mounts it at one of its targets of now. Raises Unobservable where that cannot be
-        told.
+        What mounts first decides for all, and which that is, is unknown except for the root. Empty
+        if nothing mounts it at one of its present targets. Raises Unobservable if that is unknown.
         """
         if self.fstab_error:
             raise Unobservable(self.fstab_error)
@@ -299,8 +309,7 @@ class Mounts:
         if unit and self._decides(unit, target, mount, lines):
             return Persisted("unit", target, unit.source, unit.options) if unit.starts else None
         if len(lines) > 1:
-            rows = " and ".join(str(line.row + 1) for line in lines)
-            raise Unobservable(f"/etc/fstab: lines {rows} both mount {target}: leave one")
+            raise Undecided("two_lines", lines=[str(line.row + 1) for line in lines], target=target)
         flags = boot_loader.of_the_next(self.host) if target == "/" else None
         if lines and self._names(lines[0], mount):
             return _of_line(lines[0], flags)
@@ -382,8 +391,8 @@ class Mounts:
         if _binds(unit):
             return False
         if unit.what and not self._is_of(unit, mount):
-            what = without_login(unit.what)
-            raise Unobservable(f"{unit.source} mounts {what} at {target}, not {_shown_source(mount)}")
+            values = {"holds": without_login(unit.what), "target": target, "device": _shown_source(mount)}
+            raise Undecided("other_unit", unit=unit.source, **values)
         return True
 
     def _started_units(self) -> list[tuple[str, MountUnit]]:
@@ -438,50 +447,44 @@ class Mounts:
         except (Unobservable, fstab.MalformedFstab) as error:
             return [], str(error)
 
-    def _ways(self, superblock: Superblock) -> tuple[list[Persisted], str | None]:
+    def _ways(self, superblock: Superblock) -> tuple[list[Persisted], Because | None]:
         """Return what `boot` does of a superblock that is mounted here, and why that is unknown."""
         targets = {mount.target for mount in superblock.mounts}
         for fault in self._of_names:
             is_either = fault.fault == device_names.COPIES and fault.state == UNKNOWN
             if is_either and fault.line.target in targets:
-                return (
-                    [],
-                    f"{' and '.join(fault.parameters['names'])} have {fault.parameters['tag']}={fault.parameters['value']}",
+                return [], Because(
+                    "copies", {key: fault.parameters[key] for key in ("names", "tag", "value")}
                 )
         try:
             return [] if superblock.hidden_in else self.boot(superblock.mounts), None
         except Unobservable as error:
-            return [], str(error)
+            return [], because_of(error)
 
 
 def _persisted(
     superblock: Superblock,
     ways: list[Persisted],
-    unseen: str | None,
+    unread: Because | None,
     ext: ext4.Superblock | None,
     ext_reason: str | None,
     mask: str = "",
 ) -> dict[str, Observation]:
-    """Return what the ways of mounting a superblock make of each setting; `unseen` is why they are unknown.
+    """Return what the ways of mounting a superblock make of each setting; `unread` is why they are unknown.
 
     `mask` is the file that masks the unit of the mount, '' without one.
     """
     mount = superblock.mounts[0]
     names = (*_PERSISTED, "recovery") if nfs.is_nfs(mount.fstype) else _PERSISTED
     if superblock.hidden_in is not None:
-        why = f"it is mounted only in the namespace of {superblock.hidden_in}"
-        return {name: unknown("/proc", why) for name in names}
+        return dict.fromkeys(names, caused(UNKNOWN, "/proc", "hidden_in", process=superblock.hidden_in))
     if mount.fstype == "raw":
-        why = "no file system: it rests on how the database opens the device"
-        return {name: unknown(mount.target, why) for name in _PERSISTED}
-    if unseen is not None:
-        return {name: unknown("fstab, mount units", unseen) for name in names}
-    if not ways and mask:
-        why = f"{mask} masks the unit of this mount, and nothing mounts it at the next boot"
-        return {name: Observation("unset", mask, why) for name in names}
+        return dict.fromkeys(_PERSISTED, caused(UNKNOWN, mount.target, "raw"))
+    if unread is not None:
+        return dict.fromkeys(names, Observation(UNKNOWN, "fstab, mount units", because=unread))
     if not ways:
-        why = "no fstab line and no mount unit mounts this device there at the next boot"
-        return {name: Observation("unset", "/etc/fstab", why) for name in names}
+        cause = caused("unset", mask, "masked") if mask else caused("unset", "/etc/fstab", "unmounted")
+        return dict.fromkeys(names, cause)
     seen = [_settings(mount.fstype, way, ext, ext_reason) for way in ways]
     shared = {name: _agreed(ways, [found[name] for found in seen]) for name in names if name != "atime"}
     # Of each mount its own.
@@ -496,10 +499,13 @@ def _on_access(persisted: Mapping[str, Observation]) -> dict[str, Observation]:
     safe = {"barrier": ("on",), "data_mode": ("none", *mount_settings.DATA_MODES)}
     found = {}
     for name, value in persisted.items():
-        source = f"{value.source}: not mounted until a process accesses it"
-        why = f"it is not mounted now; the first access mounts it with {name} {value.value}"
+        source = f"{value.source} (automount)"
         is_safe = name not in safe or value.value in safe[name]
-        found[name] = value._replace(source=source) if is_safe else unknown(source, why)
+        found[name] = (
+            value._replace(source=source)
+            if is_safe
+            else caused(UNKNOWN, source, "on_access", setting=name, value=value.value)
+        )
     return found
 
 
@@ -507,7 +513,7 @@ def _of_line(line: fstab.Entry, flags: Rootflags | None) -> Persisted:
     """Return what a line mounts. Raises Unobservable for one that readers of fstab read differently."""
     why = fstab.ambiguity(line)
     if why:
-        raise Unobservable(f"{line.source}: {why}")
+        raise Undecided(why, line=line.source)
     if flags is None:
         return Persisted("fstab", line.target, line.source, line.options)
     source = f"{line.source}, {flags.source}" if flags.options else line.source
@@ -523,18 +529,18 @@ def _settings(
     if nfs.is_nfs(fstype):
         return {**nfs.persisted(way.options, source), "atime": atime}
     if fstype == "xfs":
-        return {"barrier": _xfs_persisted(said, source), "data_mode": no_data_mode("XFS"), "atime": atime}
+        return {"barrier": _xfs_persisted(said, source), "data_mode": NO_DATA_MODE, "atime": atime}
     if fstype == "btrfs":
         barrier = mount_settings.observed(said, "barrier", "on", source)
-        return {"barrier": barrier, "data_mode": no_data_mode("btrfs"), "atime": atime}
+        return {"barrier": barrier, "data_mode": NO_DATA_MODE, "atime": atime}
     if fstype == "jfs":
-        barrier = Observation("off", source, JFS_FLUSHES_NOTHING)
-        return {"barrier": barrier, "data_mode": no_data_mode("JFS"), "atime": atime}
+        return {"barrier": caused("off", source, JFS), "data_mode": NO_DATA_MODE, "atime": atime}
     if ext is None:
-        why = ext_reason or f"there is no rule for {fstype}"
+        lost = (
+            unknown(source, ext_reason) if ext_reason else caused(UNKNOWN, source, "no_rule", fstype=fstype)
+        )
         named = mount_settings.observed(said, "barrier", UNKNOWN, source)
-        said_barrier = named if "barrier" in said else unknown(source, why)
-        return {"barrier": said_barrier, "data_mode": unknown(source, why), "atime": atime}
+        return {"barrier": named if "barrier" in said else lost, "data_mode": lost, "atime": atime}
     words = ext4.persisted(ext, way.options)
     return {
         "barrier": mount_settings.observed(words, "barrier", "on", f"{source}, superblock defaults"),
@@ -551,8 +557,7 @@ def _journal_mode(way: Persisted, ext: ext4.Superblock) -> Observation:
     if UNKNOWN in (mode, first):
         return mount_settings.observed({"data_mode": UNKNOWN}, "data_mode", "", source)
     if mode != first:
-        why = f"the initramfs mounts the root with data={first}, and the kernel changes that in no remount"
-        return Observation("refused", source, why)
+        return caused("refused", source, "first_mode", mode=first)
     return Observation(mode, source)
 
 
@@ -560,9 +565,12 @@ def _agreed(ways: list[Persisted], seen: list[Observation]) -> Observation:
     """Return the one value that all ways of mounting a file system agree on, or that they do not."""
     source = seen[0].source.replace(ways[0].source, ", ".join(way.source for way in ways), 1)
     if len({found.value for found in seen}) > 1:
-        said = ", ".join(f"{found.value} by {way.source} at {way.target}" for way, found in zip(ways, seen))
-        fix = "give each of them the same value of this option, and leave the other options as they are"
-        return unknown(source, f"{said}: what mounts first decides. Fix: {fix}")
+        values = {
+            "observed": [found.value for found in seen],
+            "sources": [way.source for way in ways],
+            "targets": [way.target for way in ways],
+        }
+        return caused(UNKNOWN, source, "ways_differ", **values)
     return seen[0]._replace(source=source)
 
 
@@ -587,6 +595,5 @@ def _atime(options: tuple[str, ...]) -> str:
 
 def _xfs_persisted(said: dict[str, str], source: str) -> Observation:
     if "barrier" in said or "data_mode" in said:
-        why = "XFS refuses barrier and data= options since kernel 4.19: the next boot would fail"
-        return Observation("refused", source, why)
+        return caused("refused", source, "xfs_refuses")
     return Observation("on", source)

@@ -5,8 +5,8 @@
 
 At each fsync the client sends COMMIT, and waits (RFC 1813, RFC 8881); no mount option puts that off, so `async` and
 `sync` of the client are both well. Whether the server has stored what it acknowledges is its own matter: exported with
-`async` it may answer before (exports(5)). So an export stands in the facts as a disk of kind `network`, whose cache is
-hidden, and somebody attests it by its id.
+`async` it may answer before (exports(5)). So the facts have an export as a disk of kind `network`, whose cache is
+hidden, and an administrator attests it by its id.
 
 A mount that is `soft` or `softerr` gives writes up after a time, with an error to the program; nfs(5) warns of data
 corruption, and PostgreSQL's documentation asks for `hard`.
@@ -18,7 +18,7 @@ from collections.abc import Iterable
 
 from ..facts.storage import RECOVERIES, DiskFacts, MountFacts
 from ..host.mountinfo import Mount
-from ..host.observation import UNKNOWN, Observation, unknown
+from ..host.observation import UNKNOWN, Observation, caused
 from .blockstack import Layer, Stack
 from .disk_kinds import MACHINE_HIDES, NETWORK
 from .shown_options import HIDDEN, without_login
@@ -26,7 +26,8 @@ from .shown_options import HIDDEN, without_login
 TYPES = ("nfs", "nfs4")
 TRANSPORT = "nfs"
 HARD = "hard"
-_COMMIT = "an NFS client sends COMMIT at each fsync"
+#: By its protocol the client sends COMMIT at each fsync.
+_COMMIT = "NFS"
 
 
 def is_nfs(fstype: str) -> bool:
@@ -35,7 +36,7 @@ def is_nfs(fstype: str) -> bool:
 
 
 def name_of(source: str) -> str:
-    """Return the name that an export has among the disks, which is its id too: that of nobody else's."""
+    """Return the name that an export has among the disks, which is its id too, and unique."""
     return f"{TRANSPORT}:{shown_source(_plain(source))}"
 
 
@@ -56,7 +57,7 @@ def is_same(spec: str, source: str) -> bool:
 
 
 def stack(mount: Mount) -> Stack:
-    """Return what lies below an NFS mount: the export, as a disk."""
+    """Return the stack below an NFS mount: the export, as a disk."""
     return Stack((Layer(name_of(mount.source), "disk", "NFS export"),), (name_of(mount.source),))
 
 
@@ -65,7 +66,7 @@ def running(mount: Mount) -> dict[str, Observation]:
     source = "/proc/self/mountinfo"
     return {
         "barrier": Observation("on", _COMMIT),
-        "data_mode": Observation("none", "file system", "NFS has no data= modes"),
+        "data_mode": Observation("none", "file system"),
         "recovery": _recovery(mount.super_options, UNKNOWN, source),
     }
 
@@ -86,17 +87,17 @@ def exports(mounts: Iterable[MountFacts]) -> list[DiskFacts]:
 
 
 def _export(name: str) -> DiskFacts:
-    hidden = unknown("an NFS export", MACHINE_HIDES)
-    none = Observation("none", "an NFS export", "no queue to put in order")
-    unset = Observation("unset", "an NFS export", "nothing here sets it")
-    seen = {
+    hidden = caused(UNKNOWN, "an NFS export", MACHINE_HIDES)
+    none = Observation("none", "an NFS export")
+    unset = Observation("unset", "an NFS export")
+    observed = {
         "rotational": hidden,
         "write_cache.device": hidden,
         "write_cache.kernel": Observation("write back", _COMMIT),
         "write_cache.persisted": unset,
         "write_cache.volatile": hidden,
-        "fua": Observation("unsupported", "an NFS export", "NFS has no FUA"),
-        "fua_efficient": Observation("no", "an NFS export", "NFS has no FUA"),
+        "fua": Observation("unsupported", "an NFS export"),
+        "fua_efficient": Observation("no", "an NFS export"),
         "scheduler.running": none,
         "scheduler.persisted": unset,
         "readahead.running": hidden,
@@ -117,11 +118,11 @@ def _export(name: str) -> DiskFacts:
         "flush_blocked_by": [],
         "flush": "done",
         "rotational": hidden.value,
-        "fua": seen["fua"].value,
-        "fua_efficient": seen["fua_efficient"].value,
+        "fua": observed["fua"].value,
+        "fua_efficient": observed["fua_efficient"].value,
         "write_cache": {
             "device": hidden.value,
-            "kernel": seen["write_cache.kernel"].value,
+            "kernel": observed["write_cache.kernel"].value,
             "persisted": unset.value,
             "volatile": hidden.value,
         },
@@ -130,18 +131,18 @@ def _export(name: str) -> DiskFacts:
         "evidence": {
             "id": {"value": name, "source": "/proc/self/mountinfo", "reason": None},
             "kind": Observation(NETWORK, "/proc/self/mountinfo").as_dict(),
-            **{field: value.as_dict() for field, value in seen.items()},
+            **{field: value.as_dict() for field, value in observed.items()},
         },
     }
 
 
 def _recovery(options: Iterable[str], otherwise: str, source: str) -> Observation:
-    """Return what the last word of the options says; `otherwise` where none does."""
-    said = [option for option in options if option in RECOVERIES]
+    """Return the last recovery option; `otherwise` if there is none."""
+    reported = [option for option in options if option in RECOVERIES]
     if HIDDEN in options:
-        return unknown(source, "an option that is hidden may say what becomes of writes")
-    word = said[-1] if said else otherwise
-    return unknown(source, "it says neither hard nor soft") if word == UNKNOWN else Observation(word, source)
+        return caused(UNKNOWN, source, "nfs_hidden_option")
+    word = reported[-1] if reported else otherwise
+    return caused(UNKNOWN, source, "nfs_no_recovery") if word == UNKNOWN else Observation(word, source)
 
 
 def _plain(source: str) -> str:

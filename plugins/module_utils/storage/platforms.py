@@ -4,7 +4,7 @@
 """On whose machine a host runs, and what that one documents of flush, FUA and power.
 
 A guest sees that a flush is sent, not that it is honoured: its owner has to look elsewhere and attest. The table says
-where, and what a document says, with its date. Where none was found, nothing is said. docs/attest.md has it for people.
+where, and what a document says, with its date. Without a document there is no text. docs/attest.md has it for people.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ VIRTUALIZATION = "virtualization"
 class Statement(NamedTuple):
     """What is documented that bears on one claim.
 
-    `look`: where its owner looks, in words that follow "check"; `reason`: what the document says, as the reason of
+    `look`: what its owner checks, as text that follows "check"; `reason`: what the document says, as the reason of
     an attestation; `source`: the document and its date.
     """
 
@@ -38,7 +38,7 @@ class Statement(NamedTuple):
 
 
 class Platform(NamedTuple):
-    """`word` is the fact; `signs` are patterns by field, each mapping a sign of its own in which all have to fit;
+    """`word` is the fact; `signs` are patterns by field, each mapping a separate sign in which all have to fit;
     `statements` go by the claim that rests on them."""
 
     word: str
@@ -214,12 +214,12 @@ def is_sign(field: str, text: str) -> bool:
 
 
 def statement(word: str, claim: str) -> Statement | None:
-    """Return what a platform documents that a claim rests on, None where nothing was found."""
+    """Return what a platform documents that a claim rests on, None without a document."""
     return _BY_WORD[word].statements.get(claim) if word in _BY_WORD else None
 
 
 def title(word: str) -> str:
-    """Return the name of a platform for people; its word where it has none."""
+    """Return the name of a platform for people; the value itself without one."""
     return _BY_WORD[word].title if word in _BY_WORD else word
 
 

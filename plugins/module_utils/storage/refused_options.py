@@ -105,14 +105,16 @@ def types_of(fstype: str) -> list[str]:
 
 def query(host: Host, pairs: Iterable[tuple[str, Iterable[str]]]) -> Options:
     """Query the running kernel for pairs of a type and its options; nothing is loaded or mounted. Raises Unobservable."""
-    asked: dict[str, dict[str, None]] = {}
+    requested: dict[str, dict[str, None]] = {}
     for fstype, options in pairs:
         for each in types_of(fstype):
             words = (word for word in split(",".join(options)) if not known_options.is_general(word))
-            asked.setdefault(each, {}).update(dict.fromkeys(words))
+            requested.setdefault(each, {}).update(dict.fromkeys(words))
     running = host.read("/proc/sys/kernel/osrelease").strip()
     refused = {
-        fstype: host.refused_mount_options(fstype, list(named)) for fstype, named in asked.items() if named
+        fstype: host.refused_mount_options(fstype, list(named))
+        for fstype, named in requested.items()
+        if named
     }
     return Options(Releases(running, _next_release(host, running)), refused)
 

@@ -23,14 +23,14 @@ def set_barrier(host: Host, mount: Mount, value: str, timeout: float = CHANGE_TI
 
 def expect_nothing_cached(host: Host, target: str, names: Iterable[str]) -> None:
     """Require of disks that take no flush that they need none, by their own word. Raises ChangeFailed."""
-    asked = list(names)
-    if not asked:
+    requested = list(names)
+    if not requested:
         return
     reader = Disks(host)
-    for name in asked:
-        seen = reader.collect(name)["write_cache"]["device"]
-        if seen not in ("disabled", "none"):
+    for name in requested:
+        observed = reader.collect(name)["write_cache"]["device"]
+        if observed not in ("disabled", "none"):
             raise ChangeFailed(
                 f"{target}: barriers are on again, but the kernel cache mode of {name} is write through, so"
-                f" it gets no flush, while its cache is {seen}: raise the cache mode (write_cache, state keep)"
+                f" it gets no flush, while its cache is {observed}: raise the cache mode (write_cache, state keep)"
             )

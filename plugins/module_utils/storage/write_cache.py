@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..enforce.arguments import Arguments
 from ..enforce.change import Change, each, verify
 from ..facts.storage import DiskFacts
-from ..host.observation import UNKNOWN
+from ..host.observation import UNKNOWN, why
 from ..host.seam import ChangeFailed, Host, Unobservable
 from . import cache_rules, kernel_cache_mode
 from .caches import CONTROLS, DISABLED, ENABLED, NONE
@@ -59,18 +59,18 @@ class Release(NamedTuple):
 def plan(host: Host, targets: list[Target], lasting: bool = True) -> Work:
     """Return the work that brings the disks to their states; reads only.
 
-    `lasting`: whether each disk gets a rule. A state that is to be taken back soon goes only into the rules that are
+    `lasting`: whether each disk gets a rule. A state that is reverted soon goes only into the rules that are
     there already, for udev applies those at any time.
 
     Raises ChangeFailed, before anything changes, when a disk is not there, cannot be asked, or is
     of a kind that this layer does not switch.
     """
     reader = Disks(host)
-    kept = _rules(host)
+    persisted = _rules(host)
     work = Work((), {}, {}, "")
     for target, facts in zip(targets, _find_all(reader, targets)):
         now = KEEP if _waits(target, facts) else target.state
-        persists = target.state != KEEP and (lasting or target.disk in kept)
+        persists = target.state != KEEP and (lasting or target.disk in persisted)
         work = work._replace(
             changes=(*work.changes, *_changes(target, facts, now, persists)),
             disks={**work.disks, target.disk: facts},
@@ -80,8 +80,8 @@ def plan(host: Host, targets: list[Target], lasting: bool = True) -> Work:
             absent = cache_rules.missing(host, facts["control"], target.state)
             if absent:
                 raise ChangeFailed(f"{target.disk} ({facts['name']}): {cache_rules.without(absent)}")
-            kept[target.disk] = (facts["control"], target.state)
-    return work._replace(rules=cache_rules.render(kept, cache_rules.programs(host)))
+            persisted[target.disk] = (facts["control"], target.state)
+    return work._replace(rules=cache_rules.render(persisted, cache_rules.programs(host)))
 
 
 def apply(host: Host, work: Work, targets: list[Target], lasting: bool = True) -> None:
@@ -119,7 +119,7 @@ def plan_release(host: Host) -> Release:
 
 
 def apply_release(host: Host, work: Release) -> None:
-    """Take the rules away. Raises ChangeFailed."""
+    """Remove the rules. Raises ChangeFailed."""
     cache_rules.remove(host)
 
 
@@ -130,7 +130,7 @@ def _find_all(reader: Disks, targets: list[Target]) -> list[DiskFacts]:
         if name is None:
             raise ChangeFailed(
                 f"{target.disk}: no disk of that id is there; expected a disk that udev knows by it;"
-                " look whether it was pulled, or run again to collect the facts again"
+                " check whether it was pulled, or run again to collect the facts again"
             )
         names.append(name)
     found = reader.collect_all(names)
@@ -147,7 +147,7 @@ def _check(target: Target, facts: DiskFacts) -> None:
             f" from here; switch it {PLACES.get(facts['place'], 'where it belongs')}"
         )
     if facts["write_cache"]["device"] == UNKNOWN:
-        reason = facts["evidence"]["write_cache.device"]["reason"]
+        reason = why(facts["evidence"]["write_cache.device"])
         raise ChangeFailed(f"{where}: its write cache cannot be read: {reason}")
 
 
@@ -229,7 +229,7 @@ def _make_flushed(host: Host, facts: DiskFacts, wanted: str) -> None:
 
 
 def _unforce(host: Host, name: str) -> None:
-    """Raise a cache mode that its driver does not: somebody forced it, and kernel 6.12 keeps that.
+    """Raise a cache mode that its driver does not: another process forced it, and kernel 6.12 keeps that.
 
     Only the file that it was written to undoes it. The device is sent nothing; a flush is to follow.
     """

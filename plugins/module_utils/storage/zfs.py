@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 
-from ..host.observation import Observation, unknown
+from ..host.observation import UNKNOWN, Because, Observation, Undecided, caused, unread
 from ..host.seam import Host, Unobservable
 from ..next_boot import modprobe
 from . import boot_loader
@@ -41,9 +41,9 @@ def barrier(host: Host, dataset: str) -> Observation:
             if host.exists(path) or name == _DROPPING[0]:
                 value = host.read(path).strip()
                 if value != "0":
-                    return Observation("off", path, f"{name} is {value}: ZFS flushes no disk")
+                    return caused("off", path, "zfs_parameter", name=name, value=value)
     except Unobservable as error:
-        return unknown(source, str(error))
+        return unread(source, error)
     return _of_sync(sync, source)
 
 
@@ -58,27 +58,29 @@ def persisted(host: Host, dataset: str, target: str, has_line: bool = False) -> 
         dropped = _dropped_at_boot(host)
         why = _why_not_mounted(host, dataset, target, found, has_line)
     except Unobservable as error:
-        return unknown(source, str(error))
+        return unread(source, error)
     if dropped:
-        return Observation("off", dropped, "it has ZFS flush no disk")
+        return caused("off", dropped, "zfs_parameter_at_boot")
     if why:
-        return Observation("unset", source, why)
+        return Observation("unset", source, because=why)
     return _of_sync(found.get("sync", ""), source)
 
 
-def _why_not_mounted(host: Host, dataset: str, target: str, found: dict[str, str], has_line: bool) -> str:
-    """Return why the next boot does not mount a dataset at a target, '' if it does. Raises Unobservable."""
-    canmount, mountpoint = found.get("canmount"), found.get("mountpoint")
+def _why_not_mounted(
+    host: Host, dataset: str, target: str, found: dict[str, str], has_line: bool
+) -> Because | None:
+    """Return why the next boot does not mount a dataset at a target, None if it does. Raises Unobservable."""
+    canmount, mountpoint = found.get("canmount", "unset"), found.get("mountpoint", "unset")
     if (canmount, mountpoint) == ("on", target):
-        return ""
-    said = f"canmount is {canmount}, mountpoint is {mountpoint}"
+        return None
+    values = {"canmount": canmount, "mountpoint": mountpoint}
     if target == "/" and mountpoint in ("/", "legacy") and canmount in ("on", "noauto"):
         # The initramfs mounts the dataset that root= names; without a name in it, the pool's bootfs.
         others = [spec for spec in _roots(host) if spec not in ("", dataset)]
-        return f"{said}, and the boot loader names {others[0]} as the root" if others else ""
+        return Because("zfs_other_root", {**values, "root": others[0]}) if others else None
     if mountpoint == "legacy" and canmount != "off":
-        return "" if has_line else f"{said}: no line of /etc/fstab and no mount unit mounts it at {target}"
-    return f"{said}: ZFS does not mount it at {target} automatically"
+        return None if has_line else Because("zfs_no_line", {**values, "target": target})
+    return Because("zfs_not_mounted", {**values, "target": target})
 
 
 def _roots(host: Host) -> list[str]:
@@ -127,10 +129,10 @@ def parse_properties(text: str) -> dict[str, str]:
 
 def _of_sync(sync: str, source: str) -> Observation:
     if sync in ("standard", "always"):
-        return Observation("on", source, f"sync={sync}")
+        return Observation("on", source)
     if sync == "disabled":
-        return Observation("off", source, "sync=disabled: a commit is acknowledged before it is stored")
-    return unknown(source, f"observed sync {sync!r}, expected standard, always or disabled")
+        return caused("off", source, "zfs_sync_disabled")
+    return caused(UNKNOWN, source, "zfs_sync", sync=sync)
 
 
 def _dropped_at_boot(host: Host) -> str:
@@ -143,10 +145,7 @@ def _dropped_at_boot(host: Host) -> str:
     dropping = [place for line, place in lines if _DROPS.search(line)]
     others = [place for _line, place in lines if place not in dropping]
     if dropping and others:
-        raise Unobservable(
-            f"{dropping[0]} has ZFS flush no disk, {others[0]} does not, and which of them boots next is unknown. Fix: take"
-            " zfs_nocacheflush and zil_nocacheflush out of all entries of the boot loader"
-        )
+        raise Undecided("zfs_entries_differ", dropping=dropping[0], keeping=others[0])
     return dropping[0] if dropping else ""
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -175,6 +176,58 @@ def test_the_check_of_a_response_has_evidence_of_each_fact_that_is_marked() -> N
             del changed[rows][0]["evidence"][path]
             (fault, *_more) = facts_schema.faults(changed, nothing)
             assert fault == f"durable_storage.{rows}[0].evidence.{path}: observed nothing; expected it"
+
+
+#: Facts of storage that hold a text which is neither a keyword of a closed list, nor a number, a path or a device -> what it is.
+#: A host sends no sentence: what is wrong is a cause of facts/value_causes.py or facts/boot_causes.py with its parameters.
+VERBATIM = {
+    "fstab_error": "the error of the parser, quoted by the controller",
+    "unresolved": "the error with which a path could not be read, quoted by the controller",
+    "*.cause": "a keyword, checked with its parameters",
+    "*.parameters": "values; those of value_causes.VERBATIM are quoted",
+    "*.evidence": "as OF_EVIDENCE",
+}
+OF_EVIDENCE = {
+    "value": "as the field of that name",
+    "source": "the file, command or component that was read",
+    "reason": "the error of a file or program, quoted by the controller",
+    "cause": "a keyword, checked with its parameters",
+    "parameters": "values; those of value_causes.VERBATIM are quoted",
+    "by": "the name of a component",
+    "precedence": "theirs, or absent",
+}
+#: As above: values as the kernel, udev, a tool or a file has them.
+NAMES = (
+    *("boot_id", "time", "virtualization", "boot_faults.*", "resolved", "other_mounts", "covered", "tuned.*"),
+    *("disks.name", "disks.transport", "disks.model", "disks.serial", "disks.flush_blocked_by"),
+    *("disks.write_cache.power_on", "disks.fua_efficient", "disks.raid.volume", "disks.scheduler.*"),
+    *("*.readahead.*", "mounts.hidden_in", "mounts.views.*", "mounts.source", "mounts.carrier*"),
+    *("mounts.fstype", "*.atime", "mounts.sync", "mounts.options_*", "mounts.stack.name"),
+    *("mounts.stack.detail", "mounts.stack.state", "mounts.stack.below", "mounts.stack.label"),
+    *("mounts.stack.id", "mounts.disks*", "mounts.external_log", "mounts.write_hole.*"),
+)
+#: What the check of a free text expects.
+FREE = ("text", "a name", "a word", "a value", "a mapping", "a list of text", "a list of names")
+
+
+def is_free_text(fact: Fact) -> bool:
+    """Tell whether any text fits a fact."""
+
+    def has_text(kind: Any) -> bool:
+        return kind is str or any(map(has_text, get_args(kind)))
+
+    expected = fact.check.wanted.split(",")[0] if fact.check else "text"
+    return has_text(fact.type) and expected in FREE and not (fact.check and fact.check.allowed)
+
+
+def test_no_fact_of_storage_holds_a_sentence() -> None:
+    free = [path for path, fact in every(storage.StorageFacts) if is_free_text(fact) and not rows_of(fact)]
+    known = (*VERBATIM, *NAMES)
+    assert [path for path in free if not any(fnmatchcase(path, each) for each in known)] == []
+    assert [each for each in known if not any(fnmatchcase(path, each) for path in free)] == []
+    assert not [
+        path for path, _fact in every(storage.StorageFacts) if path.endswith((".fix", ".remedy", ".why"))
+    ]
 
 
 def test_the_values_of_facts_are_those_of_the_code() -> None:

@@ -36,7 +36,7 @@ from ...host.observation import NOTHING, UNKNOWN
 from ...storage import mount_settings, nfs
 from ...storage.disk_kinds import RAID_VOLUME
 from ...storage.raid_controllers import volume
-from . import budgets
+from . import budgets, causes
 
 _STORAGE = check_of(of_storage.StorageFacts)
 _RAID = check_of(of_storage.RaidFacts)
@@ -220,11 +220,11 @@ def _torn(mount: MountFacts) -> Iterator[str]:
             f"its stack ends at {', '.join(sorted(leaves)) or 'nothing'}, its disks are"
             f" {', '.join(mount['disks']) or 'none'}, observed {', '.join(mount['disks_seen']) or 'none'}"
         )
-    yield from (f"its disks are known, and {why}" for why in mount["devices_missing"])
+    yield from (f"its disks are known, and {causes.text(why)}" for why in mount["devices_missing"])
     for layer in mount["stack"]:
         if layer["type"] != "disk" and (not layer["below"] or set(layer["below"]) - known):
             yield f"a layer below {layer['name']} is not in its stack"
-        if layer["type"] == UNKNOWN or layer["reason"]:
+        if layer["type"] == UNKNOWN or layer["cause"]:
             yield f"{layer['name']} is not understood, and its disks are known"
         if (layer["type"] in ("disk", "partition")) != (layer["cache_mode"] == ""):
             yield f"the kernel cache mode of {layer['name']} is {layer['cache_mode'] or 'not read'}"

@@ -72,7 +72,7 @@ def why_not_switched(mount: MountFacts) -> str:
         return "the layers below it are unknown"
     if any(flush_passthrough.layers(mount)):
         return "a layer below it drops flushes"
-    if any(layer["reason"] for layer in mount["stack"]):
+    if any(layer["cause"] for layer in mount["stack"]):
         return "a layer below it is known by an attestation alone"
     if any(layer["held_on"] for layer in mount["stack"]):
         return "it is stored in a file of another file system, whose barriers the guard does not control"

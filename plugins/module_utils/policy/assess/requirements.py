@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import datetime
-import errno
-import os
 import shlex
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, cast
@@ -34,6 +32,7 @@ from ...storage.raid_controllers import volume
 from .. import kinds
 from ..expect.guarantees import Mount, Server
 from ..report_types import RequirementEntry
+from . import causes
 
 #: Transports whose standard asks for FUA. The kernel disables it for SATA by default (libata.fua).
 _FUA_IN_STANDARD = ("scsi", "sas", "nvme")
@@ -51,8 +50,6 @@ _CHECKED = {
 _OF_THE_HOST = (disk_kinds.VIRTUAL, disk_kinds.NETWORK)
 #: Way to query a disk's cache -> its program.
 _TOOLS = {"sata": "hdparm", "scsi": "sdparm", "nvme": "nvme-cli"}
-#: The error text for a missing program.
-_MISSING = os.strerror(errno.ENOENT)
 
 
 class Requirement(NamedTuple):
@@ -236,7 +233,7 @@ def can_attest(layer: LayerFacts) -> bool:
 
 
 def _all_pass(mount: MountFacts, attestations: list[Attestation]) -> bool:
-    strange = [layer for layer in mount["stack"] if layer["reason"]]
+    strange = [layer for layer in mount["stack"] if layer["cause"]]
     known = not mount["devices_missing"] and mount["disks_seen"] and strange
     return bool(known) and all(
         can_attest(layer) and find_attestation(attestations, (_PASSES,), layer["id"]) for layer in strange
@@ -330,7 +327,7 @@ def of_disk(rests_on: str, disk: DiskFacts, attestations: list[Attestation]) -> 
 
 def how_named(disk: DiskFacts) -> str:
     """Return how a disk without an id comes to have one."""
-    if str(disk["evidence"]["id"]["reason"]).startswith("udevadm"):
+    if disk["evidence"]["id"].get("cause") == "udev_unread":
         return f"make udevadm info list {disk['name']}"
     return disk_kinds.named_by(disk["place"])
 
@@ -338,8 +335,7 @@ def how_named(disk: DiskFacts) -> str:
 def missing_tool(disk: DiskFacts) -> str:
     """Return the missing package of the program that queries a disk's cache, '' if it is installed."""
     tool = _TOOLS.get(disk["control"], "")
-    why = str(disk["evidence"]["write_cache.device"]["reason"])
-    return tool if disk["write_cache"]["device"] == UNKNOWN and why.endswith(_MISSING) else ""
+    return tool if disk["evidence"]["write_cache.device"].get("cause") == "no_program" else ""
 
 
 def _where(name: str, disk: DiskFacts) -> str:
@@ -566,7 +562,8 @@ def _of_layer(mount: MountFacts, layer: LayerFacts, attestations: list[Attestati
     """Return the requirements that the state of a layer breaks, with any disks below it; or its attestation."""
     attestation = find_attestation(attestations, (_PASSES,), layer["id"]) if can_attest(layer) else None
     if attestation:
-        observed = f"{layer['reason']}; {attestation.sentence}"
+        why = causes.text(layer["cause"]) if layer["cause"] else ""
+        observed = f"{why}; {attestation.sentence}"
         return [Requirement(_PASSES, mount["target"], "attested", observed, "", "", attestation.expires)]
     broken = [_BROKEN_BY[each] for each in layer["state"].split(", ") if each in _BROKEN_BY]
     label = str(layer["label"] or layer["name"])

@@ -75,7 +75,7 @@ def _not_understood(mount: MountFacts) -> tuple[Kind, dict[str, str]]:
             findings.STACK_UNRULED,
             {},
         )  # A file system in memory, or of another host: nothing was unreadable.
-    strange = [layer for layer in mount["stack"] if layer["reason"]]
+    strange = [layer for layer in mount["stack"] if layer["cause"]]
     for layer in strange:
         found = _correctable(layer)
         if found:

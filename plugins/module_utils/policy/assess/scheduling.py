@@ -14,7 +14,7 @@ from ...next_boot.tuned import BY as TUNED
 from ...profiles import KEEP, Profile
 from ...rows import FIX_READ_ERROR, Setting
 from ..expect.guarantees import Disk, Mount
-from . import requirements
+from . import causes, requirements
 from .settings import judge, reason
 
 #: Setting -> what TuneD calls it.
@@ -101,7 +101,8 @@ def _row(
         phase, remedy = None, ""
     elif tuned["profile"] == UNKNOWN:
         phase, remedy = None, "correct the error that the reason names, or run tuned-adm off"
-        addition = f"; TuneD's profile could not be read: {tuned['error']}"
+        cause = causes.text(tuned["cause"]) if tuned["cause"] else UNKNOWN
+        addition = f"; TuneD's profile could not be read: {cause}"
     elif verdict == UNKNOWN:
         phase, remedy = None, FIX_READ_ERROR
     elif contested:

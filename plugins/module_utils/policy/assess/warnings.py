@@ -12,6 +12,7 @@ from ...catalog import NAMES
 from ...engines import findings as of_engines
 from ...engines.contract import judge_of
 from ...facts.storage import DiskFacts
+from ...host import udev
 from ...rows import Reason
 from ...storage import (
     disk_kinds,
@@ -57,7 +58,7 @@ def writers(case: Case) -> Iterator[Reason]:
 def substitute_names(disks: list[DiskFacts]) -> Iterator[Reason]:
     """Yield the disks below managed mounts whose id can name another disk later, and how."""
     for disk in disks:
-        risk = disk["evidence"]["id"]["reason"]
+        risk = udev.risk_of(disk["id"] or "")
         if disk["id"] and risk:
             cure = disk_kinds.named_by(disk["place"])
             yield findings.SUBSTITUTE_NAME.found(

@@ -21,6 +21,7 @@ from ...facts.storage import MountFacts, StorageFacts
 from ...host.mountinfo import why_absent
 from ...host.paths import normal
 from ...host.printable import name as quoted
+from ...host.printable import quote
 from ...profiles import BadInput, gathered, near
 from ...rows import Reason
 from ...storage import findings, mount_settings
@@ -216,7 +217,7 @@ def _mount_under(path: str, storage: StorageFacts, by_target: dict[str, MountFac
 
 def _why_unresolved(path: str, storage: StorageFacts) -> Reason | None:
     if path in storage["unresolved"]:
-        why = f"it cannot be read: {storage['unresolved'][path]}"
+        why = f"it cannot be read: {quote(storage['unresolved'][path])}"
         return _unmounted("durable_databases", path, why, "mount its disk, or correct the path")
     if storage["resolved"].get(path, path) is None:
         return _unmounted(

@@ -18,7 +18,7 @@ from ...facts.engines import EnginesFacts
 from ...facts.storage import MountFacts, StorageFacts
 from ...facts.ups import PowerFacts
 from ...host.observation import UNKNOWN
-from ...host.printable import message
+from ...host.printable import message, quote
 from ...profiles import (
     BadInput,
     Profile,
@@ -29,6 +29,7 @@ from ...rows import VERDICTS, Reason
 from .. import kinds
 from ..assess import case as cases
 from ..assess import (
+    causes,
     costs,
     engines,
     facts_check,
@@ -73,6 +74,7 @@ def assess(
         facts_check.check(storage, engines, power, now)
     except ValueError as error:
         return _empty(inputs, UNKNOWN, [kinds.FACTS.found(cause=str(error))])
+    storage = causes.explained(storage)
     try:
         return _assess(inputs, storage, engines or NO_ENGINES, power, now[:10])
     except BadInput as error:
@@ -165,7 +167,8 @@ def _assess(
         }
     profile, pinned = chosen
     if storage["fstab_error"]:
-        raise BadInput(storage["fstab_error"])
+        error = quote(storage["fstab_error"])
+        raise BadInput(f"no plan for /etc/fstab. Fix: correct it, then run again. It cannot be read: {error}")
     if case.is_empty:
         listed_only = (each._replace(verdict="not_applicable") for each in warnings.not_judged(case))
         nothing = {

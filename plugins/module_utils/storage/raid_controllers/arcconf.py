@@ -146,7 +146,7 @@ def _without_zmm(said: str) -> str:
 
 
 def _drive_caches(config: _Config) -> str:
-    """Return enabled where any drive of an array caches, disabled where none does, else unknown.
+    """Return enabled if any drive of an array caches, disabled if no drive does, else unknown.
 
     SmartRAID has a policy for all of them, others say it of each.
     """

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ...facts.storage import RaidFacts
 from ...host import trusted_path
-from ...host.observation import UNKNOWN, Observation, unknown
+from ...host.observation import UNKNOWN, Because, Observation, because_of, caused
 from ...host.seam import Host, Unobservable
 from . import arcconf, ssacli, storcli
 from .volume import Volume
@@ -40,35 +40,36 @@ class Controllers:
     def find(self, driver: str, ids: Collection[str]) -> Found:
         """Return the volume with one of these ids (`volume.normal_id`) behind a driver's controller.
 
-        Every tool that is there for that driver's controllers is asked. Two volumes that fit are none, nor is one
-        of which two tools say different things.
+        Every installed tool for that driver's controllers is run. Two volumes that fit are none, nor is one
+        about which two tools differ.
         """
-        fitting, reasons = self._fitting(driver, ids)
+        fitting, causes = self._fitting(driver, ids)
         states = {each[2:] for volumes in fitting.values() for each in volumes}
         if len(states) > 1:
-            reasons.append("they do not say the same of it")
+            causes.append(Because("raid_contradiction"))
         if len(states) == 1 and all(len(volumes) < 2 for volumes in fitting.values()):
             program = next(program for program, volumes in fitting.items() if volumes)
             return Found(fitting[program][0], Observation(fitting[program][0].name, program))
-        wanted = ", ".join(path for tool in TOOLS if driver in tool.DRIVERS for path in tool.PROGRAMS)
-        missing = f"no tool of its controller is there: expected one of {wanted}" if wanted else ""
-        why = (
-            "; ".join(reasons) or missing or f"no tool is known for controllers of {driver or 'this driver'}"
-        )
-        return Found(None, unknown("the controller's tool", why))
+        source = "the controller's tool"
+        if causes:
+            return Found(None, caused(UNKNOWN, source, "raid_tools", why=[each.as_dict() for each in causes]))
+        wanted = [path for tool in TOOLS if driver in tool.DRIVERS for path in tool.PROGRAMS]
+        if wanted:
+            return Found(None, caused(UNKNOWN, source, "no_raid_tool", paths=wanted))
+        return Found(None, caused(UNKNOWN, source, "no_known_raid_tool", driver=driver or UNKNOWN))
 
-    def _fitting(self, driver: str, ids: Collection[str]) -> tuple[dict[str, list[Volume]], list[str]]:
-        """Return {program: volumes with one of these ids}, and what each program reports in words."""
+    def _fitting(self, driver: str, ids: Collection[str]) -> tuple[dict[str, list[Volume]], list[Because]]:
+        """Return {program: volumes with one of these ids}, and what each program reports."""
         fitting: dict[str, list[Volume]] = {}
-        reasons = []
+        causes = []
         for program, tool in self._programs(driver):
             try:
                 fitting[program] = [each for each in self._ask(program, tool) if each.id and each.id in ids]
-                count = {0: "no volume", 1: "one volume"}.get(len(fitting[program]), "two volumes")
-                reasons.append(f"{program} names {count} with the WWN or serial number of this disk")
+                count = {0: "none", 1: "one"}.get(len(fitting[program]), "several")
+                causes.append(Because("raid_volumes", {"program": program, "count": count}))
             except Unobservable as error:
-                reasons.append(str(error))
-        return fitting, reasons
+                causes.append(because_of(error, "raid_tool_unread"))
+        return fitting, causes
 
     def _programs(self, driver: str) -> list[tuple[str, ModuleType]]:
         """Return each program that is there for a driver's controllers."""
@@ -80,17 +81,17 @@ class Controllers:
         with self._lock:
             if program not in self._asked:
                 self._asked[program] = self._volumes(program, tool)
-            said = self._asked[program]
-        if isinstance(said, Unobservable):
-            raise said
-        return said
+            reported = self._asked[program]
+        if isinstance(reported, Unobservable):
+            raise reported
+        return reported
 
     def _volumes(self, program: str, tool: ModuleType) -> list[Volume] | Unobservable:
         def ask(*arguments: str, any_exit: bool = False) -> str:
             result = self._host.run([program, *arguments], _TIMEOUT)
             if result.rc != 0 and not any_exit:
-                said = " ".join((result.stderr or result.stdout).split())[:200]
-                raise Unobservable(f"{program} {' '.join(arguments)}: exit {result.rc}: {said}")
+                reported = " ".join((result.stderr or result.stdout).split())[:200]
+                raise Unobservable(f"{program} {' '.join(arguments)}: exit {result.rc}: {reported}")
             return result.stdout
 
         try:

@@ -80,8 +80,8 @@ def _write_policy(controller: dict[str, str], drive: dict[str, str]) -> str:
 def _backup(controller: dict[str, str]) -> str:
     if controller.get("Battery/Capacitor Count") == "0":
         return volume.MISSING
-    said = controller.get("Battery/Capacitor Status", "").lower()
-    return volume.FAILED if said.startswith("failed") else _BACKUPS.get(said, UNKNOWN)
+    reported = controller.get("Battery/Capacitor Status", "").lower()
+    return volume.FAILED if reported.startswith("failed") else _BACKUPS.get(reported, UNKNOWN)
 
 
 def _tree(text: str) -> _Node:
@@ -89,12 +89,12 @@ def _tree(text: str) -> _Node:
     top = _Node("", [])
     open_lines = [(-1, top)]
     for line in text.expandtabs().splitlines():
-        said = line.strip()
-        if said:
+        reported = line.strip()
+        if reported:
             indent = len(line) - len(line.lstrip())
             while open_lines[-1][0] >= indent:
                 open_lines.pop()
-            node = _Node(said, [])
+            node = _Node(reported, [])
             open_lines[-1][1].below.append(node)
             open_lines.append((indent, node))
     return top

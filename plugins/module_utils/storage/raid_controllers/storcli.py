@@ -99,7 +99,7 @@ def _controllers(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
     whole = json_text.loads(text)
     rows = whole.get("Controllers") if isinstance(whole, dict) else None
     if not isinstance(rows, list):
-        raise ValueError("seen no list of controllers in its JSON")
+        raise ValueError("observed no list of controllers in its JSON; expected one")
     for row in rows:
         status, data = (_mapping(_mapping(row).get(key)) for key in ("Command Status", "Response Data"))
         if status.get("Status") == "Success":
@@ -122,7 +122,7 @@ def _volumes(controller: str, data: dict[str, Any], backup: str) -> Iterator[Vol
 
 
 def _write_policy(shown: dict[str, Any], properties: dict[str, Any]) -> str:
-    """Return the policy in force, unknown where it is to be always write back and is not now."""
+    """Return the policy in force, unknown if it is set to always write back and differs now."""
     found = _CACHE.fullmatch(str(shown.get("Cache")))
     policy = _WRITES[found["write"]] if found else UNKNOWN
     wanted = str(properties.get("Write Cache(initial setting)", "")).lower()
@@ -133,15 +133,15 @@ def _write_policy(shown: dict[str, Any], properties: dict[str, Any]) -> str:
 def _backup(answers: Iterable[dict[str, Any]]) -> str:
     """Return the state of the battery or CacheVault of one controller, of all that its answers say of it."""
     answers = list(answers)
-    said = list(
+    reported = list(
         _said(row for data in answers for section in _BACKUP_SECTIONS for row in _rows(data.get(section)))
     )
     packs = (row for data in answers for section in _PACK_SECTIONS for row in _rows(data.get(section)))
-    states = {value for key, value in said if key in ("State", "Battery State")}
+    states = {value for key, value in reported if key in ("State", "Battery State")}
     states |= {value for key, value in _said(packs) if key in ("State", "Status")}
     if not states:
         return volume.MISSING if _present(answers) == {"absent"} else UNKNOWN
-    flags = {found for key, value in said for found in [_flag(key, value)] if found}
+    flags = {found for key, value in reported for found in [_flag(key, value)] if found}
     found = {_STATES.get(state.lower(), UNKNOWN) for state in states} | flags
     order = (volume.MISSING, volume.FAILED, UNKNOWN, volume.CHARGING, volume.GOOD)
     return next(word for word in order if word in found)

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a RAID controller says of one volume, whatever its tool, and what that means at a power cut.
 
-A tool's module has DRIVERS, PROGRAMS and `volumes`. Words that it does not know are `unknown`.
+A tool's module has DRIVERS, PROGRAMS and `volumes`. Values that it does not know are `unknown`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def normal_id(text: str) -> str:
 
 
 def smart_array(caching: str, status: str, without_battery: str) -> str:
-    """Return the write policy of a volume of Smart Array and SmartRAID, of the words of its controller.
+    """Return the write policy of a volume of Smart Array and SmartRAID, from the output of its controller.
 
     `caching` of the volume, `status` of the controller's cache, `without_battery`: whether it caches without one. A
     cache that is off for a while counts as written through only where it comes on again with a good battery alone.
@@ -103,7 +103,7 @@ def fault(raid: Mapping[str, Any]) -> Fault | None:
         return Fault(VOLATILE, why, _DRIVES_OFF.format(volume))
     found = None if policy == WRITE_THROUGH else _of_cache(policy, backup, volume)
     if found is None and drives != DISABLED:
-        why = "whether the disks behind its controller cache is not told, and no battery of the controller covers them"
+        why = "it is unknown whether the disks behind its controller cache, and no battery of the controller covers them"
         return Fault(UNKNOWN, why, _DRIVES_OFF.format(volume))
     return found
 
@@ -111,10 +111,10 @@ def fault(raid: Mapping[str, Any]) -> Fault | None:
 def _of_cache(policy: str, backup: str, volume: str) -> Fault | None:
     """Return what is wrong with a controller's own cache that is to hold writes."""
     if policy == UNKNOWN:
-        why = "whether its controller writes back or through is not told"
+        why = "it is unknown whether its controller writes back or through"
         return Fault(UNKNOWN, why, _THROUGH.format(volume))
     if backup == UNKNOWN:
-        why = "the state of the battery or capacitor behind its controller's cache is not told"
+        why = "the state of the battery or capacitor behind its controller's cache is unknown"
         return Fault(
             UNKNOWN, why, f"make its controller report the battery or capacitor, or {_THROUGH.format(volume)}"
         )
@@ -124,9 +124,9 @@ def _of_cache(policy: str, backup: str, volume: str) -> Fault | None:
     if backup == GOOD:
         return None
     why = f"its controller writes back, and its battery or capacitor is {backup}"
-    mend = (
+    fix = (
         "run again when the battery or capacitor has charged"
         if backup == CHARGING
         else f"replace the battery or capacitor, or {_THROUGH.format(volume)}"
     )
-    return Fault(VOLATILE, why, mend)
+    return Fault(VOLATILE, why, fix)

@@ -94,9 +94,9 @@ class Keeper:
             raise ChangeFailed(
                 f"{self.target}: observed the file system {superblock.uuid}, the lease is for {self.leased.uuid}"
             )
-        numbers, _beside, reasons = systems.devices(mount, superblock)
+        numbers, _beside, missing = systems.devices(mount, superblock)
         stack = blocks.walk(numbers)
-        reasons = [*reasons, *stack.reasons]
+        reasons = list(map(str, (*missing, *stack.causes)))
         if reasons or not stack.disks:
             raise ChangeFailed(f"{self.target}: {'; '.join(reasons) or 'no disk was found below it'}")
         blocking = [layer.name for layer in stack.layers if layer.cache_mode not in ("", "write back")]
@@ -260,9 +260,9 @@ class Keeper:
         blocks = Blocks(self.host)
         systems = FileSystems(self.host, blocks)
         superblock, why = systems.superblock(mount)
-        numbers, _beside, reasons = systems.devices(mount, superblock, why)
+        numbers, _beside, missing = systems.devices(mount, superblock, why)
         stack = blocks.walk(numbers)
-        return stack.disks, [*reasons, *stack.reasons]
+        return stack.disks, list(map(str, (*missing, *stack.causes)))
 
     def _expect_flushed(self, disks: Iterable[str]) -> None:
         for name in disks:

@@ -361,10 +361,20 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
     (
         "mounts",
         FAIRCOM,
-        "stack[].reason",
+        "stack[].cause",
         layer("dm-0", tables=("vdo x",)),
-        [""] * 6,
-        ["dm-0 is a device-mapper vdo device: no rule here says what it promises", *[""] * 5],
+        [None] * 6,
+        [
+            {
+                "cause": "not_understood",
+                "parameters": {
+                    "layer": "dm-0",
+                    "type": "device-mapper vdo",
+                    "why": [{"cause": "no_rule_for_layer", "parameters": {}}],
+                },
+            },
+            *[None] * 5,
+        ],
     ),
     (
         "mounts",
@@ -383,7 +393,10 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
         lambda host: host.commands.pop((*ext4.SHOW, "/dev/block/8:1")),
         [],
         [
-            "whether /srv/pgdata has its journal elsewhere could not be read: superblock: od: No such file or directory"
+            {
+                "cause": "superblock_unread",
+                "parameters": {"target": "/srv/pgdata", "error": "superblock: od: No such file or directory"},
+            }
         ],
     ),
     ("mounts", MYSQL, "disks", journal_on("sdb1"), ["sde", "nvme0n1"], ["sde", "sdb"]),
@@ -456,7 +469,14 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
     ),
     ("", "", "tuned.profile", tuned("[disk]\n"), None, "mssql"),
     ("", "", "tuned.sets", tuned("[disk]\nelevator=bfq\n"), {}, {"elevator": "bfq"}),
-    ("", "", "tuned.error", tuned("[main]\ninclude=gone\n"), None, "TuneD's profile 'gone' is not there"),
+    (
+        "",
+        "",
+        "tuned.cause",
+        tuned("[main]\ninclude=gone\n"),
+        None,
+        {"cause": "no_tuned_profile", "parameters": {"profile": "gone"}},
+    ),
     (
         "mounts",
         PG,
@@ -532,7 +552,7 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
         content("/etc/fstab", "one two\n"),
         None,
         "/etc/fstab line 1: observed 2 fields; expected 'device target type options [dump] [pass]', and a"
-        " comment behind all six only; mend that line, then run again",
+        " comment behind all six only",
     ),
 ]
 

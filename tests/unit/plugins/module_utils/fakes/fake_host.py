@@ -26,6 +26,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     Host,
     Located,
     NoAnswer,
+    NoProgram,
     Part,
     Result,
     Status,
@@ -230,7 +231,7 @@ class FakeHost(Host):
             # Its database has block devices alone.
             argv = ["udevadm", "info", "--export-db"]
         if tuple(argv) not in self.commands:
-            raise Unobservable(f"{argv[0]}: No such file or directory")
+            raise NoProgram(f"{argv[0]}: No such file or directory")
         outcome = said(self.commands[tuple(argv)])
         return outcome if isinstance(outcome, Result) else Result(0, outcome, "")
 

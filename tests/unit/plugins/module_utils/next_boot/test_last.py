@@ -14,10 +14,12 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Un
 from ansible_collections.durable.dbhost.plugins.module_utils.next_boot import effects, last, remounts
 from ansible_collections.durable.dbhost.plugins.module_utils.next_boot.acts import Act, Device
 from ansible_collections.durable.dbhost.plugins.module_utils.next_boot.effects import State, Value
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import causes
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import cache_rules, scheduler_rules
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from ..fakes.runs import NOW, enforce, look, settled
+from ..fakes.sentences import sentence
 from ..fakes.small_host import BigHost, FakeDisk, SmallHost
 
 #: What a host has that was brought to `strict`: SATA and SCSI disks have their caches off and pinned.
@@ -444,8 +446,8 @@ def test_the_evidence_names_component_and_line_and_the_fix_does(name: str) -> No
     files, disk, _wanted = SABOTEURS[name]
     host = ready()
     plant(host, files)
-    evidence = seen(host, disk)["evidence"]
-    rows = [row for field, row in evidence.items() if field.endswith("persisted") and row.get("fix")]
+    evidence = map(causes.of_evidence, seen(host, disk)["evidence"].values())
+    rows = [row for row in evidence if row.get("fix")]
     assert rows
     for row in rows:
         assert " line " in row["source"], row
@@ -623,7 +625,7 @@ def test_a_disk_without_a_rule_of_ours_takes_what_others_set() -> None:
     assert (found["cache"], found["scheduler"]) == ("disabled", "bfq")
     for field in ("write_cache.persisted", "scheduler.persisted"):
         row = found["evidence"][field]
-        assert (row["by"], "fix" in row) == ("udev rule", False)
+        assert (row["by"], "precedence" in row) == ("udev rule", False)
 
 
 def test_hdparm_conf_sets_the_cache_of_a_disk_without_a_rule_of_ours() -> None:
@@ -667,7 +669,7 @@ def test_what_cannot_be_read_is_unknown_with_its_reason(path: str) -> None:
     host.modes[path] = 0o755
     assert values(host, "sda")[::2] == ("unknown", "unknown")
     row = seen(host, "sda")["evidence"]["write_cache.persisted"]
-    assert f"{path}: Input/output error" in row["reason"]
+    assert f'{path}: Input/output error"' in causes.of_evidence(row)["reason"]
 
 
 def barrier(host: SmallHost, target: str = "/srv/pgdata") -> tuple[str, str, str | None]:
@@ -675,7 +677,7 @@ def barrier(host: SmallHost, target: str = "/srv/pgdata") -> tuple[str, str, str
     (mount,) = [each for each in collect(host, NOW)["mounts"] if each["target"] == target]
     row = mount["evidence"]["persisted.barrier"]
     assert row["value"] == mount["persisted"]["barrier"]
-    return row["value"], row["by"], row.get("fix")
+    return row["value"], row["by"], causes.of_evidence(row).get("fix")
 
 
 class TestMounts:
@@ -762,7 +764,7 @@ class TestMounts:
         host.files["/etc/crontab"] = Unobservable("/etc/crontab: Input/output error")
         (mount,) = [each for each in collect(host, NOW)["mounts"] if each["target"] == "/srv/pgdata"]
         assert (mount["persisted"]["barrier"], mount["persisted"]["atime"]) == ("unknown", "unknown")
-        assert "/etc/crontab: Input/output error" in mount["evidence"]["persisted.barrier"]["reason"]
+        assert "/etc/crontab: Input/output error" in sentence(mount, "persisted.barrier")
 
     @pytest.mark.parametrize("text", ["#!/bin/sh\necho barrier=0 > $1/x\n", "\udc7fELF\0"])
     def test_what_a_generator_makes_is_unknown(self, text: str) -> None:
@@ -771,7 +773,7 @@ class TestMounts:
         host.modes[GENERATOR] = 0o755
         (mount,) = [each for each in collect(host, NOW)["mounts"] if each["target"] == "/srv/pgdata"]
         assert (mount["persisted"]["barrier"], mount["persisted"]["atime"]) == ("unknown", "unknown")
-        assert f"{GENERATOR} is a generator" in mount["evidence"]["persisted.barrier"]["reason"]
+        assert f"{GENERATOR} is a generator" in sentence(mount, "persisted.barrier")
         assert (seen(host, "sda")["cache"], seen(host, "sda")["scheduler"]) == ("unknown", "unknown")
 
     @pytest.mark.parametrize(("text", "wanted"), [("echo barrier=0 > $1/x\n", "unknown"), (":\n", "on")])
@@ -1146,7 +1148,7 @@ class TestScripts:
         plant(host, files)
         found = seen(host, "sda")
         assert found["cache"] in ("unknown", "enabled")
-        assert found["evidence"]["write_cache.persisted"]["fix"]
+        assert found["evidence"]["write_cache.persisted"]["precedence"] == "theirs"
 
     @pytest.mark.parametrize(
         "files",
@@ -1230,7 +1232,7 @@ class TestChains:
         plant(host, RUNS[start])
         found = seen(host, "sda")
         assert found["cache"] == "unknown"
-        reason = found["evidence"]["write_cache.persisted"]["reason"]
+        reason = sentence(found, "write_cache.persisted")
         assert "runs more than 64 scripts" in reason
         (place,) = (path for path in RUNS[start] if f"{path} line " in reason)
         assert f"{place} line " in reason
@@ -1260,7 +1262,7 @@ class TestChains:
         host.files["/opt/a"] = Unobservable("/opt/a: Input/output error")
         found = seen(host, "sda")
         assert found["cache"] == "unknown"
-        assert "/opt/a: Input/output error" in found["evidence"]["write_cache.persisted"]["reason"]
+        assert "/opt/a: Input/output error" in sentence(found, "write_cache.persisted")
 
     def test_a_long_program_and_a_directory_are_no_scripts(self) -> None:
         host = ready()

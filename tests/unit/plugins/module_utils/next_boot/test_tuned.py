@@ -15,12 +15,13 @@ from ansible_collections.durable.dbhost.plugins.module_utils.next_boot.acts impo
 from ansible_collections.durable.dbhost.plugins.module_utils.next_boot.effects import State, Value
 from ansible_collections.durable.dbhost.plugins.module_utils.next_boot.tuned import collect as acts_of
 from ansible_collections.durable.dbhost.plugins.module_utils.next_boot.tuned import read
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import causes
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from ..fakes.runs import NOW, OWN, enforce, look
 from ..fakes.small_host import SmallHost
 
-NONE = {"profile": None, "sets": {}, "error": None}
+NONE = {"profile": None, "sets": {}, "cause": None}
 MSSQL = "[main]\nsummary=Optimize for SQL Server\ninclude=throughput-performance\n[disk]\nreadahead=4096\n"
 THROUGHPUT = "[main]\nsummary=x\n[disk]\nreadahead=>128\nelevator=mq-deadline\n[vm]\nelevator=no disk\n"
 
@@ -57,7 +58,7 @@ def test_it_acts_where_it_runs_or_will_at_the_next_boot(sign: str, acts: bool) -
     host = host_with(mssql="[disk]\nelevator=none\n")
     del host.files["/run/tuned/tuned.pid"], host.links[WANTED]
     host.files[sign] = ""
-    assert read(host) == ({"profile": "mssql", "sets": {"elevator": "none"}, "error": None} if acts else NONE)
+    assert read(host) == ({"profile": "mssql", "sets": {"elevator": "none"}, "cause": None} if acts else NONE)
 
 
 def test_a_profile_wins_over_those_that_it_includes() -> None:
@@ -65,7 +66,7 @@ def test_a_profile_wins_over_those_that_it_includes() -> None:
     assert found == {
         "profile": "mssql",
         "sets": {"readahead": "4096", "elevator": "mq-deadline"},
-        "error": None,
+        "cause": None,
     }
 
 
@@ -107,7 +108,7 @@ def test_a_profile_may_include_the_package_s_of_its_own_name() -> None:
 def test_what_is_loaded_after_the_active_profile_has_the_last_word() -> None:
     host = host_with(mssql="[disk]\nelevator=bfq\n", late="[disk]\nelevator=none\n")
     host.files["/etc/tuned/post_loaded_profile"] = "late\n"
-    assert read(host) == {"profile": "mssql", "sets": {"elevator": "none"}, "error": None}
+    assert read(host) == {"profile": "mssql", "sets": {"elevator": "none"}, "cause": None}
 
 
 @pytest.mark.parametrize(
@@ -154,7 +155,7 @@ def test_where_its_profile_cannot_be_read_nothing_is_fought_and_nothing_is_ok() 
     (row,) = [row for row in found["settings"] if row["setting"] == "scheduler"]
     assert (row["phase"], row["class"]) == (None, "performance")
     assert row["verdict"] != "ok"
-    assert "TuneD's profile could not be read: TuneD's profile '${f:virt" in row["why"]
+    assert "TuneD's profile could not be read: TuneD has no profile ${f:virt" in row["why"]
     assert row["remedy"] == "correct the error that the reason names, or run tuned-adm off"
     assert "io_scheduler" not in found["plan"]["tighten"]
 
@@ -185,7 +186,7 @@ def test_what_cannot_be_read_is_an_error_and_not_nothing(active: str, text: Any)
     host.files["/usr/lib/tuned/mssql/tuned.conf"] = text
     found = read(host)
     assert (found["profile"], found["sets"]) == ("unknown", {})
-    assert found["error"]
+    assert found["cause"]
 
 
 def test_where_tuned_sets_what_is_wanted_a_rule_is_no_fight() -> None:
@@ -245,10 +246,10 @@ def test_a_bare_include_of_tuned_includes_nothing() -> None:
 @pytest.mark.parametrize(
     ("host", "why"),
     [
-        (host_with("mssql " * 101, mssql=MSSQL), "/etc/tuned/active_profile: 101 names of profiles"),
+        (host_with("mssql " * 101, mssql=MSSQL), "/etc/tuned/active_profile: observed 101 names of profiles"),
         (
             host_with(mssql="[main]\ninclude=" + ",".join(["a"] * 101)),
-            "mssql/tuned.conf: 101 names of profiles",
+            "mssql/tuned.conf: observed 101 names of profiles",
         ),
         (
             host_with("a b c", **dict.fromkeys("abc", "# x\n" * 20_000)),
@@ -260,4 +261,4 @@ def test_a_bare_include_of_tuned_includes_nothing() -> None:
 def test_more_than_anybody_has_is_an_error(host: SmallHost, why: str) -> None:
     found = read(host)
     assert (found["profile"], found["sets"]) == ("unknown", {})
-    assert why in found["error"]
+    assert why in causes.text(found["cause"])

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.host.observation import Because
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
     READ_TIMEOUT,
     Result,
@@ -25,6 +26,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.blockstack 
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from ..fakes.runs import NOW, look
+from ..fakes.sentences import sentence, sentences
 from ..fakes.small_host import BigHost, FakeDisk, FakeLayer, FakeMount, SmallHost, bcache, dm, loop, md
 
 NUMBER = "253:9"
@@ -67,7 +69,7 @@ def test_a_volume_on_a_mirror_goes_down_to_both_disks() -> None:
         ("sdc", "disk", ""),
         ("sdd", "disk", ""),
     ]
-    assert (stack.disks, stack.reasons, stack.write_hole) == (("sdc", "sdd"), (), ())
+    assert (stack.disks, sentences(stack.causes), stack.write_hole) == (("sdc", "sdd"), (), ())
 
 
 @pytest.mark.parametrize(
@@ -114,7 +116,7 @@ def test_a_volume_on_a_mirror_goes_down_to_both_disks() -> None:
 def test_every_layer_that_is_understood(layer: FakeLayer, type_: str, detail: str) -> None:
     stack = walk(over(layer), NUMBER)
     assert types(stack)[0] == (layer.name, type_, detail)
-    assert stack.reasons == ()
+    assert sentences(stack.causes) == ()
     assert len(stack.disks) == len(layer.below)
 
 
@@ -147,7 +149,9 @@ def test_device_mapper_layers_that_break_promises_are_unknown_and_named(
     strange = dm("dm-9", "LVM", ("sdc1",), NUMBER, *beside, f"{target} {arguments}".strip())
     layers = [strange, dm("dm-10", "LVM", ("dm-9",), "253:10", f"linear {NUMBER} 0")]
     stack = walk(over(*layers), "253:10" if under_lvm else NUMBER)
-    assert stack.reasons == (f"dm-9 is a device-mapper {target} device: no rule here says what it promises",)
+    assert sentences(stack.causes) == (
+        f"dm-9 is a device-mapper {target} device: no rule covers how it handles flushes",
+    )
     assert ("dm-9", "unknown", f"device-mapper {target}") in types(stack)
     # Never skipped: what is safer for the disks below stays safer.
     assert stack.disks == ("sdc",)
@@ -173,7 +177,7 @@ def test_a_layer_without_a_rule_is_unknown_and_named(name: str, kind: str, parti
     stack = walk(host, "9:10" if partition else "9:9")
     assert stack.disks == ()
     assert types(stack)[-1] == (name, "unknown", kind)
-    assert stack.reasons == (f"{name} is a {kind} device: no rule here says what it promises",)
+    assert sentences(stack.causes) == (f"{name} is a {kind} device: no rule covers how it handles flushes",)
 
 
 @pytest.mark.parametrize(
@@ -190,7 +194,7 @@ def test_an_array_of_a_level_that_is_not_known_is_unknown(layer: FakeLayer, leve
     """The host was durable with each of them."""
     stack = walk(over(layer), NUMBER)
     assert types(stack)[0][1] == "unknown"
-    (reason,) = stack.reasons
+    (reason,) = sentences(stack.causes)
     assert f"observed level {level}, expected one of linear and RAID" in reason
     assert stack.disks == ("sdc",)
 
@@ -201,12 +205,12 @@ def test_an_array_of_a_level_that_is_not_known_is_unknown(layer: FakeLayer, leve
 def test_below_a_bcache_lie_its_backing_device_and_its_cache(mode: str, state: str) -> None:
     stack = walk(over(bcache("bcache0", ("sdc", "nvme0n1"), "9:9", mode, state)), "9:9")
     assert stack.layers[0][1:4] == ("bcache", mode, state)
-    assert (sorted(stack.disks), stack.reasons) == (["nvme0n1", "sdc"], ())
+    assert (sorted(stack.disks), sentences(stack.causes)) == (["nvme0n1", "sdc"], ())
 
 
 def test_a_bcache_whose_cache_was_detached_lies_on_one_disk() -> None:
     stack = walk(over(bcache("bcache0", ("sdc",), "9:9", "writeback", "no cache")), "9:9")
-    assert (stack.disks, stack.reasons) == (("sdc",), ())
+    assert (stack.disks, sentences(stack.causes)) == (("sdc",), ())
 
 
 def test_a_loop_device_below_a_bcache_is_none_though_it_has_the_same_directory() -> None:
@@ -218,7 +222,7 @@ def test_a_loop_device_below_a_bcache_is_none_though_it_has_the_same_directory()
     blocks.holder_of = {"8:33": Holder("ext4", ("8:33",))}.get
     stack = blocks.walk(["252:0"])
     assert sorted(layer.type for layer in stack.layers) == ["bcache", "disk", "loop", "partition"]
-    assert stack.reasons == ()
+    assert sentences(stack.causes) == ()
 
 
 @pytest.mark.parametrize(
@@ -228,18 +232,18 @@ def test_a_loop_device_below_a_bcache_is_none_though_it_has_the_same_directory()
             "writeback",
             "inconsistent",
             ("sdc",),
-            "observed inconsistent, writeback, for which there is no rule",
+            "no rule covers the state inconsistent with the mode writeback",
         ),
-        ("writeback", "dirty", ("sdc",), "it is dirty, and its cache is not named below it"),
-        ("writeback", "", ("sdc", "sdd"), "observed no state, writeback, for which there is no rule"),
-        ("of_tomorrow", "clean", ("sdc", "sdd"), "observed clean, no mode, for which there is no rule"),
+        ("writeback", "dirty", ("sdc",), "its state is dirty, and no cache device is listed below it"),
+        ("writeback", "", ("sdc", "sdd"), "no rule covers the state none with the mode writeback"),
+        ("of_tomorrow", "clean", ("sdc", "sdd"), "no rule covers the state clean with the mode none"),
     ],
 )
 def test_a_bcache_that_is_not_understood_names_its_disks(
     mode: str, state: str, below: tuple[str, ...], why: str
 ) -> None:
     stack = walk(over(bcache("bcache0", below, "9:9", mode, state)), "9:9")
-    assert (stack.disks, stack.reasons) == (below, (f"bcache0 is a bcache device: {why}",))
+    assert (stack.disks, sentences(stack.causes)) == (below, (f"bcache0 is a bcache device: {why}",))
 
 
 @pytest.mark.parametrize("name", ["zram0", "ram0", "nullb0"])
@@ -249,7 +253,7 @@ def test_memory_is_a_disk_and_never_one_that_lasts(name: str, partition: bool) -
     if partition:
         host.add_partition(name, f"{name}p1", "9:10")
     stack = walk(host, "9:10" if partition else "9:9")
-    assert (stack.disks, stack.reasons) == ((name,), ())
+    assert (stack.disks, sentences(stack.causes)) == ((name,), ())
 
 
 def in_a_file(number: str, holder_of: Holder | None = None, dio: str = "0") -> Stack:
@@ -267,12 +271,12 @@ def test_below_a_loop_device_lie_the_devices_of_the_file_system_that_holds_its_f
 ) -> None:
     stack = in_a_file("8:33", Holder("ext4", ("8:33", "259:2")), dio)
     assert stack.layers[0][1:4] == ("loop", "ext4", state)
-    assert (stack.layers[0].held_on, stack.reasons) == ("8:33", ())
+    assert (stack.layers[0].held_on, sentences(stack.causes)) == ("8:33", ())
     assert sorted(stack.disks) == ["nvme0n1", "sdc"]
 
 
-NAMELESS = "the devices of the {} that holds its file are unknown: a device without a name"
-NOWHERE = "no mounted file system that keeps data is known to hold its file: it lies on device 8:33"
+NAMELESS = "the devices of the {} that holds its file are unknown: one device has no name"
+NOWHERE = "no mounted file system that stores data is known to hold its file: it is stored on device 8:33"
 
 
 @pytest.mark.parametrize(
@@ -282,13 +286,13 @@ NOWHERE = "no mounted file system that keeps data is known to hold its file: it 
         (Holder("nfs", ("0:51",)), NAMELESS.format("nfs")),
         (Holder("btrfs", ()), NAMELESS.format("btrfs")),
         (
-            Holder("ext4", ("8:33",), ("where is its journal",)),
-            "the devices of the ext4 that holds its file are unknown: where is its journal",
+            Holder("ext4", ("8:33",), (Because("journal_unread", {"target": "/srv", "error": "gone"}),)),
+            'the devices of the ext4 that holds its file are unknown: the device of the journal of /srv cannot be read: "gone"',
         ),
     ],
 )
 def test_a_loop_device_whose_file_lies_nowhere_known_is_unknown(held: Holder | None, why: str) -> None:
-    assert in_a_file("8:33", held).reasons == (f"loop3 is a loop device: {why}",)
+    assert sentences(in_a_file("8:33", held).causes) == (f"loop3 is a loop device: {why}",)
 
 
 @pytest.mark.parametrize(
@@ -296,15 +300,18 @@ def test_a_loop_device_whose_file_lies_nowhere_known_is_unknown(held: Holder | N
     [
         (Unobservable("losetup: not found"), "losetup: not found"),
         (Result(1, "", "no"), "losetup --list --noheadings --output NAME,BACK-MAJ:MIN: exit 1: no"),
-        ("/dev/loop4 8:33\n", "losetup does not tell where it lies"),
-        ("/dev/loop3 8:33 x\n/dev/loop3\n", "losetup does not tell where it lies"),
+        ("/dev/loop4 8:33\n", "losetup --list --noheadings --output NAME,BACK-MAJ:MIN: no row for it"),
+        (
+            "/dev/loop3 8:33 x\n/dev/loop3\n",
+            "losetup --list --noheadings --output NAME,BACK-MAJ:MIN: no row for it",
+        ),
     ],
 )
 def test_without_losetup_a_loop_device_is_unknown_with_the_reason(answer: Any, why: str) -> None:
     host = over(loop("loop3", "7:3"))
     host.commands[("losetup", "--list", "--noheadings", "--output", "NAME,BACK-MAJ:MIN")] = answer
-    (reason,) = walk(host, "7:3").reasons
-    assert reason.endswith(f"is known to hold its file: {why}")
+    (reason,) = sentences(walk(host, "7:3").causes)
+    assert reason.endswith(f'is known to hold its file: "{why}"')
 
 
 def test_what_losetup_lists() -> None:
@@ -327,9 +334,9 @@ def test_a_stack_that_ends_above_any_disk_is_unknown(layer: FakeLayer, under_lvm
     host = over(layer, above)
     stack = walk(host, "253:10" if under_lvm else NUMBER)
     assert stack.disks == ()
-    (reason,) = stack.reasons
+    (reason,) = sentences(stack.causes)
     assert reason.startswith(f"{layer.name} (")
-    assert reason.endswith("names no device below it: its disks are unknown")
+    assert reason.endswith("lists no device below it: its disks are unknown")
     host.add_mount(FakeMount("/srv/gone", "ext4", "253:10", "/dev/mapper/lvm-dm-10", "dm-10"), GONE)
     found = look(host, "strict", mounts=["/srv/gone"])
     assert found["verdict"] == "unknown"
@@ -346,7 +353,7 @@ def test_below_a_thin_volume_lie_the_data_and_the_metadata_of_its_pool() -> None
     ]
     stack = walk(over(*layers), NUMBER)
     assert types(stack)[:2] == [("dm-9", "lvm", "thin"), ("dm-4", "lvm", "thin-pool")]
-    assert (sorted(stack.disks), stack.reasons) == (["nvme0n1", "sdc"], ())
+    assert (sorted(stack.disks), sentences(stack.causes)) == (["nvme0n1", "sdc"], ())
 
 
 @pytest.mark.fact(82)
@@ -364,20 +371,20 @@ def test_what_holds_blocks_of_a_volume_is_a_disk_of_it(table: str, detail: str, 
     """Whatever else it writes to has to hold what it was told: the cache, the store, the tags."""
     stack = walk(over(dm("dm-9", "LVM", ("sdc1", "nvme0n1p2"), NUMBER, table)), NUMBER)
     assert (stack.layers[0].detail, stack.layers[0].state) == (detail, state)
-    assert (sorted(stack.disks), stack.reasons) == (["nvme0n1", "sdc"], ())
+    assert (sorted(stack.disks), sentences(stack.causes)) == (["nvme0n1", "sdc"], ())
 
 
 def test_one_segment_that_is_garbled_makes_the_device_unknown() -> None:
     host = over(dm("dm-9", "LVM", ("sdc1",), NUMBER, "linear 8:33 0", "cache 8:33"))
-    (reason,) = walk(host, NUMBER).reasons
-    assert reason == "dm-9 is a device-mapper cache device: its table is not as this target has it"
+    (reason,) = sentences(walk(host, NUMBER).causes)
+    assert reason == "dm-9 is a device-mapper cache device: its table does not have the form of this target"
 
 
 def test_a_writecache_of_an_older_kernel_is_unknown() -> None:
     host = over(dm("dm-9", "LVM", ("sdc1", "sdd1"), NUMBER, "writecache s 8:33 8:49 4096 0"))
     host.files["/proc/sys/kernel/osrelease"] = "5.10.0-32-amd64\n"
-    (reason,) = walk(host, NUMBER).reasons
-    assert "before Linux 5.14 it may write to its origin without flushing it" in reason
+    (reason,) = sentences(walk(host, NUMBER).causes)
+    assert "before Linux 5.14 it can write to its origin without flushing it" in reason
 
 
 @pytest.mark.parametrize(("uuid", "id_"), [("LVM-abc", "dm:LVM-abc"), ("", "dm-name:lvm-dm-9")])
@@ -390,12 +397,12 @@ def test_a_device_mapper_device_has_a_name_that_stays(uuid: str, id_: str) -> No
 
 def test_a_file_system_that_names_no_device_is_unknown() -> None:
     """As a btrfs whose directory of devices is empty."""
-    assert walk(BigHost()) == Stack((), (), ("no device is named that it writes to",))
+    assert walk(BigHost()) == Stack((), (), (Because("no_device"),))
 
 
 def test_no_block_device_is_unknown() -> None:
     stack = walk(SmallHost(), "0:45")
-    assert stack == Stack((), (), ("device 0:45 has no block device behind it",))
+    assert stack == Stack((), (), (Because("no_block_device", {"number": "0:45"}),))
 
 
 @pytest.mark.parametrize(
@@ -403,16 +410,18 @@ def test_no_block_device_is_unknown() -> None:
     [
         (Unobservable("dmsetup: No such file or directory"), "dmsetup: No such file or directory"),
         (Result(1, "", "/dev/mapper/control: open failed"), "dmsetup table: exit 1: /dev/mapper/control"),
-        ("No devices found\n", "dmsetup does not list it"),
-        ("lvm-dm-0 0 2048 linear 9:0 2048\n", "dmsetup does not list it"),
-        ("garbage\udcff\0\n", "dmsetup does not list it"),
+        ("No devices found\n", "dmsetup table: no row for it"),
+        ("lvm-dm-0 0 2048 linear 9:0 2048\n", "dmsetup table: no row for it"),
+        ("garbage\udcff\0\n", "dmsetup table: no row for it"),
     ],
 )
 def test_without_its_table_a_device_mapper_device_is_unknown_with_the_reason(answer: Any, why: str) -> None:
     host = BigHost()
     host.commands[("dmsetup", "table")] = answer
     stack = walk(host, "253:0")
-    assert stack.reasons[0].startswith(f"dm-0 is a device-mapper device: its table is unknown: {why}")
+    assert sentences(stack.causes)[0].startswith(
+        f'dm-0 is a device-mapper device: its table is unknown: "{why}'
+    )
     assert stack.disks == ("sdc", "sdd")
 
 
@@ -465,7 +474,7 @@ def test_parity_without_a_journal_or_partial_parity_log_has_the_write_hole(
     stack = walk(over(md("md9", level, ("sdc1", "sdd1", "sde"), "9:9", **words)), "9:9")
     hole = {"maker": "md", "name": "md9", "level": level}
     assert stack.write_hole == (() if closed else (hole,))
-    assert stack.reasons == ()
+    assert sentences(stack.causes) == ()
 
 
 @pytest.mark.parametrize(
@@ -509,7 +518,7 @@ def test_what_an_array_is_doing_is_told(words: dict[str, str], state: str) -> No
 
 def test_an_array_without_a_level_is_unknown() -> None:
     stack = walk(over(md("md9", "", ("sdc1",), "9:9")), "9:9")
-    assert stack.reasons == ("md9 is a md array without a level device: no rule here says what it promises",)
+    assert sentences(stack.causes) == ("md9 is a md device: it reports no level",)
 
 
 def test_several_devices_are_one_stack_with_each_layer_once() -> None:
@@ -602,7 +611,7 @@ def test_a_device_with_others_below_it_is_no_disk() -> None:
     host.links[f"{base}/slaves/sda"] = host.resolve("/sys/class/block/sda")
     stack = walk(host, "254:16")
     assert (stack.disks, stack.layers[0].type) == (("sda",), "unknown")
-    assert "vdb" in stack.reasons[0]
+    assert "vdb" in sentences(stack.causes)[0]
 
 
 @pytest.mark.parametrize("how", ["member", "directory"])
@@ -621,4 +630,4 @@ def test_a_member_of_btrfs_that_cannot_be_read_is_not_passed_over(how: str) -> N
         host.names = vanishing
     facts = next(m for m in collect(host, NOW)["mounts"] if m["target"] == "/srv/btrfs")
     assert facts["disks"] == "unknown"
-    assert "the devices of /dev/sdf are unknown: " in facts["evidence"]["disks"]["reason"]
+    assert "the devices of /dev/sdf are unknown: " in sentence(facts, "disks")

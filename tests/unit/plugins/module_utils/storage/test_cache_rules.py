@@ -32,6 +32,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.cache_rules
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.caches import PROGRAMS
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.disks import Disks
 
+from ..fakes.sentences import sentence
 from ..fakes.small_host import UNITS, BigHost, SmallHost
 
 EVERY = (("sata", "sda"), ("scsi", "sdc"), ("nvme", "nvme0n1"), ("virtio", "vdb"))
@@ -297,7 +298,7 @@ class TestPrograms:
         facts = Disks(host).collect(name)
         assert facts["write_cache"]["persisted"] == "unset"
         tool = program.rpartition("/")[2]
-        assert f"install {tool}" in facts["evidence"]["write_cache.persisted"]["reason"]
+        assert f"install {tool}" in sentence(facts, "write_cache.persisted")
         with pytest.raises(ChangeFailed, match=f"install {tool}"):
             write_cache.plan(host, [target])
 

@@ -213,7 +213,7 @@ class TestScsi:
             CONTROLS["scsi"].switch(host, "sdc", "disabled")
 
     def test_a_disk_without_the_attribute_is_an_error_by_name(self) -> None:
-        with pytest.raises(ChangeFailed, match="vdb: no scsi_disk of its own below"):
+        with pytest.raises(ChangeFailed, match="vdb: observed no single scsi_disk below"):
             scsi_cache_type(SmallHost(), "vdb")
 
 

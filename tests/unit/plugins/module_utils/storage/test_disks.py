@@ -24,6 +24,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.disks import Disks
 
 from ..fakes.runs import look
+from ..fakes.sentences import sentence
 from ..fakes.small_host import BigHost, FakeDisk, SmallHost
 
 SDA = "/sys/devices/pci0000:00/ata1/host0/target0:0:0/0:0:0:0/block/sda"
@@ -137,7 +138,7 @@ def test_garbage_is_unknown_with_its_reason(path: Any, answer: Any, field: str) 
     (host.files if isinstance(path, str) else host.commands)[path] = answer
     found = facts(host, "vdb" if VDB in path else "sda")
     assert value(found, field) == "unknown"
-    assert found["evidence"][field]["reason"]
+    assert sentence(found, field)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +156,7 @@ def test_a_missing_attribute_is_unknown_with_its_reason(missing: str, field: str
     del host.files[f"{VDB}/{missing}"]
     found = facts(host, "vdb")
     assert value(found, field) == "unknown"
-    assert "No such file" in found["evidence"][field]["reason"]
+    assert "No such file" in sentence(found, field)
 
 
 def test_a_missing_hdparm_is_unknown_with_its_reason() -> None:
@@ -163,7 +164,7 @@ def test_a_missing_hdparm_is_unknown_with_its_reason() -> None:
     del host.commands[HDPARM]
     found = facts(host, "sda")
     assert found["write_cache"]["device"] == found["write_cache"]["volatile"] == "unknown"
-    assert found["evidence"]["write_cache.device"]["reason"] == "hdparm: No such file or directory"
+    assert sentence(found, "write_cache.device") == '"hdparm: No such file or directory"'
 
 
 def test_half_a_database_of_udev_names_no_disk() -> None:
@@ -174,7 +175,7 @@ def test_half_a_database_of_udev_names_no_disk() -> None:
     host.commands[answer] = Result(1, whole, "killed")
     found = facts(host, "sda")
     assert found["id"] is None
-    assert found["evidence"]["id"]["reason"] == "udevadm info --export-db: exit 1: killed"
+    assert sentence(found, "id") == '"udevadm info --export-db: exit 1: killed"'
 
 
 def _first_only(whole: str) -> Result:
@@ -210,7 +211,7 @@ def test_without_udev_nothing_has_a_name_that_stays(answer: Any) -> None:
     host.commands[("udevadm", "info", "--export-db")] = answer
     found = facts(host, "sda")
     assert (found["id"], found["transport"]) == (None, "sata")
-    assert found["evidence"]["id"]["reason"]
+    assert sentence(found, "id")
 
 
 @pytest.mark.parametrize(
@@ -300,7 +301,7 @@ def test_usb_bridges_and_raid_volumes_hide_their_disks(arrange: dict[str, str], 
         host.links[f"/sys/block/{name}"] = path
     found = facts(host, "sda")
     assert (found["write_cache"]["device"], found["switchable"]) == ("unknown", "no")
-    assert found["evidence"]["write_cache.device"]["reason"] == hidden
+    assert found["evidence"]["write_cache.device"]["cause"] == hidden
     assert [argv for argv in host.asked if argv[0] in ("hdparm", "sdparm")] == []
 
 
@@ -346,11 +347,11 @@ def test_a_disk_without_a_name_of_its_own_cannot_be_persisted_and_says_so() -> N
     host = SmallHost()
     host.disk("sda").serial = ""
     host.disk("vdb").serial = host.disk("sdb").serial
-    reasons = [facts(host, name)["evidence"]["id"]["reason"] for name in ("sda", "sdb")]
+    reasons = [sentence(facts(host, name), "id") for name in ("sda", "sdb")]
     assert reasons == [
         "it has no WWN or serial number (one of zeros or the like names no disk), and nothing on it or in its path"
         " that could serve as a name",
-        "vdb has the name serial:QEMU_HARDDISK_SATA0002 too",
+        "vdb also has the name serial:QEMU_HARDDISK_SATA0002",
     ]
     assert facts(host, "sda")["write_cache"]["persisted"] == "unset"
 
@@ -370,7 +371,7 @@ def test_what_a_rule_keeps_of_the_queue(setting: str) -> None:
 def test_a_missing_udevadm_is_the_reason_that_is_shown() -> None:
     host = SmallHost()
     del host.commands[("udevadm", "info", "--export-db")]
-    assert "udevadm" in Disks(host).collect("sda")["evidence"]["id"]["reason"]
+    assert "udevadm" in sentence(Disks(host).collect("sda"), "id")
     rows = look(host, "strict", mounts=["/srv/pgdata"])["settings"]
     assert "udevadm" in next(row for row in rows if row["setting"] == "write_cache")["remedy"]
 

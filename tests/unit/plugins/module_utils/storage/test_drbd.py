@@ -21,6 +21,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.drbd import
 
 from ..fakes.replicated_host import DATA, facts, judged, replicated_host
 from ..fakes.runs import NOW, attested, look
+from ..fakes.sentences import sentence
 from ..fakes.small_host import SmallHost
 
 
@@ -185,7 +186,7 @@ def test_a_configuration_that_is_not_told_is_unknown(name: str) -> None:
     found = facts(host)
     assert found["disks"] == "unknown"
     why = "drbdadm --dry-run adjust pg: exit 1: no resources" if name == "pg" else "is no name of a resource"
-    assert why in found["evidence"]["disks"]["reason"]
+    assert why in sentence(found, "disks")
 
 
 def test_a_cache_is_not_turned_on_below_it() -> None:
@@ -202,7 +203,7 @@ BROKEN: dict[str, tuple[Any, Any, str]] = {
     "detached": (shown(**{"backing-disk": None}), status("Diskless"), "no disk of this node"),
     "resyncing": (shown(), status("Inconsistent"), "its disk on this node is Inconsistent"),
     "not in the status": (shown(), [], "its disk on this node is of unknown state"),
-    "another device": (shown(device_minor=6), status(), "drbdsetup does not list it"),
+    "another device": (shown(device_minor=6), status(), "drbdsetup show --json: no entry for it"),
     "not the form": ({"resource": "pg"}, status(), "drbdsetup gives no list"),
     "half the form": ([{"resource": "pg"}], status(), "_this_host"),
     "no ordering": (
@@ -218,7 +219,7 @@ def test_what_is_not_told_is_unknown(show: Any, state: Any, why: str) -> None:
     host = node(show, state)
     found = facts(host)
     assert found["disks"] == "unknown"
-    assert why in found["evidence"]["disks"]["reason"]
+    assert why in sentence(found, "disks")
     assert look(host, "flush", mounts=[DATA])["verdict"] == "unknown"
 
 
@@ -230,7 +231,7 @@ def test_a_tool_that_fails_is_a_reason(answer: Result) -> None:
     host.commands[tuple(SHOW)] = answer
     assert facts(host)["disks"] == "unknown"
     del host.commands[tuple(SHOW)]
-    assert "drbdsetup" in facts(host)["evidence"]["disks"]["reason"]
+    assert "drbdsetup" in sentence(facts(host), "disks")
 
 
 def test_an_older_drbdsetup_names_path_and_options_alike() -> None:

@@ -15,6 +15,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage import drbd
 
 from ..fakes.replicated_host import DATA, facts, judged, replicated_host
 from ..fakes.runs import NOW, look
+from ..fakes.sentences import sentence
 from ..fakes.small_host import SmallHost
 
 #: As it was printed, except the device, the minor number, and a password. NET and DISK are options.
@@ -106,14 +107,14 @@ def test_metadata_elsewhere_are_a_disk_of_it_too() -> None:
 
 
 UNKNOWN = {
-    "it stands alone": (ALONE, "it stands alone"),
+    "it stands alone": (ALONE, "it is disconnected"),
     "no end": (SHOWN.rstrip().rstrip("}"), "has no end"),
     "an end too many": (f"{SHOWN}}}\n", "ends where it does not"),
     "no name": (f"{{ }} {SHOWN}", "has no name"),
     "too deep": ("a {" * 9 + "}" * 9, "lies too deep"),
-    "a quote that is not closed": (SHOWN.replace('g";', "g;"), "expected words and sections"),
+    "a quote that is not closed": (SHOWN.replace('g";', "g;"), "expected statements and sections"),
     "a minor that is no number": (SHOWN.replace("minor 5", "minor x"), "invalid literal"),
-    "nothing": ("", "does not list it"),
+    "nothing": ("", "no entry for it"),
 }
 
 
@@ -122,7 +123,7 @@ def test_what_is_not_told_is_unknown(shown: str, why: str) -> None:
     host = node(shown=shown)
     found = facts(host)
     assert found["disks"] == "unknown"
-    assert why in found["evidence"]["disks"]["reason"]
+    assert why in sentence(found, "disks")
     assert look(host, "flush", mounts=[DATA])["verdict"] == "unknown"
 
 
@@ -130,7 +131,7 @@ def test_what_is_not_told_is_unknown(shown: str, why: str) -> None:
 def test_a_tool_that_fails_is_a_reason(command: list[str]) -> None:
     host = node()
     host.commands[tuple(command)] = Result(10, "", "no answer\n")
-    assert "no answer" in facts(host)["evidence"]["disks"]["reason"]
+    assert "no answer" in sentence(facts(host), "disks")
 
 
 def test_a_capture_keeps_what_is_read_and_no_secret() -> None:

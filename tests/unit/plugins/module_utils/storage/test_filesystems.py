@@ -17,6 +17,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.ext4 import
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.filesystems import FileSystems
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.mounts import Mounts
 
+from ..fakes.sentences import sentence, sentence_of
 from ..fakes.small_host import BigHost, FakeDisk, FakeMount, SmallHost
 
 
@@ -99,7 +100,7 @@ def test_jfs_flushes_nothing() -> None:
     host = SmallHost()
     found = FileSystems(host, Blocks(host)).running(other("jfs"))
     assert {name: seen.value for name, seen in found.items()} == {"barrier": "off", "data_mode": "none"}
-    assert found["barrier"].reason == "JFS never flushes a disk, and no option makes it"
+    assert sentence_of(found["barrier"]) == "JFS never flushes a disk, and no option makes it"
 
 
 @pytest.mark.parametrize("fstype", ["cifs", "overlay", "fuseblk", "raw", "of-tomorrow"])
@@ -110,7 +111,7 @@ def test_a_file_system_without_a_rule_is_unknown_with_its_reason(fstype: str) ->
     host = SmallHost()
     found = FileSystems(host, Blocks(host)).running(other(fstype))
     assert {seen.value for seen in found.values()} == {"unknown"}
-    assert all(seen.reason for seen in found.values())
+    assert all(map(sentence_of, found.values()))
 
 
 @pytest.mark.fact(47)
@@ -144,7 +145,7 @@ class TestDevices:
         host.files["/proc/fs/jbd2/nvme10n1p1/info"] = ""
         found = facts(host, "/srv/mysql")
         assert found["disks"] == "unknown"
-        assert "may be any of nvme10n1p1, nvme10n1p12" in found["evidence"]["disks"]["reason"]
+        assert "may be any of nvme10n1p1, nvme10n1p12" in sentence(found, "disks")
 
     @pytest.mark.parametrize(
         "damage",
@@ -160,7 +161,7 @@ class TestDevices:
         damage(host)
         found = facts(host, "/srv/mysql")
         assert (found["disks"], found["disks_seen"][0]) == ("unknown", "sde")
-        assert "/srv/mysql" in found["evidence"]["disks"]["reason"]
+        assert "/srv/mysql" in sentence(found, "disks")
 
     @pytest.mark.parametrize("option", ["logdev", "rtdev"])
     @pytest.mark.fact(16)

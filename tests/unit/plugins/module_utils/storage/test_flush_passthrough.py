@@ -253,7 +253,9 @@ def test_below_the_root_a_disk_that_does_not_tell_how_it_powers_on_is_unknown() 
     enforce(host, look(host, "strict", mounts=["/"]))
     found = look(host, "strict", mounts=["/"])
     assert (found["verdict"], rows(found)["lvm-dm-5"]) == ("unknown", ("write back", "unknown", "unknown"))
-    assert "how the cache of sdg powers on could not be read: sdparm named neither" in "\n".join(found["why"])
+    assert 'how the cache of sdg powers on could not be read: "sdparm named neither' in "\n".join(
+        found["why"]
+    )
     host.reboot()
     assert rows(look(host, "strict", mounts=["/"]))["lvm-dm-5"] == DEAF
 

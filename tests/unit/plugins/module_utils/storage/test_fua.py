@@ -16,6 +16,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect imp
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.fua import path
 
 from ..fakes.runs import NOW
+from ..fakes.sentences import sentence, sentence_of
 from ..fakes.small_host import BigHost, SmallHost
 
 
@@ -56,7 +57,7 @@ def test_direct_writes_carry_fua_from_these_kernels_on(fstype: str, kernel: str,
     """XFS from 4.18, ext4 through iomap; others never."""
     found = path(mount(fstype), [disk()], kernel)
     assert found.value == expected
-    assert bool(found.reason) == (expected == "no")
+    assert bool(sentence_of(found)) == (expected == "no")
 
 
 @pytest.mark.fact(26)
@@ -100,7 +101,7 @@ def test_the_host_tells_its_distribution() -> None:
     host.files["/proc/sys/kernel/osrelease"] = "4.12.14-122.255-default\n"
     assert PATH in reads(host)
     xfs = next(row for row in collect(host, NOW)["mounts"] if row["fstype"] == "xfs")
-    assert "kernel" not in str(xfs["evidence"]["fua_path"]["reason"])
+    assert "kernel" not in str(sentence(xfs, "fua_path"))
 
 
 @pytest.mark.parametrize(
@@ -126,7 +127,7 @@ def test_os_release_of_any_text(text: str) -> None:
 def test_data_journal_turns_direct_writes_into_buffered_ones() -> None:
     """So there is no FUA path."""
     found = path(mount(data_mode="journal"), [disk()], "6.1.0")
-    assert (found.value, found.reason) == ("no", "data=journal turns direct writes into buffered ones")
+    assert (found.value, sentence_of(found)) == ("no", "data=journal turns direct writes into buffered ones")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +146,7 @@ def test_every_layer_has_to_pass_it_on(kernel_mode: str, expected: str) -> None:
     stack = [layer, {**layer, "name": "sda", "label": "", "type": "disk", "cache_mode": "", "below": []}]
     found = path(mount(stack=stack), [disk()], "6.1.0")
     assert found.value == expected
-    assert found.reason == (None if expected == "yes" else "dm-0 passes neither flush nor FUA on")
+    assert sentence_of(found) == ("" if expected == "yes" else "neither flush nor FUA passes through dm-0")
 
 
 @pytest.mark.parametrize(
@@ -179,12 +180,12 @@ def test_without_barriers_nothing_is_sent() -> None:
 def test_what_is_not_known_is_unknown(changes: dict[str, Any]) -> None:
     found = path(mount(**changes), [disk()], "6.1.0")
     assert found.value == "unknown"
-    assert found.reason
+    assert sentence_of(found)
 
 
 def test_without_a_disk_nothing_is_known() -> None:
     found = path(mount(disks=[]), [], "6.1.0")
-    assert (found.value, found.reason) == ("unknown", "no disk is known below it")
+    assert (found.value, sentence_of(found)) == ("unknown", "no disk is known below it")
 
 
 @pytest.mark.parametrize(
@@ -196,7 +197,7 @@ def test_every_leaf_has_to_take_it(efficient: list[str], expected: str) -> None:
     """dm and md pass FUA down: one leaf without it costs the flush."""
     found = path(mount(), [disk(word) for word in efficient], "6.1.0")
     assert found.value == expected
-    assert bool(found.reason) == (expected != "yes")
+    assert bool(sentence_of(found)) == (expected != "yes")
 
 
 def test_a_disk_of_which_nothing_is_known_is_unknown() -> None:

@@ -105,7 +105,7 @@ def test_a_second_run_does_nothing_and_planning_changes_nothing() -> None:
         (
             lambda host: host.files.update({host.resolve(f"{QUEUE}/scheduler"): "none\n"}),
             {"scheduler": "none"},
-            r"sda\): its scheduler cannot be set: no queue to put in order",
+            r"sda\): its scheduler cannot be set: observed no list of schedulers",
         ),
         (
             lambda host: host.files.update({host.resolve(f"{QUEUE}/read_ahead_kb"): "much\n"}),

@@ -8,13 +8,13 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.mapper_targets import (
-    NO_RULE,
     Segment,
     parse_tables,
     understand,
 )
 
 from ..fakes.captured import captured
+from ..fakes.sentences import sentences
 
 NEW = (6, 1)
 
@@ -54,31 +54,34 @@ def test_every_target_that_is_understood(table: str, wanted: Segment) -> None:
 @pytest.mark.parametrize(
     ("table", "why"),
     [
-        ("cache", "its table is not as this target has it"),
-        ("cache 253:1 253:2 253:3 128", "its table is not as this target has it"),
-        ("cache 253:1 253:2 253:3 128 x writeback smq 0", "its table is not as this target has it"),
-        ("cache 253:1 253:2 253:3 128 9 writeback", "its table is not as this target has it"),
-        ("cache 253:1 253:2 253:3 128 -1 writeback", "its table is not as this target has it"),
-        ("cache 253:1 253:2 253:3 128 2 writeback writethrough smq 0", "its table is not as this target has it"),
-        ("cache 253:1 253:2 253:3 128 1 of_tomorrow smq 0", "it has the feature of_tomorrow, which no rule here knows"),
-        ("writecache", "its table is not as this target has it"),
-        ("writecache x 253:36 253:35 4096 0", "its table is not as this target has it"),
-        ("snapshot 253:28 253:29", "its table is not as this target has it"),
-        ("snapshot 253:28 253:29 Q 8", "its table is not as this target has it"),
-        ("snapshot-merge 253:28 253:29", "its table is not as this target has it"),
-        ("integrity 253:16 0 4 R 0", "its table is not as this target has it"),
-        ("integrity 253:16 0 4 I 0", "its table is not as this target has it"),
-        ("delay 8:33 0 500", NO_RULE),
-        ("flakey 8:33 0 1 1", NO_RULE),
-        ("mirror core 1 4096 2 253:31 0 253:32 0", NO_RULE),
-        ("vdo", NO_RULE),
-        ("Thin 253:25 1", NO_RULE),
-        ("thin-pool2", NO_RULE),
+        ("cache", "its table does not have the form of this target"),
+        ("cache 253:1 253:2 253:3 128", "its table does not have the form of this target"),
+        ("cache 253:1 253:2 253:3 128 x writeback smq 0", "its table does not have the form of this target"),
+        ("cache 253:1 253:2 253:3 128 9 writeback", "its table does not have the form of this target"),
+        ("cache 253:1 253:2 253:3 128 -1 writeback", "its table does not have the form of this target"),
+        ("cache 253:1 253:2 253:3 128 2 writeback writethrough smq 0", "its table does not have the form of this target"),
+        ("cache 253:1 253:2 253:3 128 1 of_tomorrow smq 0", "no rule covers its feature of_tomorrow"),
+        ("writecache", "its table does not have the form of this target"),
+        ("writecache x 253:36 253:35 4096 0", "its table does not have the form of this target"),
+        ("snapshot 253:28 253:29", "its table does not have the form of this target"),
+        ("snapshot 253:28 253:29 Q 8", "its table does not have the form of this target"),
+        ("snapshot-merge 253:28 253:29", "its table does not have the form of this target"),
+        ("integrity 253:16 0 4 R 0", "its table does not have the form of this target"),
+        ("integrity 253:16 0 4 I 0", "its table does not have the form of this target"),
+        ("delay 8:33 0 500", "no rule covers how it handles flushes"),
+        ("flakey 8:33 0 1 1", "no rule covers how it handles flushes"),
+        ("mirror core 1 4096 2 253:31 0 253:32 0", "no rule covers how it handles flushes"),
+        ("vdo", "no rule covers how it handles flushes"),
+        ("Thin 253:25 1", "no rule covers how it handles flushes"),
+        ("thin-pool2", "no rule covers how it handles flushes"),
     ],
 )  # fmt: skip
 def test_what_is_not_is_named_with_the_reason(table: str, why: str) -> None:
     target, _blank, arguments = table.partition(" ")
-    assert understand(target, arguments, NEW) == Segment(target, reason=why)
+    found = understand(target, arguments, NEW)
+    assert found.cause
+    assert sentences([found.cause]) == (why,)
+    assert found == Segment(target, cause=found.cause)
 
 
 @pytest.mark.parametrize(
@@ -87,13 +90,13 @@ def test_what_is_not_is_named_with_the_reason(table: str, why: str) -> None:
 @pytest.mark.parametrize("kind", ["s", "p"])
 @pytest.mark.fact(83)
 def test_a_writecache_flushes_its_origin_since_5_14(kernel: tuple[int, int], known: bool, kind: str) -> None:
-    assert (not understand("writecache", f"{kind} 253:36 253:35 4096 0", kernel).reason) is known
+    assert (not understand("writecache", f"{kind} 253:36 253:35 4096 0", kernel).cause) is known
 
 
 def test_each_captured_table_is_understood_but_for_an_old_mirror() -> None:
     for rows in parse_tables(captured("dmsetup_table_bookworm.txt")).values():
         for target, arguments in rows:
-            assert bool(understand(target, arguments, NEW).reason) is (target == "mirror")
+            assert bool(understand(target, arguments, NEW).cause) is (target == "mirror")
 
 
 @pytest.mark.parametrize("name", ["dmsetup_table_bookworm.txt", "dmsetup_table_bullseye.txt"])

@@ -279,7 +279,7 @@ def test_barriers_over_an_unknown_stack_come_on_and_are_not_called_done() -> Non
     host.files["/proc/fs/ext4/dm-0/options"] = host.files["/proc/fs/ext4/sda1/options"]
     with pytest.raises(
         ChangeFailed,
-        match=r"/srv/pgdata: barriers are on again, but a flush could be counted on no disk only: dm-0 is a",
+        match=r"/srv/pgdata: barriers are on again, but a flush could be counted on no disk only: stack .*layer: dm-0",
     ):
         run(host, TIGHT)
     assert host.mounts[PG].barrier == "on"
@@ -308,7 +308,7 @@ def test_a_file_that_somebody_else_changed_meanwhile_is_not_overwritten() -> Non
         host.files[FSTAB] = theirs
 
     host.on_trial = meanwhile  # type: ignore[method-assign]
-    with pytest.raises(ChangeFailed, match="/etc/fstab: somebody else changed it meanwhile; run again"):
+    with pytest.raises(ChangeFailed, match="/etc/fstab: another process changed it meanwhile; run again"):
         run(host, TIGHT)
     assert host.read(FSTAB) == theirs
 
@@ -737,10 +737,7 @@ def test_release_takes_away_the_image_that_a_killed_run_has_left() -> None:
     work = plan_release(host)
     assert [change[:2] for change in work.changes] == [(DIRECTORY, "trial")]
     apply_release(host, work)
-    assert host.mutations[-2:] == [
-        ("change", "rm", "-rf", DIRECTORY),
-        ("change", "rmdir", "--ignore-fail-on-non-empty", "/var/lib/durable-dbhost"),
-    ]
+    assert host.mutations[-1] == ("change", "rm", "-rf", DIRECTORY)
 
 
 def test_release_does_not_put_back_what_the_kernel_refuses() -> None:
@@ -757,7 +754,7 @@ def test_without_the_superblock_barriers_still_come_on() -> None:
     del host.commands[(*ext4.SHOW, "/dev/block/8:1")]
     found = look(host, "strict", mounts=[PG])
     # Its journal may lie on a disk that was not flushed: so it is not called done.
-    with pytest.raises(ChangeFailed, match=r"on sda only: .*whether /srv/pgdata has its journal elsewhere"):
+    with pytest.raises(ChangeFailed, match=r"on sda only: .*superblock_unread"):
         enforce(host, found)
     assert host.mounts[PG].barrier == "on"
     assert host.disk("sda").flushes > 100

@@ -15,6 +15,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect imp
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.mounts import Mounts
 
 from ..fakes.runs import NOW
+from ..fakes.sentences import sentence
 from ..fakes.small_host import FakeMount, SmallHost, loop
 
 EXT4 = "/proc/fs/ext4/sda1/options"
@@ -34,7 +35,8 @@ def fstab_line(host: SmallHost, target: str, options: str) -> None:
 
 def test_an_ordinary_ext4() -> None:
     found = facts(SmallHost(), "/srv/pgdata")
-    nothing = dict.fromkeys(("detail", "state", "label", "cache_mode", "reason", "id", "held_on"), "")
+    texts = dict.fromkeys(("detail", "state", "label", "cache_mode", "id", "held_on"), "")
+    nothing = {**texts, "cause": None}
     expected = {
         "target": "/srv/pgdata",
         "targets": ["/srv/pgdata"],
@@ -146,7 +148,7 @@ def test_two_lines_for_one_target_are_unknown() -> None:
     host.files["/etc/fstab"] = "UUID=pg /srv/pgdata ext4 noatime 0 2\n" * 2
     found = facts(host, "/srv/pgdata")
     assert found["persisted"]["barrier"] == "unknown"
-    assert "lines 1 and 2 both mount /srv/pgdata" in found["evidence"]["persisted.barrier"]["reason"]
+    assert "lines 1 and 2 both mount /srv/pgdata" in sentence(found, "persisted.barrier")
 
 
 def test_a_unit_about_another_device_says_nothing_of_this_one() -> None:
@@ -154,7 +156,7 @@ def test_a_unit_about_another_device_says_nothing_of_this_one() -> None:
     host.files["/etc/systemd/system/srv-pgdata.mount"] = "[Mount]\nWhat=/dev/vdb\nType=ext4\n"
     found = facts(host, "/srv/pgdata")
     assert found["persisted"]["barrier"] == "unknown"
-    assert "mounts /dev/vdb at /srv/pgdata" in found["evidence"]["persisted.barrier"]["reason"]
+    assert "mounts /dev/vdb at /srv/pgdata" in sentence(found, "persisted.barrier")
 
 
 @pytest.mark.parametrize("started", [True, False])
@@ -205,7 +207,7 @@ def test_entries_that_differ_and_may_be_next_leave_the_root_unknown_alone() -> N
     two_entries(host)
     found = facts(host, "/")
     assert found["persisted"]["barrier"] == "unknown"
-    assert "rootflags=barrier=0" in found["evidence"]["persisted.barrier"]["reason"]
+    assert "rootflags=barrier=0" in sentence(found, "persisted.barrier")
     assert facts(host, "/srv/pgdata")["persisted"]["barrier"] == "on"
 
 
@@ -223,7 +225,7 @@ def test_words_that_xfs_refuses_are_called_refused(options: str) -> None:
     fstab_line(host, "/srv/mssql", options)
     found = facts(host, "/srv/mssql")
     assert found["persisted"]["barrier"] == "refused"
-    assert "next boot would fail" in found["evidence"]["persisted.barrier"]["reason"]
+    assert "next boot would fail" in sentence(found, "persisted.barrier")
 
 
 def test_without_a_line_nothing_is_said_of_the_next_boot() -> None:
@@ -271,7 +273,7 @@ def test_what_cannot_be_observed_is_unknown_with_its_reason(arrange: Any, field:
     found = facts(host, "/srv/pgdata")
     group, _dot, name = field.rpartition(".")
     assert (found[group] if group else found)[name] == "unknown"
-    assert found["evidence"][field]["reason"]
+    assert sentence(found, field)
 
 
 def _external() -> str:
@@ -306,7 +308,7 @@ def test_a_file_system_without_a_rule_is_unknown(fstype: str) -> None:
     found = facts(host, "/srv/other")
     assert (found["barrier"], found["data_mode"]) == ("unknown", "unknown")
     assert found["persisted"]["barrier"] == "unknown"
-    assert fstype in found["evidence"]["barrier"]["reason"].lower()
+    assert fstype in sentence(found, "barrier").lower()
 
 
 @pytest.mark.parametrize("fstype", ["overlay", "cifs"])
@@ -379,7 +381,7 @@ def test_all_lines_for_a_device_must_agree(first: str, second: str, differing: l
     found = facts(host, "/srv/pgdata")
     assert [name for name, value in found["persisted"].items() if value == "unknown"] == differing
     for name in differing:
-        reason = found["evidence"][f"persisted.{name}"]["reason"]
+        reason = sentence(found, f"persisted.{name}")
         assert "/etc/fstab line 1" in reason
         assert "/etc/fstab line 2" in reason
         # One of them may be a subvolume of snapshots: its other options are its own.
@@ -434,7 +436,7 @@ def test_a_unit_that_is_not_mounted_now_mounts_the_device_at_the_next_boot(
     found = facts(host, "/srv/pgdata")
     assert found["persisted"]["barrier"] == barrier
     if barrier == "unknown":
-        assert f"{base}/mnt-copy.mount at /mnt/copy" in found["evidence"]["persisted.barrier"]["reason"]
+        assert f"{base}/mnt-copy.mount at /mnt/copy" in sentence(found, "persisted.barrier")
 
 
 def test_the_root_is_mounted_before_all_others_and_decides_alone() -> None:
@@ -481,7 +483,7 @@ def test_a_barrier_that_not_every_kernel_reads_alike_is_unknown(number: str) -> 
     fstab_line(host, "/srv/pgdata", f"rw,barrier={number}")
     found = facts(host, "/srv/pgdata")
     assert found["persisted"]["barrier"] == "unknown"
-    assert "accepted: 0 or 1" in found["evidence"]["persisted.barrier"]["reason"]
+    assert "accepted: 0 or 1" in sentence(found, "persisted.barrier")
 
 
 @pytest.mark.fact(55)

@@ -149,7 +149,7 @@ def test_a_mount_that_the_first_access_makes_is_assessed_by_what_mounts_it(autom
         ("on", "ok"),
         ("ordered", "ok"),
     ]
-    assert "not mounted until a process accesses it" in rows["barrier"]["evidence"]["running"]["source"]
+    assert "(automount)" in rows["barrier"]["evidence"]["running"]["source"]
     assert [mount["disks"] for mount in collect(host, NOW)["mounts"] if mount["target"] == PG] == [["sda"]]
     assert collect(host, NOW)["other_mounts"] == {"/proc": "proc", "/tmp": "tmpfs"}
 

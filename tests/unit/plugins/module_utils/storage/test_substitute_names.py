@@ -13,6 +13,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.disks impor
 
 from ..fakes.fake_devices import FakeDisk
 from ..fakes.runs import attested, enforce, look
+from ..fakes.sentences import sentence
 from ..fakes.small_host import SmallHost
 
 MARIA = {"mounts": ["/srv/maria"]}
@@ -72,13 +73,13 @@ def test_two_disks_with_one_cloned_uuid_have_no_name_and_their_host_is_not_green
     facts = {name: disks.collect(name) for name in ("vdb", "vdc")}
     assert [fact["id"] for fact in facts.values()] == [None, None]
     known = f"{kind}:{next(iter(SHOWN[kind].values()))}"
-    assert facts["vdb"]["evidence"]["id"]["reason"] == f"vdc has the name {known} too"
-    assert facts["vdc"]["evidence"]["id"]["reason"] == f"vdb has the name {known} too"
+    assert sentence(facts["vdb"], "id") == f"vdc also has the name {known}"
+    assert sentence(facts["vdc"], "id") == f"vdb also has the name {known}"
     assert disks.find(known) is None
     found = look(host, "strict", **HONOURED)
     assert found["verdict"] == "drifted"
     assert cache_row(found)["why"].endswith(
-        f"so no setting can be persisted for it: vdc has the name {known} too"
+        f"so no setting can be persisted for it: vdc also has the name {known}"
     )
     assert cache_row(found)["remedy"] == "give it a serial number in QEMU or libvirt"
 

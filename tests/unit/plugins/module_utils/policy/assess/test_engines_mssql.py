@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import rules as mssql
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.rules import Subject
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess.causes import explained
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.report import with_outcomes
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import choose
@@ -159,7 +160,7 @@ def test_the_articles_installations(
     [
         (lambda host: None, {"version": "14.0.3025.33"}, "2017 CU6"),
         (lambda host: None, {"version": "unknown"}, "2017 CU6"),
-        (lambda host: setattr(host.disk("sdb"), "fua", "0"), {}, "takes FUA"),
+        (lambda host: setattr(host.disk("sdb"), "fua", "0"), {}, "FUA unsupported"),
         (lambda host: host.files.update({"/proc/sys/kernel/osrelease": "4.17.0\n"}), {}, "4.17.0"),
         (lambda host: None, {"directories": ["/srv/mssql", "/srv/pgdata"]}, "sda"),
         (
@@ -205,7 +206,7 @@ def test_what_speaks_against_fua(arrange: Any, given: dict[str, Any], why: str) 
     host = machine(fua=True)
     arrange(host)
     found = server(words("on", "off", "1", "0"), **given)
-    storage = collect(host, NOW)
+    storage = explained(collect(host, NOW))
     assert any(why in reason for reason in mssql.against_fua(found, storage, lambda disk: True))
     wanted = mssql.rules(Subject(found, _flush(), storage, lambda disk: True), {})
     assert {name: rule.value for name, rule in wanted.items()} == {
@@ -333,7 +334,7 @@ def test_ext4_and_data_journal() -> None:
     found = server(directories=["/srv/pgdata"])
     assert mssql.against_fua(found, collect(host, NOW), lambda disk: True) == []
     host.mounts["/srv/pgdata"].data = "journal"
-    (why,) = mssql.against_fua(found, collect(host, NOW), lambda disk: True)
+    (why,) = mssql.against_fua(found, explained(collect(host, NOW)), lambda disk: True)
     assert "data=journal" in why
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.host.observation import caused
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import (
     requirements,
     risks,
@@ -26,7 +27,9 @@ from ...fakes.small_host import BigHost, SmallHost
 
 SATA = "serial:QEMU_HARDDISK_SATA0001"
 NOT_KEPT = "move the data to a persistent disk"
-NO_FILE = {"value": "unknown", "source": "hdparm -W /dev/sda", "reason": "hdparm: No such file or directory"}
+NO_FILE = caused(
+    "unknown", "hdparm -W /dev/sda", "no_program", error="hdparm: No such file or directory"
+).as_dict()
 
 
 def profile(name: str) -> Any:
@@ -49,7 +52,7 @@ def layer(kind: str, detail: str = "", known: str = "", below: tuple[str, ...] =
         "detail": detail,
         "id": known,
         "below": list(below),
-        "reason": "why",
+        "cause": {"cause": "no_rule_for_layer", "parameters": {}},
     }
 
 
@@ -104,7 +107,7 @@ def test_a_stack_that_is_not_understood(given: list[Any], seen: list[str], kind:
         "disks": "unknown",
         "disks_seen": seen,
         "stack": given,
-        "devices_missing": [] if given else ["device 8:9 has no block device behind it"],
+        "devices_missing": [] if given else [{"cause": "no_block_device", "parameters": {"number": "8:9"}}],
         "evidence": {"disks": {"reason": "why"}},
     }
     _disks, (reason,) = risks.leaves({"disks": [{"name": "sda"}]}, [mount])
@@ -340,7 +343,7 @@ def test_a_mount_that_keeps_its_barriers(change: dict[str, Any], kind: str, cure
 )
 def test_a_layer_that_breaks_a_promise(state: str, detail: str, kind: str, cure: str) -> None:
     (need,) = requirements._of_layer(
-        {"target": "/srv/x"}, {**layer("dm", detail), "state": state, "reason": ""}, []
+        {"target": "/srv/x"}, {**layer("dm", detail), "state": state, "cause": None}, []
     )
     assert (need.id, need.remedy) == (kind, cure)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import NoProgram
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess.plan import build, changes
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess.settings import (
     Boot,
@@ -419,7 +419,7 @@ def test_a_stricter_journal_needs_no_reboot() -> None:
 
 def test_an_attestation_counts_where_the_tool_is_missing() -> None:
     host = SmallHost()
-    host.commands[("hdparm", "-W", "/dev/sda")] = Unobservable("hdparm: No such file or directory")
+    host.commands[("hdparm", "-W", "/dev/sda")] = NoProgram("hdparm: No such file or directory")
 
     def row(*words: dict[str, str]) -> dict[str, str]:
         found = look(host, "protected", mounts=["/srv/pgdata"], attestations=list(words))

@@ -629,9 +629,12 @@ def test_a_layer_that_passes_no_flush_on_keeps_barriers(cache_mode: str, why: st
 
 @pytest.mark.parametrize(
     ("reported", "why"),
-    [({"held_on": "8:1"}, "a file of another file system"), ({"reason": "vdo"}, "by an attestation alone")],
+    [
+        ({"held_on": "8:1"}, "a file of another file system"),
+        ({"cause": {"cause": "no_rule_for_layer", "parameters": {}}}, "by an attestation alone"),
+    ],
 )
-def test_over_what_the_guard_does_not_know_barriers_stay(reported: dict[str, str], why: str) -> None:
+def test_over_what_the_guard_does_not_know_barriers_stay(reported: dict[str, Any], why: str) -> None:
     (mount,) = mounts_of(["/srv/faircom"], None, collect(BigHost(), NOW), None)
     mount["stack"][0].update(reported)
     assert why in why_not_switched(mount)

@@ -27,6 +27,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.raid_contro
 
 from ...fakes.captured import captured
 from ...fakes.runs import NOW, attested, look
+from ...fakes.sentences import sentence
 from ...fakes.small_host import FakeDisk, FakeMount, SmallHost
 
 STORCLI = "/opt/MegaRAID/storcli/storcli64"
@@ -110,7 +111,7 @@ def test_a_volume_is_known_by_its_wwn_or_serial_number(
     ("arrange", "reason"),
     [
         (lambda h: vars(h.disk("sdr")).update(wwn="0x600605b0ffffffff"), "no volume with the WWN"),
-        (lambda h: h.files.data.pop(STORCLI), "no tool of its controller is there"),
+        (lambda h: h.files.data.pop(STORCLI), "no tool of its controller is installed"),
         (lambda h: h.commands.update({("systemd-detect-virt",): "kvm\n"}), "hypervisor"),
         (lambda h: vars(h.disk("sda")).update(wwn=WWN), "no volume with the WWN"),
         (
@@ -129,7 +130,7 @@ def test_what_is_not_known_for_certain_is_unknown_with_its_reason(
     facts = Disks(host).collect("sdr")
     assert set(facts["raid"].values()) == {None, "unknown"}
     assert facts["write_cache"]["volatile"] == "unknown"
-    assert reason in facts["evidence"]["raid"]["reason"]
+    assert reason in sentence(facts, "raid")
 
 
 PERCCLI = "/opt/MegaRAID/perccli/perccli64"
@@ -167,14 +168,14 @@ def test_a_tool_that_gives_no_answer_is_a_reason_and_no_crash(answer: Any) -> No
     host.commands[(STORCLI, *storcli.QUESTIONS[0])] = answer
     facts = Disks(host).collect("sdr")
     assert facts["raid"]["volume"] is None
-    assert STORCLI in facts["evidence"]["raid"]["reason"]
+    assert STORCLI in sentence(facts, "raid")
 
 
 def test_a_program_that_others_may_change_is_not_run() -> None:
     host = with_volume()
     host.uids[STORCLI] = 1000
     facts = Disks(host).collect("sdr")
-    assert "may be changed by others than root" in facts["evidence"]["raid"]["reason"]
+    assert "may be changed by others than root" in sentence(facts, "raid")
     assert asked_of(host) == set()
 
 
@@ -234,7 +235,7 @@ def test_a_recording_holds_what_was_asked_and_what_is_shown_withholds_the_answer
     assert "SK00000000" not in str(shown)
     facts = Disks(ReplayHost(shown)).collect("sdr")
     assert facts["raid"]["volume"] is None
-    assert WITHHELD in facts["evidence"]["raid"]["reason"]
+    assert WITHHELD in sentence(facts, "raid")
 
 
 def swap(old: str, new: str) -> Callable[[str], str]:
