@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The closed list of causes that storage facts give for a value: why it is unknown, or what made it. Data.
 
-A host reports a cause by its keyword, with values; policy/assess/causes.py has the sentence and the fix of each.
+A host reports a cause by its keyword, with values; storage/causes.py has the sentence and the fix of each.
 """
 
 from __future__ import annotations

@@ -91,12 +91,6 @@ class Observation(NamedTuple):
         return found
 
 
-def why(evidence: Evidence) -> str:
-    """Return the error or the cause of an observation, for messages that a host writes."""
-    cause = evidence.get("cause")
-    return evidence["reason"] or (str(Because(cause, evidence.get("parameters", {}))) if cause else "")
-
-
 def unknown(source: str, reason: str) -> Observation:
     """Return the observation of a value that could not be read."""
     return Observation(UNKNOWN, source, reason)

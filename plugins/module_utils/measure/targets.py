@@ -11,8 +11,7 @@ from ..facts.storage import DiskFacts, MountFacts
 from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN
 from ..host.seam import Host, Unobservable
-from ..policy.assess import causes
-from ..storage import nfs
+from ..storage import causes, nfs
 from ..storage.blockstack import Blocks
 from ..storage.disks import Disks
 from ..storage.mounts import Mounts

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from ..enforce.arguments import Arguments
 from ..enforce.change import Change, each, verify
-from ..host.observation import UNKNOWN, why
+from ..host.observation import UNKNOWN
 from ..host.seam import ChangeFailed, Host, Unobservable
-from . import scheduler_rules
+from . import causes, scheduler_rules
 from .disks import Disks
 
 _TARGET = {
@@ -70,7 +70,7 @@ def plan(host: Host, targets: list[Target]) -> Work:
         for setting, value in target.wanted.items():
             observed = reader.readahead(name) if setting == "readahead" else reader.scheduler(name)[0]
             if observed.value == UNKNOWN:
-                cause = why(observed.as_dict())
+                cause = causes.why(observed.as_dict())
                 raise ChangeFailed(f"{target.device} ({name}): its {setting} cannot be read: {cause}")
             if setting == "scheduler" and not reader.scheduler(name)[1]:
                 raise ChangeFailed(

@@ -15,10 +15,10 @@ from ..enforce.change import Change, each, verify
 from ..facts.storage import MountFacts
 from ..host import systemd
 from ..host.mountinfo import Mount
-from ..host.observation import UNKNOWN, why
+from ..host.observation import UNKNOWN
 from ..host.printable import line
 from ..host.seam import ChangeFailed, Host, Unobservable
-from . import boot_loader, fstab, mount_settings, mount_trial, mount_units
+from . import boot_loader, causes, fstab, mount_settings, mount_trial, mount_units
 from .flush import flush_mount, owe, takes_flushes
 from .mount_trial import Image
 from .mounts import Mounts, Persisted, Superblock
@@ -220,7 +220,7 @@ def _plan_one(work: Work, target: Target, superblock: Superblock, reader: Mounts
     ]
     # What cannot be read cannot be checked either: it stays, and stays unknown, which is not well.
     warnings = [
-        f"{name}: {setting} at the next boot: unknown ({why(facts['evidence'][f'persisted.{setting}'])});"
+        f"{name}: {setting} at the next boot: unknown ({causes.why(facts['evidence'][f'persisted.{setting}'])});"
         f" expected {value}, and left as it is"
         for setting, value in requested.items()
         if target.persist and mount_settings.persisted(facts, setting) == UNKNOWN
@@ -367,7 +367,7 @@ def _tighten(host: Host, mount: Mount, facts: MountFacts) -> None:
     if facts["disks"] == UNKNOWN:
         raise ChangeFailed(
             f"{target}: barriers are on again, but a flush could be counted on {', '.join(flushed) or 'no disk'}"
-            f" only: {why(facts['evidence']['disks'])}"
+            f" only: {causes.why(facts['evidence']['disks'])}"
         )
     expect_nothing_cached(host, target, [name for name in facts["disks_seen"] if name not in flushed])
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from ..enforce.arguments import Arguments
 from ..enforce.change import Change, each, verify
 from ..facts.storage import DiskFacts
-from ..host.observation import UNKNOWN, why
+from ..host.observation import UNKNOWN
 from ..host.seam import ChangeFailed, Host, Unobservable
-from . import cache_rules, kernel_cache_mode
+from . import cache_rules, causes, kernel_cache_mode
 from .caches import CONTROLS, DISABLED, ENABLED, NONE
 from .disk_kinds import PLACES
 from .disks import Disks
@@ -147,7 +147,7 @@ def _check(target: Target, facts: DiskFacts) -> None:
             f" from here; switch it {PLACES.get(facts['place'], 'where it belongs')}"
         )
     if facts["write_cache"]["device"] == UNKNOWN:
-        reason = why(facts["evidence"]["write_cache.device"])
+        reason = causes.why(facts["evidence"]["write_cache.device"])
         raise ChangeFailed(f"{where}: its write cache cannot be read: {reason}")
 
 

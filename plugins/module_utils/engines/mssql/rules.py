@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from ...facts.engines import InstanceFacts
 from ...facts.storage import StorageFacts
-from ...host.observation import NOTHING, UNKNOWN, why
+from ...host.observation import NOTHING, UNKNOWN
 from ...rows import FIX_READ_ERROR, Kind, Reason
 from ...storage import platforms
 from ..placement import place
@@ -149,7 +149,7 @@ def against_fua(instance: InstanceFacts, storage: StorageFacts, honoured: Honour
             found.append(f"{mount['target']}: its disks are unknown")
             continue
         if mount["fua_path"] != "yes":
-            reason = why(mount["evidence"]["fua_path"])
+            reason = mount["evidence"]["fua_path"]["reason"] or ""
             found.append(f"{mount['target']}: {reason or 'whether it sends FUA is unknown'}")
             continue
         # What is off now may come on, in this very run too. A flush that nothing needs costs nothing.

@@ -33,10 +33,10 @@ from ...facts.storage import DiskFacts, MountFacts, StorageFacts
 from ...facts.ups import BudgetFacts, PowerFacts
 from ...host import bounds
 from ...host.observation import NOTHING, UNKNOWN
-from ...storage import mount_settings, nfs
+from ...storage import causes, mount_settings, nfs
 from ...storage.disk_kinds import RAID_VOLUME
 from ...storage.raid_controllers import volume
-from . import budgets, causes
+from . import budgets
 
 _STORAGE = check_of(of_storage.StorageFacts)
 _RAID = check_of(of_storage.RaidFacts)

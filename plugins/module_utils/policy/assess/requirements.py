@@ -18,6 +18,7 @@ from ...host.printable import is_plain
 from ...profiles import Profile, loosened_by
 from ...rows import Kind, Setting
 from ...storage import (
+    causes,
     disk_kinds,
     drbd,
     findings,
@@ -32,7 +33,6 @@ from ...storage.raid_controllers import volume
 from .. import kinds
 from ..expect.guarantees import Mount, Server
 from ..report_types import RequirementEntry
-from . import causes
 
 #: Transports whose standard asks for FUA. The kernel disables it for SATA by default (libata.fua).
 _FUA_IN_STANDARD = ("scsi", "sas", "nvme")

@@ -13,8 +13,9 @@ from ...host.observation import UNKNOWN
 from ...next_boot.tuned import BY as TUNED
 from ...profiles import KEEP, Profile
 from ...rows import FIX_READ_ERROR, Setting
+from ...storage import causes
 from ..expect.guarantees import Disk, Mount
-from . import causes, requirements
+from . import requirements
 from .settings import judge, reason
 
 #: Setting -> what TuneD calls it.

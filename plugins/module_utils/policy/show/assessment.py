@@ -26,10 +26,10 @@ from ...profiles import (
     gathered,
 )
 from ...rows import VERDICTS, Reason
+from ...storage import causes
 from .. import kinds
 from ..assess import case as cases
 from ..assess import (
-    causes,
     costs,
     engines,
     facts_check,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.observation import Because, Observation
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import causes
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import causes
 
 
 def sentence(facts: Mapping[str, Any], field: str) -> str:

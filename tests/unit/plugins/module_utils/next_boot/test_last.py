@@ -14,8 +14,11 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Un
 from ansible_collections.durable.dbhost.plugins.module_utils.next_boot import effects, last, remounts
 from ansible_collections.durable.dbhost.plugins.module_utils.next_boot.acts import Act, Device
 from ansible_collections.durable.dbhost.plugins.module_utils.next_boot.effects import State, Value
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import causes
-from ansible_collections.durable.dbhost.plugins.module_utils.storage import cache_rules, scheduler_rules
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
+    cache_rules,
+    causes,
+    scheduler_rules,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from ..fakes.runs import NOW, enforce, look, settled

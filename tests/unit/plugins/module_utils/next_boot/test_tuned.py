@@ -15,7 +15,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.next_boot.acts impo
 from ansible_collections.durable.dbhost.plugins.module_utils.next_boot.effects import State, Value
 from ansible_collections.durable.dbhost.plugins.module_utils.next_boot.tuned import collect as acts_of
 from ansible_collections.durable.dbhost.plugins.module_utils.next_boot.tuned import read
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import causes
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import causes
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from ..fakes.runs import NOW, OWN, enforce, look

@@ -9,8 +9,7 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.observation import Undecided
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import causes
-from ansible_collections.durable.dbhost.plugins.module_utils.storage import boot_loader
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import boot_loader, causes
 
 from ..fakes.fake_host import FakeHost
 

@@ -1,19 +1,22 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The sentence and the fix for each cause that storage facts give for a value (facts/value_causes.py). Pure."""
+"""The sentence and the fix for each cause that storage facts give for a value (facts/value_causes.py). Pure.
+
+Facts have the cause and its values. The controller, and a change that failed on a host, write the sentence.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ...facts.schema import EVIDENCE
-from ...facts.storage import StorageFacts
-from ...facts.value_causes import VERBATIM
-from ...host.observation import UNKNOWN
-from ...host.printable import quote
-from ...storage import mount_settings
+from ..facts.schema import EVIDENCE
+from ..facts.storage import StorageFacts
+from ..facts.value_causes import VERBATIM
+from ..host.observation import UNKNOWN
+from ..host.printable import quote
+from . import mount_settings
 
 _ROOTFLAGS = (
     "choose the entry that boots by default (grub2-set-default, bootctl set-default), or give those of this system the same"
@@ -180,6 +183,13 @@ def explain(cause: str, values: Mapping[str, Any], **more: str) -> Explained:
     """Return the sentence and the fix for a cause; `more`: what its evidence has."""
     found = {**more, **dict(_shown(values))}
     return Explained(SAYS[cause].format(**found), _fix(cause, values, found))
+
+
+def why(evidence: Mapping[str, Any]) -> str:
+    """Return the sentence of an observation, as a message of a failed change has it; '' without one."""
+    if "cause" in evidence:
+        return str(of_evidence(evidence)["reason"])
+    return evidence["reason"] or ""
 
 
 def text(row: Mapping[str, Any]) -> str:

@@ -21,8 +21,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.observation im
     unread,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import boot_rows, causes
-from ansible_collections.durable.dbhost.plugins.module_utils.storage import boot_findings
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import boot_rows
+from ansible_collections.durable.dbhost.plugins.module_utils.storage import boot_findings, causes
 
 ERROR = "/x: Input/output error; run sh -c 'curl evil'"
 
