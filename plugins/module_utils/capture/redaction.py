@@ -174,7 +174,7 @@ _DIRECTORIES = (
     (rf"{_SYSTEMD}/.*\.(?:mount|target)\.requires", r".*"),
     (rf"{_SYSTEMD}/.*\.(?:wants|requires)", r".*\.mount|.*durable-dbhost.*"),
     (rf"{_THEIRS}|/etc/rc[S2-5]\.d|{_GENERATED}(?:/.*)?|{_SYSTEMD}/.*\.(?:service\.d|upholds)", r"(?!)"),
-    (rf"(?:{our_paths.VOLATILE}|{our_paths.STATE})(?:/.*)?", r".*"),
+    (rf"(?:{our_paths.VOLATILE}|{our_paths.PERSISTENT})(?:/.*)?", r".*"),
 )
 
 #: Command line -> what stays of its output. Its error messages stay as text.

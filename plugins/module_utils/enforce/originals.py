@@ -47,4 +47,4 @@ def save(host: Host, entries: dict[str, str], path: str = PATH, mode: int = 0o64
         host.write_file(path, text.encode("utf-8", "surrogateescape"), mode=mode)
     elif host.exists(path):
         host.remove_file(path)
-        our_files.remove_directories(host, (our_paths.STATE,))
+        our_files.remove_directories(host, (our_paths.PERSISTENT,))

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 CONFIGURED = "/etc/durable-dbhost"
 #: What outlives a boot; and what goes with it.
-STATE = "/var/lib/durable-dbhost"
+PERSISTENT = "/var/lib/durable-dbhost"
 VOLATILE = "/run/durable-dbhost"
 
 #: What was there before us, by layer. The first is of mounts; the monitor's may hold a password.
-ORIGINALS = f"{STATE}/originals.json"
-ORIGINALS_POWER = f"{STATE}/originals-power.json"
-ORIGINALS_FAIRCOM = f"{STATE}/originals-faircom.json"
-ORIGINALS_POSTGRESQL = f"{STATE}/originals-postgresql.json"
-ORIGINALS_MSSQL = f"{STATE}/originals-mssql.json"
-ORIGINALS_FIREBIRD = f"{STATE}/firebird.json"
+ORIGINALS = f"{PERSISTENT}/originals.json"
+ORIGINALS_POWER = f"{PERSISTENT}/originals-power.json"
+ORIGINALS_FAIRCOM = f"{PERSISTENT}/originals-faircom.json"
+ORIGINALS_POSTGRESQL = f"{PERSISTENT}/originals-postgresql.json"
+ORIGINALS_MSSQL = f"{PERSISTENT}/originals-mssql.json"
+ORIGINALS_FIREBIRD = f"{PERSISTENT}/firebird.json"
 #: Where new mount options are tried.
-TRIAL = f"{STATE}/trial"
+TRIAL = f"{PERSISTENT}/trial"
 
 #: They sort after the rules of distributions, vendors and administrators (60-, 85-hdparm, 99-), so that they set a value
 #: last. The cache's come first: a change of a cache mode resets the readahead.
@@ -49,7 +49,7 @@ FIREBIRD_CLIENT = f"{VOLATILE}/firebird-client"
 #: The watch: its program, its inputs, and its last report.
 WATCH_PROGRAM = "/usr/local/lib/durable-dbhost/watch.pyz"
 WATCH_INPUTS = f"{CONFIGURED}/watch.json"
-WATCH_REPORT = f"{STATE}/watch.json"
+WATCH_REPORT = f"{PERSISTENT}/watch.json"
 WATCH_SERVICE, WATCH_TIMER = "durable-dbhost-watch.service", "durable-dbhost-watch.timer"
 WATCH_UNIT = f"/etc/systemd/system/{WATCH_SERVICE}"
 WATCH_TIMER_UNIT = f"/etc/systemd/system/{WATCH_TIMER}"

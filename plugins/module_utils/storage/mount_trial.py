@@ -62,7 +62,7 @@ def clear(host: Host) -> None:
     """Remove the files of a trial, and its directory if it is empty. Raises ChangeFailed."""
     if is_left(host):
         host.change(["rm", "-rf", DIRECTORY])
-        our_files.remove_directories(host, (our_paths.STATE,))
+        our_files.remove_directories(host, (our_paths.PERSISTENT,))
 
 
 def _make(host: Host, image: Image) -> None:

@@ -130,7 +130,7 @@ def apply_release(host: Host, work: Release) -> None:
     for change in work.changes:
         if host.exists(change.target):
             host.remove_file(change.target, numbers.get(change.target, 0))
-    our_files.remove_directories(host, (*_ways(), our_paths.STATE))
+    our_files.remove_directories(host, (*_ways(), our_paths.PERSISTENT))
     if systemd.runs(host):
         host.change(["systemctl", "daemon-reload"])
     verify(plan_release(host).changes)

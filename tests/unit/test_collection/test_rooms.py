@@ -119,3 +119,20 @@ def test_the_page_names_each_room() -> None:
     assert below == sorted(below, key=ROOMS.index, reverse=True)
     for module in (each for each in ROOMS if each not in folders):
         assert f"{module}.py" in drawing
+
+
+def _bound(statement: ast.stmt) -> list[str]:
+    """Return the names that a statement of a module binds, without those of `if` and `try`."""
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        return [statement.name]
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    if isinstance(statement, ast.AnnAssign):
+        targets = [statement.target]
+    return [each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_module_binds_each_name_once(name: str) -> None:
+    """A second constant of one name replaces the first in every module that imports it, and no checker reports it."""
+    found = [each for row in ast.parse(FILES[name].read_text(encoding="utf-8")).body for each in _bound(row)]
+    assert sorted(found) == sorted(set(found))

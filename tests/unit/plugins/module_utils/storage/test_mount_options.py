@@ -737,7 +737,10 @@ def test_release_takes_away_the_image_that_a_killed_run_has_left() -> None:
     work = plan_release(host)
     assert [change[:2] for change in work.changes] == [(DIRECTORY, "trial")]
     apply_release(host, work)
-    assert host.mutations[-1] == ("change", "rm", "-rf", DIRECTORY)
+    assert host.mutations[-2:] == [
+        ("change", "rm", "-rf", DIRECTORY),
+        ("change", "rmdir", "--ignore-fail-on-non-empty", "/var/lib/durable-dbhost"),
+    ]
 
 
 def test_release_does_not_put_back_what_the_kernel_refuses() -> None:
@@ -754,7 +757,9 @@ def test_without_the_superblock_barriers_still_come_on() -> None:
     del host.commands[(*ext4.SHOW, "/dev/block/8:1")]
     found = look(host, "strict", mounts=[PG])
     # Its journal may lie on a disk that was not flushed: so it is not called done.
-    with pytest.raises(ChangeFailed, match=r"on sda only: .*whether /srv/pgdata has its journal on another device"):
+    with pytest.raises(
+        ChangeFailed, match=r"on sda only: .*whether /srv/pgdata has its journal on another device"
+    ):
         enforce(host, found)
     assert host.mounts[PG].barrier == "on"
     assert host.disk("sda").flushes > 100
