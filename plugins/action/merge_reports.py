@@ -88,6 +88,6 @@ def _hours(found: Any) -> float:
     # A number that is none is in no order.
     if not 0 < hours <= 24 * 366:
         raise BadInput(
-            f"durable_reports_max_hours: observed {found!r}; expected hours, above 0 and no more than a year's"
+            f"durable_reports_max_hours: observed {found!r}; expected hours, above 0 and at most 8784"
         )
     return hours

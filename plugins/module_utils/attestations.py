@@ -26,8 +26,8 @@ CLAIMS = {
 }
 #: Claims that can hold for one disk or layer and not for another -> their required target.
 _OF_ONE = {
-    "power_loss_protection": "a disk's id: each disk has its own; make audit, or the facts, name the ids",
-    "layer_passes_flushes": "a layer's id (dm:...): each layer has its own; the report, or the facts, name the ids",
+    "power_loss_protection": "a disk's id: each disk has its own id; durable.dbhost.audit lists them",
+    "layer_passes_flushes": "a layer's id (dm:...): each layer has its own id; the report lists them",
 }
 _FIELDS = ("claim", "target", "by", "reason", "expires")
 #: The target of a claim about the whole machine, rather than one disk or layer.
@@ -152,7 +152,7 @@ def expect_fields(where: str, entry: Any, fields: Collection[str], optional: Col
     """Raise BadInput unless a signed entry has these fields and no others."""
     needed, allowed = set(fields), {*fields, *optional}
     if not isinstance(entry, dict) or not needed <= set(entry) <= allowed:
-        more = f", and if you like {', '.join(optional)}" if optional else ""
+        more = f", optional: {', '.join(optional)}" if optional else ""
         raise BadInput(f"{where}: observed {entry!r}; expected exactly {', '.join(fields)}{more}")
     if isinstance(entry["expires"], datetime.date):
         raise BadInput(

@@ -187,7 +187,7 @@ def _read(name: str, fields: dict[str, Any]) -> Profile:
 def _check_keys(where: str, fields: dict[str, Any]) -> None:
     needed = sorted(set(Profile._fields) - {"name", *_OPTIONAL})
     missing = [name for name in needed if name not in fields]
-    expected = f"{', '.join(needed)}, and if you like {', '.join(_OPTIONAL)}"
+    expected = f"{', '.join(needed)}, optional: {', '.join(_OPTIONAL)}"
     wrong = [f"{where}: observed no {', '.join(missing)}; expected {expected}"] if missing else []
     for name in sorted(map(str, set(fields) - {*needed, *_OPTIONAL})):
         wrong.append(

@@ -91,7 +91,7 @@ NOT_MANAGED = Kind(
 NOT_FOUND = Kind(
     "unknown.not_found",
     "unknown",
-    "durable_databases names {name}, and none was found: it is unknown how it commits",
+    "durable_databases names {name}, and none was found, so its settings are unknown",
     "start {name}, or delete the entry from durable_databases",
 )
 NOT_THERE = Kind(

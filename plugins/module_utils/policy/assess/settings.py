@@ -728,7 +728,8 @@ def _kernel_cache_mode(disk: DiskFacts, profile: Profile, cache_phase: str | Non
     name = disk["name"]
     why = {
         "write through": f"the kernel cache mode of {name} is write through: the kernel sends it no flush",
-        UNSET: f"no udev rule restores the kernel cache mode of {name} after a device reset",
+        UNSET: f"no udev rule restores the kernel cache mode of {name} after a device reset: the kernel sends flushes"
+        " only in this mode, and a reset can enable the cache again",
     }
     row = _disk_row(disk, profile, "kernel_cache_mode", wanted, (running, persisted), verdict, phase, why)
     if lowered is None:

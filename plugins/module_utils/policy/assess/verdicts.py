@@ -109,11 +109,12 @@ def _state(row: Setting) -> str:
         observed, expected, when = row.persisted, row.wanted_persisted, " at the next boot"
     else:
         observed, expected, when = row.running, row.wanted_running, ""
-    # Some sentences begin with the observed value.
-    meaning = row.why.removeprefix(f"{row.setting} is {observed}: ")
+    # Some sentences begin with the observed value, or have only that.
+    is_value = row.why == f"{row.setting} is {observed}" and observed != expected
+    meaning = "" if is_value else f": {row.why.removeprefix(f'{row.setting} is {observed}: ')}"
     if row.verdict == UNKNOWN:
-        return f" is unknown: {meaning}"
-    return f"{f' is {observed}{when}, expected {expected}' if observed != expected else ''}: {meaning}"
+        return f" is unknown{meaning}"
+    return f"{f' is {observed}{when}, expected {expected}' if observed != expected else ''}{meaning}"
 
 
 def _withheld(row: Setting, found: Findings) -> Reason:

@@ -221,7 +221,7 @@ def _why_unresolved(path: str, storage: StorageFacts) -> Reason | None:
         return _unmounted("durable_databases", path, why, "mount its disk, or correct the path")
     if storage["resolved"].get(path, path) is None:
         return _unmounted(
-            "durable_databases", path, "it is not there", "mount what it is on, or correct the path"
+            "durable_databases", path, "it does not exist", "mount its file system, or correct the path"
         )
     return None
 

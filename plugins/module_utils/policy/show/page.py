@@ -338,9 +338,11 @@ def _engines(ordered: list[Report]) -> Iterator[str]:
     for report in ordered:
         for engine in report["engines"]:
             mounts = sorted({str(row["mount"]) for row in engine["files"] if row["mount"]})
-            lies = f" on {', '.join(mounts)}" if mounts else ""
+            lies = f", on {', '.join(mounts)}" if mounts else ""
             state = f" ({engine['state']})" if engine["state"] != "running" else ""
-            text = f"{engine.get('product', engine['engine'])} {engine['version'] or 'of no known version'}{state}{lies}"
+            product, name = engine.get("product", engine["engine"]), engine["name"]
+            named = product if name in (product, engine["engine"]) else f"{product} {name}"
+            text = f"{named}, {engine['version'] or 'of unknown version'}{state}{lies}"
             found.setdefault(text, set()).add(report["host"])
     ranked = sorted(found.items(), key=lambda each: (-len(each[1]), each[0]))
     for text, hosts in ranked:

@@ -62,7 +62,7 @@ _CAUSES = (
     ),
     (
         re.compile(r"password is required|missing \w+ password|incorrect \w+ password", re.I),
-        "a password is required for root's rights",
+        "could not become root: the become password is missing or wrong",
         "give it with -K, or log in as root",
     ),
     (
@@ -78,7 +78,7 @@ _CAUSES = (
     (
         # Before the next: become is set already, and no password helps.
         re.compile(r"\b(sudo|su|doas|pbrun|pfexec|ksu|dzdo)['\"]?: (command )?not found", re.I),
-        "root's rights were not given: the program of become_method is not installed",
+        "could not become root: the program of become_method is not installed",
         "set become_method (ansible_become_method) to one that the host has, for example su, or install it, or log in as root",
     ),
     (
@@ -86,7 +86,7 @@ _CAUSES = (
             r"\(become\)|for become success|become password|\b(sudo|su|doas): |(sudo|su|doas) password|privilege escalation",
             re.I,
         ),
-        "root's rights were not given",
+        "could not become root",
         "log in as root, or add -b (become: true), with its password (-K)",
     ),
 )

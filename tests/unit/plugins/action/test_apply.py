@@ -127,7 +127,11 @@ def test_a_step_about_speed_that_failed_is_no_error() -> None:
     ("answer", "why", "begun"),
     [
         ({"failed": True, "msg": "another run changes this host"}, "another run changes this host", []),
-        (AnsibleError("sudo: a password is required"), "a password is required for root's rights", []),
+        (
+            AnsibleError("sudo: a password is required"),
+            "could not become root: the become password is missing or wrong",
+            [],
+        ),
         # How far it came nobody knows.
         (AnsibleConnectionFailure("no route"), "lost the host: no route", BEGUN),
         ({"failed": True}, "the module failed without a message", []),

@@ -206,15 +206,15 @@ def test_without_facts_of_the_ups_its_profile_is_blocked_and_the_host_made_safer
         (
             "Task failed: Premature end of stream waiting for become success.\n>>> Standard Error\n"
             "sudo: a password is required",
-            "no facts: a password is required for root's rights (sudo: a password is required); give it with -K, or",
+            "no facts: could not become root: the become password is missing or wrong (sudo: a password is required); give it",
         ),
         (
             "Missing sudo password",
-            "no facts: a password is required for root's rights (Missing sudo password); give it",
+            "no facts: could not become root: the become password is missing or wrong (Missing sudo password); give it",
         ),
         (
             "sudo: a terminal is needed",
-            "no facts: root's rights were not given (sudo: a terminal is needed); log in",
+            "no facts: could not become root (sudo: a terminal is needed); log in",
         ),
         (
             "Failed to create temporary directory. In some cases",
@@ -222,12 +222,12 @@ def test_without_facts_of_the_ups_its_profile_is_blocked_and_the_host_made_safer
         ),
         (
             "This machine cannot be observed: observed user 1000, expected root (become)",
-            "no facts: root's rights were not given (This machine cannot be observed: observed user 1000, expected root"
+            "no facts: could not become root (This machine cannot be observed: observed user 1000, expected root"
             " (become)); log in as root, or add -b (become: true)",
         ),
         (
             "Task failed: /bin/sh: 1: sudo: not found",
-            "no facts: root's rights were not given: the program of become_method is not installed (Task failed: /bin/sh: 1:"
+            "no facts: could not become root: the program of become_method is not installed (Task failed: /bin/sh: 1:"
             " sudo: not found); set become_method",
         ),
         ("No more room", "no facts: No more room; correct the error that the reason names, then run again"),

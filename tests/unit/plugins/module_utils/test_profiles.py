@@ -61,13 +61,13 @@ def test_own_profile_and_override() -> None:
             "ours",
             {"ours": {"barrier": "on"}},
             {},
-            "profile ours: observed no atime, data_mode, rests_on, summary, write_cache; expected atime, .*if you like engines",
+            "profile ours: observed no atime, data_mode, rests_on, summary, write_cache; expected atime, .*optional: engines",
         ),
         (
             "ours",
             own(scheduler="none", x=1),
             {},
-            "profile ours: observed 'scheduler'; expected only atime, .*, and if you like engines, scheduler_rotational",
+            "profile ours: observed 'scheduler'; expected only atime, .*, optional: engines, scheduler_rotational",
         ),
         (
             "ours",

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import NoProgram
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import verdicts
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess.plan import build, changes
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess.settings import (
     Boot,
@@ -99,6 +100,15 @@ def test_the_text_about_barriers_agrees_with_the_verdict(cache: str, verdict: st
     ]
     assert found["verdict"] == verdict
     assert barrier["why"] == f"/srv/pgdata does not flush the disk: {loss}"
+
+
+def test_a_reason_states_the_observed_value_once() -> None:
+    found = row("mounts", "/srv/pgdata", "data_mode", "disposable")
+    assert found.why == "data_mode is ordered"
+    assert (
+        verdicts.drift(found).reason
+        == "/srv/pgdata: data_mode is ordered at the next boot, expected writeback"
+    )
 
 
 @pytest.mark.parametrize(

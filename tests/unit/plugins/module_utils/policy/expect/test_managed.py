@@ -44,7 +44,7 @@ def test_a_database_that_is_not_there_is_not_attributed_to_what_would_hold_it() 
     given = inputs("strict", mounts=None, databases=[{"engine": "postgresql", "paths": ["/srv/pgdta"]}])
     found = assess(given, collect(SmallHost(), NOW, ["/srv/pgdta"]), NOW)
     assert found["verdict"] == "unknown"
-    assert "observed /srv/pgdta: it is not there" in found["why"][0]
+    assert "observed /srv/pgdta: it does not exist" in found["why"][0]
     assert not found["settings"]
 
 

@@ -219,7 +219,7 @@ def test_a_host_without_a_profile_has_its_unknowns_accepted_too() -> None:
             r"durable_accept\[0\]: reason: observed ' '; expected why the finding is acceptable",
         ),
         ([entry("requirement.no_write_hole")], r"Did you mean requirement.no_write_hole.\w+\?"),
-        ([entry("x")], r"observed 'x'; expected an id of the report's reasons, as risk.barrier_off"),
+        ([entry("x")], r"observed 'x'; expected an id of the report's reasons, for example risk.barrier_off"),
         ([entry("host.input", "host")], r"observed host.input; .*cannot be accepted"),
         ([entry("setting.mount_options.atime", X)], r"cannot be accepted"),
         ([entry("note.read_only", X)], r"observed note.read_only; .*cannot be accepted"),

@@ -339,7 +339,7 @@ def test_what_keeps_ansible_out_is_told_once_for_each_cause() -> None:
         "    no facts: no Python where Ansible looks for it",
         "        fix: install Python 3.9 or later there, or name one in ansible_python_interpreter",
     ]
-    assert "    no facts: root's rights were not given" in rows
+    assert "    no facts: could not become root" in rows
 
 
 def test_hosts_that_were_not_looked_at_are_named_and_the_end_is_not_told_yet() -> None:
@@ -385,8 +385,8 @@ def test_a_rollback_timer_that_has_acted_is_before_the_notes_about_speed() -> No
 
 def test_engines_are_listed_with_version_and_place() -> None:
     found = reports(12)
-    assert "found: postgresql 15.8 on /srv/pgdata: 6 hosts" in render(found)
-    assert "found: postgresql 15.8 on /srv/pgdata\n" in render(found[2:3])
+    assert "found: postgresql 15/main, 15.8, on /srv/pgdata: 6 hosts" in render(found)
+    assert "found: postgresql 15/main, 15.8, on /srv/pgdata\n" in render(found[2:3])
 
 
 def test_the_changes_are_counted_by_setting() -> None:
