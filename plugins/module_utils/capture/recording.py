@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from ..host import bounds, json_text
-from ..host.seam import READ_TIMEOUT, Host, Located, Result, Status, Unobservable
+from ..host.seam import READ_TIMEOUT, Host, Located, NoProgram, Result, Status, Unobservable
 
 #: The version of the format. A recording of another one is refused.
 SCHEMA = 1
@@ -149,7 +149,10 @@ class RecordingHost(_LooksOnly):
         try:
             answer = ask()
         except Unobservable as error:
-            self.calls[call][key] = {"error": str(error)}
+            self.calls[call][key] = {
+                "error": str(error),
+                **({"no_program": True} if isinstance(error, NoProgram) else {}),
+            }
             raise
         self.calls[call][key] = list(answer) if isinstance(answer, Result) else answer
         return answer
@@ -224,7 +227,7 @@ class ReplayHost(_LooksOnly):
         if key in answers:
             answer = answers[key]
             if isinstance(answer, dict):
-                raise Unobservable(answer["error"])
+                raise (NoProgram if "no_program" in answer else Unobservable)(answer["error"])
             return answer
         if not self._lenient:
             raise NotRecorded(f"{call} {key}: the recording does not hold it; capture this host again")

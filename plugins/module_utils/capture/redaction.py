@@ -281,7 +281,7 @@ class Redactor:
 
     def _redacted(self, call: str, path: str, answer: Any) -> Any:
         if isinstance(answer, dict):
-            return {"error": self.names.text(answer["error"])}
+            return {**answer, "error": self.names.text(answer["error"])}
         if call == "read":
             rule = _rule_for(path)
             return rule(answer, self.names) if rule else {"error": f"{self._path(path)}: {WITHHELD}"}
@@ -300,7 +300,7 @@ class Redactor:
 
     def _ran(self, command: str, answer: Any) -> Any:
         if isinstance(answer, dict):
-            return {"error": self.names.text(answer["error"])}
+            return {**answer, "error": self.names.text(answer["error"])}
         rule = next((rule for pattern, rule in _COMMANDS if re.fullmatch(pattern, command)), None)
         if rule is None:
             return {"error": f"{self.names.text(command.split(' ')[0])}: {WITHHELD}"}
