@@ -97,3 +97,20 @@ def assessed_answer(data: bytes) -> None:
     report = with_outcomes({**found, "host": "db1", "was": "", "looked_only": True, "error": None})
     details([report])
     assert len(render([report]).splitlines()) <= HEIGHT
+
+
+@of_bytes(
+    seeds=[
+        b"Failed to connect to the host via ssh: ssh: connect to host db1 port 22: Connection refused",
+        b"Failed to connect to the host via ssh: root@db1: Permission denied (publickey).",
+        b"Task failed: No space left on device",
+        b"db1; Fix: {{ x }}",
+    ]
+)
+def unreached_host(data: bytes) -> None:
+    """The message with which Ansible reports a host as unreachable, which contains what the host sent."""
+    inputs = Inputs("strict", _shipped(), {}, {})
+    answer = {"unreachable": True, "msg": data.decode("utf-8", "replace")}
+    found = assess_answer(inputs, NOW, answer)
+    assert found["verdict"] == "unreachable"
+    json.dumps(printable(found))

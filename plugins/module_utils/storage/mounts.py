@@ -585,7 +585,8 @@ def _shown_source(mount: Mount) -> str:
 
 def _stands_for_all(mount: Mount) -> tuple[bool, bool, str]:
     """Sort first what a remount may go through: no read-only view of it, and all of it. A boot mounts subvolumes in any order."""
-    return mount.read_only_by_itself, mount.root != "/", mount.target
+    is_part = mount.root != "/"
+    return mount.read_only_by_itself, is_part, mount.target if is_part else ""
 
 
 def _atime(options: tuple[str, ...]) -> str:
