@@ -36,7 +36,7 @@ _WORDS = f"""
 /dev/mapper /dev/md /dev/block /dev/null /etc/fstab {our_paths.CACHE_RULES} {our_paths.FORMER_CACHE_RULES} io-scheduler
 /etc/systemd/system.control/ /etc/systemd/system/ multi-user.target.wants requires local-fs.target remote-fs.target
 /run/systemd/system /usr/local/lib/systemd/system /usr/lib/systemd/system /lib/systemd/system
-/etc/tuned/active_profile profiles tuned.conf tuned.pid tuned.service {our_paths.ORIGINALS}
+/etc/tuned/active_profile post_loaded_profile profiles tuned.conf tuned.pid tuned.service {our_paths.ORIGINALS}
 {our_paths.PENDING_FLUSHES} /boot /home /root /tmp /srv /mnt /media /opt /usr/bin /usr/sbin /data
 UUID PARTUUID LABEL PARTLABEL subvol root rootflags part luks mpath crypt virtio sata scsi nvme ata wwn serial
 enabled disabled none unknown write back write through temporary zz-durable-dbhost.conf durable-dbhost-resume.service
@@ -155,7 +155,7 @@ _FILES: tuple[tuple[str, _Rule], ...] = (
         r"/etc/(?:init\.d|default|sysconfig)/[^/]+|/etc/mysql/debian-start|(?:/usr)?(?:/local)?/s?bin/[^/]+",
         _nothing,
     ),
-    (rf"{_TUNED}/active_profile", _text),
+    (rf"{_TUNED}/(?:active|post_loaded)_profile", _text),
     (rf"{_TUNED}/.*tuned\.conf", devices.settings),
 )
 

@@ -45,6 +45,8 @@ UDEVADM = ("udevadm", "info", "--export-db")
 def tuned(host: SmallHost) -> None:
     host.files["/run/tuned/tuned.pid"] = "1\n"
     host.files["/etc/tuned/active_profile"] = "own\n"
+    host.files["/etc/tuned/post_loaded_profile"] = "late\n"
+    host.files["/usr/lib/tuned/late/tuned.conf"] = "[disk]\nreadahead=8192\n"
     host.files["/etc/tuned/own/tuned.conf"] = "[main]\ninclude=base\n[disk]\nelevator=none\n"
     host.files["/usr/lib/tuned/base/tuned.conf"] = "[main]\nsummary=x\n[mine]\ntype=disk\nreadahead=4096\n"
 
