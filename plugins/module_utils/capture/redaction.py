@@ -152,7 +152,8 @@ _FILES: tuple[tuple[str, _Rule], ...] = (
     ),
     # Scripts that act at boot: what an owner wrote there is dropped.
     (
-        r"/etc/(?:init\.d|default|sysconfig)/[^/]+|/etc/mysql/debian-start|(?:/usr)?(?:/local)?/s?bin/[^/]+",
+        r"/etc/(?:init\.d|default|sysconfig)/[^/]+|/etc/mysql/debian-start"
+        r"|(?:/usr)?(?:/local|/pgsql-\d+)?/(?:s?bin|libexec)/[^/]+",
         _nothing,
     ),
     (rf"{_TUNED}/(?:active|post_loaded)_profile", _text),

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 
 from ...facts.engines import InstanceFacts
-from ...facts.storage import StorageFacts
+from ...facts.storage import DiskFacts, StorageFacts
 from ...host.observation import NOTHING, UNKNOWN
 from ...rows import FIX_READ_ERROR, Kind, Reason
 from ...storage import platforms
@@ -152,21 +152,25 @@ def against_fua(instance: InstanceFacts, storage: StorageFacts, honoured: Honour
             reason = mount["evidence"]["fua_path"]["reason"] or ""
             found.append(f"{mount['target']}: {reason or 'whether it sends FUA is unknown'}")
             continue
-        # What is off now may come on, in this very run too. A flush that nothing needs costs nothing.
-        found += [
-            f"{name} ({mount['target']}) does not take FUA, and its cache is only switched off"
-            for name in mount["disks"]
-            if by_name[name]["fua"] != "supported" and by_name[name]["write_cache"]["device"] != "none"
-        ]
-        claims = [name for name in mount["disks"] if not honoured(by_name[name])]
         statement = platforms.statement(storage["platform"], platforms.FUA)
         hint = f" (check {statement.look})" if statement else ""
-        found += [
-            f"{name} ({mount['target']}) only claims to take FUA: attest host_honours_fua for"
-            f" {by_name[name]['id'] or 'host'}{hint}"
-            for name in claims
-        ]
+        disks = [by_name[name] for name in mount["disks"]]
+        found += _without_fua(mount["target"], disks, honoured, hint)
     return found
+
+
+def _without_fua(target: str, disks: list[DiskFacts], honoured: Honoured, hint: str) -> Iterator[str]:
+    """Yield the disks of a mount that do not take FUA, then those that only claim to."""
+    for disk in disks:
+        # A cache that is off now may come on, in this run too. A flush that is not needed costs little.
+        if disk["fua"] != "supported" and disk["write_cache"]["device"] != "none":
+            yield f"{disk['name']} ({target}) does not take FUA, and its cache is only switched off"
+    for disk in disks:
+        if not honoured(disk):
+            yield (
+                f"{disk['name']} ({target}) only claims to take FUA: attest host_honours_fua for"
+                f" {disk['id'] or 'host'}{hint}"
+            )
 
 
 def _defects(subject: Subject) -> Iterator[Reason]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import urllib.parse
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from ...attestations import HEAD, HOST
@@ -24,6 +24,7 @@ from ..report_types import (
     ReasonEntry,
     Recommendation,
     Report,
+    RequirementEntry,
     Row,
 )
 
@@ -175,13 +176,10 @@ def _to_attest(report: Report) -> list[str]:
     accepted = {(each["finding"], each["target"]) for each in report["accepted"]}
     best = report["recommendation"]["profile"] if report["recommendation"] else None
     first = report["profile"] or best
-    unmet = {name: rating["unmet"] for name, rating in report["ratings"].items()}
-    own = report["requirements"] if report["profile"] else unmet.get(first or "", [])
     written: dict[tuple[str, ...], None] = {}
     found: list[str] = []
     number = 0
-    others = [(name, needs) for name, needs in unmet.items() if name != first]
-    for name, needs in [(first, own), *others]:
+    for name, needs in _needs(report, first):
         blocks = dict.fromkeys(
             tuple(need["attest"])
             for need in needs
@@ -200,6 +198,13 @@ def _to_attest(report: Report) -> list[str]:
         file = urllib.parse.quote(report["host"], safe="")
         found.append(f"    # and {len(written) - number} more, in {file}.json")
     return found
+
+
+def _needs(report: Report, first: str | None) -> list[tuple[str | None, Sequence[RequirementEntry]]]:
+    """Return the requirements that are not met by profile, the pinned or recommended one first."""
+    unmet = {name: rating["unmet"] for name, rating in report["ratings"].items()}
+    own = report["requirements"] if report["profile"] else unmet.get(first or "", [])
+    return [(first, own), *((name, needs) for name, needs in unmet.items() if name != first)]
 
 
 def _shows_power(report: Report) -> bool:

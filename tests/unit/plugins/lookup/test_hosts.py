@@ -47,7 +47,7 @@ def test_a_misspelt_group_gets_the_nearest_name() -> None:
     with pytest.raises(
         AnsibleLookupError, match=r"inventory a.yml\. Check its spelling\. Did you mean databases\?$"
     ):
-        pattern("databsaes", durable_hosts="databsaes", ansible_inventory_sources=["a.yml"])
+        pattern("databasez", durable_hosts="databasez", ansible_inventory_sources=["a.yml"])
 
 
 @pytest.mark.parametrize("option", ["syntax", "listhosts", "listtags", "listtasks"])
