@@ -128,7 +128,8 @@ def _bound(statement: ast.stmt) -> list[str]:
     targets = statement.targets if isinstance(statement, ast.Assign) else []
     if isinstance(statement, ast.AnnAssign):
         targets = [statement.target]
-    return [each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)]
+    names = (each for target in targets for each in ast.walk(target) if isinstance(each, ast.Name))
+    return [each.id for each in names if isinstance(each.ctx, ast.Store)]
 
 
 @pytest.mark.parametrize("name", FILES)
