@@ -186,8 +186,8 @@ def explain(cause: str, values: Mapping[str, Any], **more: str) -> Explained:
 
 
 def why(evidence: Mapping[str, Any]) -> str:
-    """Return the sentence of an observation, as a message of a failed change has it; '' without one."""
-    if "cause" in evidence:
+    """Return the sentence of an observation, as read from a host or explained; '' without one."""
+    if "parameters" in evidence:
         return str(of_evidence(evidence)["reason"])
     return evidence["reason"] or ""
 

@@ -17,7 +17,7 @@ from ...facts.engines import InstanceFacts
 from ...facts.storage import DiskFacts, StorageFacts
 from ...host.observation import NOTHING, UNKNOWN
 from ...rows import FIX_READ_ERROR, Kind, Reason
-from ...storage import platforms
+from ...storage import causes, platforms
 from ..placement import place
 from ..rules import Build, Honoured, Judge, Rule, Rules, Subject
 
@@ -149,7 +149,7 @@ def against_fua(instance: InstanceFacts, storage: StorageFacts, honoured: Honour
             found.append(f"{mount['target']}: its disks are unknown")
             continue
         if mount["fua_path"] != "yes":
-            reason = mount["evidence"]["fua_path"]["reason"] or ""
+            reason = causes.why(mount["evidence"]["fua_path"])
             found.append(f"{mount['target']}: {reason or 'whether it sends FUA is unknown'}")
             continue
         statement = platforms.statement(storage["platform"], platforms.FUA)

@@ -19,6 +19,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage import ext4
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.mounts import Mounts
 
 from ..fakes.runs import attested, look
+from ..fakes.sentences import sentence
 from ..fakes.small_host import FakeMount, SmallHost
 
 PG = "31 1 8:1 / /data rw,{} - ext4 /dev/sda1 rw\n"
@@ -207,7 +208,7 @@ def test_a_file_system_that_only_a_container_sees_is_not_passed_over() -> None:
     facts = Mounts(host).collect(found[0])
     assert (facts["targets"], facts["barrier"], facts["disks"]) == ([], "off", ["sda"])
     assert set(facts["persisted"].values()) == {"unknown"}
-    assert "namespace of process 77 (postgres)" in facts["evidence"]["persisted.barrier"]["reason"]
+    assert "namespace of process 77 (postgres)" in sentence(facts, "persisted.barrier")
 
 
 def test_what_only_a_container_sees_is_a_neighbour_of_a_cache_that_is_turned_on() -> None:
