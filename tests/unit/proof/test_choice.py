@@ -55,7 +55,7 @@ def cell(device: str, workload: str, flushes: float, writes: float, **values: An
 @pytest.mark.parametrize(
     ("seen", "is_attested", "chosen", "against"),
     [
-        (CACHED, True, FLUSH, "takes FUA: unsupported"),
+        (CACHED, True, FLUSH, "FUA unsupported"),
         (TAKES_FUA, True, FUA, ""),
         (TAKES_FUA, False, FLUSH, "only claims to take FUA"),
         (OFF, True, FLUSH, "its cache is only switched off"),
