@@ -6,13 +6,28 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from ...catalog import LAYERS
+from ...catalog import LAYERS, Engine
 
 _PREFIX = "durable_"
-#: The variables of each layer's role. Without targets, a role uses all of the profile for its layer.
-_OF_ROLES = tuple(f"{layer}_{name}" for layer in LAYERS for name in ("targets", "state"))
+#: Options of a layer's role that its module does not have.
+_MORE: Mapping[str, tuple[str, ...]] = {
+    "power_guard": ("expires", "quiet", "needed", "test_ups", "units"),
+}
+#: Layer -> the options of its role. Without targets, a role uses all of the profile for its layer.
+OPTIONS: Mapping[str, tuple[str, ...]] = {
+    name: (
+        *("targets", "state", *layer.options, *layer.secrets, *_MORE.get(name, ())),
+        *(("restart",) if isinstance(layer, Engine) and layer.restarts else ()),
+        *(("alter_system",) if layer.alters else ()),
+    )
+    for name, layer in LAYERS.items()
+}
+#: Words near an option that are names of their own in other roles: postgresql_stats, firebird_users.
+_OTHER = frozenset(("servers", "stage", "start", "stats", "users"))
+#: Similarity of a misspelt option: above "status" and "state" (0.73), below "staet" and "state" (0.8).
+_SIMILAR = 0.75
 #: Variables of the inventory: docs/variables.md and the pages that it names explain them.
 INPUTS = frozenset(
     f"durable_{name}"
@@ -89,16 +104,29 @@ OWN = frozenset(
 def unknown(names: Iterable[str]) -> Iterator[str]:
     """Yield an error for each name that begins with durable_ and is no variable, or that is one of a role's, misspelt."""
     for name in sorted(set(names) - _KNOWN):
-        expected = _near(name) if name.startswith(_PREFIX) else _BY_LETTERS.get(_letters(name))
-        if expected:
-            yield f"{name}: no such variable; expected {expected}: correct it, or give a variable of your own another name"
+        own = "or give a variable of your own another name"
+        meant = _near(name) if name.startswith(_PREFIX) else _BY_LETTERS.get(_letters(name)) or _option(name)
+        if meant:
+            yield f"{name}: no such variable. Did you mean {meant}? Correct it, {own}"
+        elif name.startswith(_PREFIX):
+            yield f"{name}: no such variable; expected a name of docs/variables.md: correct it, {own}"
 
 
 def _near(name: str) -> str:
     # Without the common prefix, which makes all names similar.
     known = [each[len(_PREFIX) :] for each in sorted(INPUTS)]
     near = difflib.get_close_matches(name[len(_PREFIX) :], known, n=1)
-    return f"{_PREFIX}{near[0]}" if near else "a name of docs/variables.md"
+    return f"{_PREFIX}{near[0]}" if near else ""
+
+
+def _option(name: str) -> str:
+    """Return the variable of a layer's role that a name with the role's prefix misspells, '' for none."""
+    layer = max((each for each in LAYERS if name.startswith(f"{each}_")), key=len, default="")
+    rest = name[len(layer) + 1 :]
+    if not layer or rest in _OTHER:
+        return ""
+    near = difflib.get_close_matches(rest, OPTIONS[layer], n=1, cutoff=_SIMILAR)
+    return f"{layer}_{near[0]}" if near else ""
 
 
 def _letters(name: str) -> str:
@@ -106,5 +134,6 @@ def _letters(name: str) -> str:
     return "".join(part.rstrip("s") for part in name.lower().split("_"))
 
 
-_KNOWN = INPUTS | OWN | set(_OF_ROLES)
+_OF_ROLES = tuple(f"{layer}_{name}" for layer in LAYERS for name in ("targets", "state"))
+_KNOWN = INPUTS | OWN | {f"{layer}_{name}" for layer, options in OPTIONS.items() for name in options}
 _BY_LETTERS = {_letters(name): name for name in _OF_ROLES}

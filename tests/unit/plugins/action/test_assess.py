@@ -291,25 +291,26 @@ def test_a_variable_that_cannot_be_read_blocks_its_host_by_name_before_it_is_ask
 
 
 @pytest.mark.parametrize(
-    ("name", "wanted"),
+    ("name", "meant"),
     [
         ("durable_profil", "durable_profile"),
         ("durable_mount", "durable_mounts"),
         ("durable_attestation", "durable_attestations"),
         ("durable_acept_data_loss", "durable_accept_data_loss"),
         ("durable_layer", "durable_layers"),
-        ("durable_zzz", "a name of docs/variables.md"),
+        ("mount_options_tragets", "mount_options_targets"),
+        ("io_scheduler_staet", "io_scheduler_state"),
         ("mount_option_targets", "mount_options_targets"),
         ("write_cache_target", "write_cache_targets"),
     ],
 )
 @pytest.mark.parametrize("pinned", [False, True])
-def test_a_misspelt_variable_blocks_its_host(name: str, wanted: str, pinned: bool) -> None:
+def test_a_misspelt_variable_blocks_its_host(name: str, meant: str, pinned: bool) -> None:
     given = {**(PINNED if pinned else {}), name: 1, "durable_managed": {}, "other": 2}
     found = assessment(started(given, answered()), given)
     assert (found["verdict"], found["fails"], found["changes"]) == ("blocked", True, [])
     assert found["why"] == [
-        f"{name}: no such variable; expected {wanted}: correct it, or give a variable of your own another name"
+        f"{name}: no such variable. Did you mean {meant}? Correct it, or give a variable of your own another name"
     ]
     assert run({"durable_managed": {}})["verdict"] != "blocked"
 
