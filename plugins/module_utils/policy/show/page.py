@@ -25,6 +25,8 @@ from .report import takes_place, worst_first
 
 #: Verdicts that do not come from a host's state.
 _NO_STATE = ("blocked", "unreachable", "unknown")
+#: Verdicts that have an order.
+_RANKED = VERDICTS[: VERDICTS.index("accepted_loss")]
 #: Lines that fit a screen, and their length.
 HEIGHT = 40
 WIDTH = 100
@@ -138,12 +140,14 @@ def _since(ordered: list[Report]) -> str:
 
 
 def _steps(report: Report) -> int:
-    """Return by how many verdicts a host is better than in its last report.
+    """Return by how many verdicts a host is better than in its last report, 0 if either verdict has no order.
 
     A host whose state is unknown is never better, and one whose state was unknown is neither better nor worse.
     """
     since = report.get("since")
     if not since or since["verdict"] in _NO_STATE:
+        return 0
+    if not {report["verdict"], since["verdict"]}.issubset(_RANKED):
         return 0
     steps = VERDICTS.index(report["verdict"]) - VERDICTS.index(since["verdict"])
     return min(steps, 0) if report["verdict"] in _NO_STATE else steps

@@ -425,6 +425,16 @@ def test_a_host_whose_state_is_unknown_is_never_better(verdict: str) -> None:
     assert "worse than in the last report: db2\n" in render(found)
 
 
+@pytest.mark.parametrize("verdict", ["accepted_loss", "not_managed", "not_applicable"])
+@pytest.mark.parametrize("other", VERDICTS)
+def test_a_verdict_outside_the_order_is_neither_better_nor_worse(verdict: str, other: str) -> None:
+    """A host at risk whose profile was removed was reported as better."""
+    since = {"time": "2026-01-01T00:00:00Z", "settings": []}
+    for now, was in ((verdict, other), (other, verdict)):
+        host = simple("db1", now, "a; b", since={**since, "verdict": was})
+        assert "than in the last report" not in render([host])
+
+
 @given(st.text(), st.text(), st.sampled_from(VERDICTS))
 def test_whatever_a_host_says_each_line_is_one(name: str, why: str, verdict: str) -> None:
     text = render([simple(name, verdict, why), simple("db2", verdict, "a; b")], notes=[why])
