@@ -102,7 +102,7 @@ def _no_host(pattern: Any, variables: dict[str, Any]) -> str:
     names = {*variables["groups"], *itertools.chain.from_iterable(variables["groups"].values())}
     return (
         f"durable_hosts: observed {pattern!r}, which matches no host; expected hosts or groups of the inventory"
-        f"{f' {sources}' if sources else ''}. Check its spelling.{near(pattern, names)}"
+        f"{f' {sources}' if sources else ''}. Check its spelling{near(pattern, names)}"
     )
 
 

@@ -135,7 +135,7 @@ def _read(where: str, entry: Any, today: str) -> Attestation:
 def _expect_claim(where: str, found: Attestation) -> None:
     if found.claim not in CLAIMS:
         raise BadInput(
-            f"{where}: claim: observed {found.claim!r}; expected one of {', '.join(CLAIMS)}.{near(found.claim, CLAIMS)}"
+            f"{where}: claim: observed {found.claim!r}; expected one of {', '.join(CLAIMS)}{near(found.claim, CLAIMS)}"
         )
     if found.claim in _OF_ONE and found.target == HOST:
         raise BadInput(f"{where}: {found.claim}: observed target {HOST!r}; expected {_OF_ONE[found.claim]}")
@@ -150,10 +150,21 @@ _CONTENTS = {
 
 def expect_fields(where: str, entry: Any, fields: Collection[str], optional: Collection[str] = ()) -> None:
     """Raise BadInput unless a signed entry has these fields and no others."""
-    needed, allowed = set(fields), {*fields, *optional}
-    if not isinstance(entry, dict) or not needed <= set(entry) <= allowed:
-        more = f", optional: {', '.join(optional)}" if optional else ""
-        raise BadInput(f"{where}: observed {entry!r}; expected exactly {', '.join(fields)}{more}")
+    more = f", optional: {', '.join(optional)}" if optional else ""
+    expected = f"expected exactly {', '.join(fields)}{more}"
+    if not isinstance(entry, dict):
+        raise BadInput(f"{where}: observed {entry!r}; {expected}")
+    allowed = (*fields, *optional)
+    wrong = [
+        f"{where}: observed the unknown key {key!r}; {expected}{near(key, allowed)}"
+        for key in entry
+        if key not in allowed
+    ]
+    missing = [field for field in fields if field not in entry]
+    if missing:
+        wrong.append(f"{where}: missing {', '.join(missing)}; {expected}")
+    if wrong:
+        raise BadInput(*wrong)
     if isinstance(entry["expires"], datetime.date):
         raise BadInput(
             f"{where}: expires: observed an unquoted date ({entry['expires']});"

@@ -36,9 +36,9 @@ def gathered(calls: Iterable[Callable[[], Any]]) -> list[Any]:
 
 
 def near(value: Any, known: Iterable[str]) -> str:
-    """Return the question for the known value that is nearest to another one, '' if none is near."""
+    """Return the end of a message: a question for the known value that is nearest to another one, '' if none is near."""
     found = difflib.get_close_matches(str(value), sorted(known), 1)
-    return f" Did you mean {printable.name(found[0])}?" if found else ""
+    return f". Did you mean {printable.name(found[0])}?" if found else ""
 
 
 #: Leaves a setting unchanged. A setting of safety is assessed by its observed value.
@@ -144,7 +144,7 @@ def _named(where: str, name: Any, shipped: Any, own: Any) -> Profile:
         names = sorted(map(str, profiles))
         raise BadInput(
             f"{where}: observed {name!r}; expected one of {', '.join(names)};"
-            f" pin one of these, or add yours to durable_profiles.{near(name, names)}"
+            f" pin one of these, or add yours to durable_profiles{near(name, names)}"
         )
     return _read(name, _mapping(f"profile {name}", profiles[name]))
 
@@ -191,7 +191,7 @@ def _check_keys(where: str, fields: dict[str, Any]) -> None:
     wrong = [f"{where}: observed no {', '.join(missing)}; expected {expected}"] if missing else []
     for name in sorted(map(str, set(fields) - {*needed, *_OPTIONAL})):
         wrong.append(
-            f"{where}: observed {name!r}; expected only {expected}.{near(name, (*needed, *_OPTIONAL))}"
+            f"{where}: observed {name!r}; expected only {expected}{near(name, (*needed, *_OPTIONAL))}"
         )
     if wrong:
         raise BadInput(*wrong)
@@ -214,7 +214,7 @@ def changes(where: str, overrides: Any) -> dict[str, Any]:
 def _override(where: str, setting: Any, value: Any) -> None:
     if setting not in _SETTINGS:
         raise BadInput(
-            f"{where}: observed {setting!r}; expected one of {', '.join(_SETTINGS)}.{near(setting, _SETTINGS)}"
+            f"{where}: observed {setting!r}; expected one of {', '.join(_SETTINGS)}{near(setting, _SETTINGS)}"
         )
     _check(where, setting, value)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ... import catalog
-from ...profiles import BadInput
+from ...profiles import BadInput, near
 from ...rows import Setting
 
 _ALL = tuple(dict.fromkeys(layer for _phase, layer in catalog.STEPS))
@@ -27,7 +27,14 @@ def read(value: Any) -> frozenset[str]:
         return frozenset(_ALL)
     known = sorted({*_ALL, *GROUPS})
     if not isinstance(value, (list, tuple)) or not value or any(name not in known for name in value):
-        raise BadInput(f"durable_layers: observed {value!r}; expected a list of {', '.join(known)}")
+        wrong = (
+            next((name for name in value if name not in known), "")
+            if isinstance(value, (list, tuple))
+            else value
+        )
+        raise BadInput(
+            f"durable_layers: observed {value!r}; expected a list of {', '.join(known)}{near(wrong, known)}"
+        )
     return frozenset(layer for name in value for layer in GROUPS.get(name, (name,)))
 
 

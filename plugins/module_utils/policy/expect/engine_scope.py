@@ -208,7 +208,7 @@ def _read(where: str, entry: Any, named: set[str], today: str) -> Ignored:
 def _expect_engine(where: str, found: Ignored, named: set[str]) -> None:
     if found.engine not in catalog.NAMES:
         raise BadInput(
-            f"{where}: engine: observed {found.engine!r}; expected one of {', '.join(catalog.NAMES)}."
+            f"{where}: engine: observed {found.engine!r}; expected one of {', '.join(catalog.NAMES)}"
             f"{near(found.engine, catalog.NAMES)}"
         )
     if not found.instance and named & {found.engine, catalog.NAMES[found.engine]}:

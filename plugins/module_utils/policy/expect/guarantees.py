@@ -119,10 +119,10 @@ def _read(path: Any, entry: Any, shipped: Any, own: Any) -> Entry:
     given = {"profile": entry} if isinstance(entry, str) else entry
     unknown = sorted(map(str, set(given) - set(_KEYS))) if isinstance(given, Mapping) else []
     if not isinstance(given, Mapping) or not given or unknown:
-        question = "".join(near(key, _KEYS) for key in unknown)
+        question = near(unknown[0], _KEYS) if unknown else ""
         raise BadInput(
             f"{where}: observed {given!r}; expected the name of a profile, or a mapping with profile, overrides or both"
-            + (f".{question}" if question else "")
+            + question
         )
     overrides = given.get("overrides")
     named = choose(given["profile"], shipped, own, overrides, where, where) if "profile" in given else None

@@ -66,10 +66,8 @@ class Inputs(NamedTuple):
             given = value if isinstance(value, (list, tuple)) else ()
             if value is not given or any(each not in accepted for each in given):
                 unknown = next((each for each in given if each not in accepted), "")
-                nearest = near(unknown, accepted)
                 yield (
-                    f"{name}: observed {value!r}; expected a list of {', '.join(accepted)}"
-                    + (f".{nearest}" if nearest else "")
+                    f"{name}: observed {value!r}; expected a list of {', '.join(accepted)}{near(unknown, accepted)}"
                 )
         if not isinstance(self.accept_data_loss, bool):
             # Ansible passes -e name=value as text.

@@ -66,9 +66,7 @@ def mounts_of(
             remedy = (
                 "move the data, or correct the path" if target in types else "mount it, or correct the path"
             )
-            _lose(
-                lost, _unmounted(where, target, why, f"{remedy}.{near(target, by_target)}".removesuffix("."))
-            )
+            _lose(lost, _unmounted(where, target, why, f"{remedy}{near(target, by_target)}"))
             continue
         mount = by_target[target]
         chosen[mount["target"]] = {**mount, "listed": True}
@@ -173,13 +171,14 @@ def _paths_of(where: str, entry: Any) -> list[str]:
     if not isinstance(entry, dict) or str(entry.get("engine")) not in NAMES:
         name = entry.get("engine") if isinstance(entry, dict) else ""
         raise BadInput(
-            f"{where}: observed {entry!r}; expected engine: one of {', '.join(NAMES)}.{near(name, NAMES)}"
+            f"{where}: observed {entry!r}; expected engine: one of {', '.join(NAMES)}, and paths: a list, for example"
+            f" {{engine: postgresql, paths: [/srv/pgdata]}}{near(name, NAMES)}"
         )
     unknown = sorted(map(str, set(entry) - {"engine", "paths"}))
     if unknown:
         raise BadInput(
             *(
-                f"{where}: observed {key!r}; expected only engine and paths.{near(key, ('engine', 'paths'))}"
+                f"{where}: observed {key!r}; expected only engine and paths{near(key, ('engine', 'paths'))}"
                 for key in unknown
             )
         )

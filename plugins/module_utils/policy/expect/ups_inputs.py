@@ -86,7 +86,7 @@ def _check(key: Any, value: Any) -> None:
     elif name == "monitor":
         _check_monitor(value)
     else:
-        raise BadInput(f"durable_ups: observed {name}; expected only {', '.join(KEYS)}.{near(name, KEYS)}")
+        raise BadInput(f"durable_ups: observed {name}; expected only {', '.join(KEYS)}{near(name, KEYS)}")
 
 
 def _check_command(command: str) -> None:
@@ -111,7 +111,7 @@ def _check_monitor(line: Any) -> None:
         wrong.append(f"durable_ups: monitor: observed {names}; expected {_FIELDS}; missing {missing}")
     for name in sorted(str(key) for key in line if key not in (*_MONITOR, "password")):
         wrong.append(
-            f"durable_ups: monitor: observed {name}; expected {_FIELDS}.{near(name, (*_MONITOR, 'password'))}"
+            f"durable_ups: monitor: observed {name}; expected {_FIELDS}{near(name, (*_MONITOR, 'password'))}"
         )
     tests: dict[str, Callable[[Any], bool]] = {
         "system": functools.partial(_is_text, _SYSTEM),
@@ -123,7 +123,7 @@ def _check_monitor(line: Any) -> None:
         if name in line and not fits(line[name]):
             question = near(line[name], _TYPES) if name == "type" else ""
             wrong.append(
-                f"durable_ups: monitor: {name}: observed {line[name]!r}; expected {_MONITOR[name]}{question and '.'}{question}"
+                f"durable_ups: monitor: {name}: observed {line[name]!r}; expected {_MONITOR[name]}{question}"
             )
     if wrong:
         raise BadInput(*wrong)

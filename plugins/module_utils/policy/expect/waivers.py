@@ -113,7 +113,7 @@ def _read(where: str, entry: Any, today: str) -> Waiver:
 def _expect_finding(where: str, found: Waiver) -> None:
     if found.finding not in catalogue.IDS:
         raise BadInput(
-            f"{where}: finding: observed {found.finding!r}; expected an id of the report's reasons, for example risk.barrier_off."
+            f"{where}: finding: observed {found.finding!r}; expected an id of the report's reasons, for example risk.barrier_off"
             f"{near(found.finding, catalogue.IDS)}"
         )
     if found.finding.startswith(_NEVER) or found.finding in catalogue.NO_VERDICT:

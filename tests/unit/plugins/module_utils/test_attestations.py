@@ -68,7 +68,10 @@ def test_the_first_and_the_last_day(claim: str, days: Any, good: bool) -> None:
         ({"by": "  "}, "by: observed '  '; expected the name of"),
         ({"reason": None}, "reason: observed None; expected what was checked, and how: check first"),
         ({"target": 7}, "target: observed 7; expected text"),
-        ({"until": "2026-06-30"}, "expected exactly claim, target, by, reason, expires"),
+        (
+            {"until": "2026-06-30"},
+            "the unknown key 'until'; expected exactly claim, target, by, reason, expires$",
+        ),
     ],
 )
 def test_a_malformed_word_is_refused(change: dict[str, Any], message: str) -> None:
@@ -97,8 +100,22 @@ def test_only_a_list_of_mappings_is_read(entries: Any) -> None:
 def test_every_field_is_needed(field: str) -> None:
     entry = attested()
     del entry[field]
-    with pytest.raises(BadInput, match="expected exactly"):
+    with pytest.raises(BadInput) as caught:
         read_all([entry], TODAY)
+    (error,) = caught.value.errors
+    assert error.endswith(f": missing {field}; expected exactly claim, target, by, reason, expires")
+
+
+def test_a_misspelt_key_gets_the_nearest_one_and_no_error_prints_the_entry() -> None:
+    entry = attested()
+    entry["exipres"] = entry.pop("expires")
+    with pytest.raises(BadInput) as caught:
+        read_all([entry], TODAY)
+    unknown, missing = caught.value.errors
+    assert unknown.endswith(
+        "[0]: observed the unknown key 'exipres'; expected exactly claim, target, by, reason, expires. Did you mean expires?"
+    )
+    assert missing.endswith("[0]: missing expires; expected exactly claim, target, by, reason, expires")
 
 
 @pytest.mark.parametrize(

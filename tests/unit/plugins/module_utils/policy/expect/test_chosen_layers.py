@@ -34,6 +34,14 @@ def test_another_word_is_refused(value: Any) -> None:
     assert look(SmallHost(), layers=value)["verdict"] == "blocked"
 
 
+@pytest.mark.parametrize(
+    ("value", "nearest"), [(["storage", "mount_option"], "mount_options"), ("storge", "storage")]
+)
+def test_a_misspelt_layer_gets_the_nearest_name(value: Any, nearest: str) -> None:
+    with pytest.raises(BadInput, match=rf"write_cache\. Did you mean {nearest}\?$"):
+        chosen_layers.read(value)
+
+
 def touched(found: dict[str, Any]) -> set[str]:
     """Return the layers of a plan."""
     return {layer for layers in found["plan"].values() for layer in layers}

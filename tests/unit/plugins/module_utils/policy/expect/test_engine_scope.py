@@ -264,7 +264,11 @@ def test_one_that_is_stopped_is_listed_with_its_state_and_reason() -> None:
         ([entry(engine="oracle")], r"engine: observed 'oracle'; expected one of mssql, faircom"),
         ([entry(by=" ")], r"by: observed ' '; expected the name of the person or team that decided it"),
         ([entry(reason="")], r"reason: observed ''; expected why the engine is not assessed"),
-        ([entry(until="x")], r"expected exactly engine, by, reason, expires, optional: instance"),
+        (
+            [entry(until="x")],
+            r"the unknown key 'until'; expected exactly engine, by, reason, expires, optional: instance",
+        ),
+        ([entry(instnce="x")], r"the unknown key 'instnce'; .* optional: instance\. Did you mean instance\?"),
         (
             [entry(expires="2027-02-02")],
             r"ignoring postgresql may last 366 days at most: observed 2027-02-02",

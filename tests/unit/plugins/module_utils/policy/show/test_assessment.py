@@ -359,7 +359,8 @@ def test_the_worst_thing_that_is_true_is_the_verdict(level: int) -> None:
         ({"databases": ["pg"]}, r"durable_databases\[0\]: observed 'pg'; expected engine"),
         (
             {"databases": [{"engine": "oracle", "paths": ["/"]}]},
-            r"durable_databases\[0\]: observed .* expected engine: one of mssql",
+            r"durable_databases\[0\]: observed .* expected engine: one of mssql, .*, mysql, and paths: a list, for example"
+            r" \{engine: postgresql, paths: \[/srv/pgdata\]\}$",
         ),
         ({"databases": [{"engine": "mssql"}]}, r"durable_databases\[0\]: no paths"),
         (
@@ -650,7 +651,11 @@ def test_all_errors_of_the_input_are_reported_at_once_each_with_what_is_accepted
         "layers": (["disks"], "durable_layers: observed ['disks']", "storage"),
         "undo_after": (7, "durable_undo_after: observed 7", "60 to 86400"),
         "databases": ([{"engine": "postgres"}], "durable_databases[0]: observed", "Did you mean postgresql?"),
-        "ignore": ([{}], "durable_ignore[0]: observed {}", "engine, by, reason, expires"),
+        "ignore": (
+            [{}],
+            "durable_ignore[0]: missing engine, by, reason, expires",
+            "engine, by, reason, expires",
+        ),
         "accept": (["x"], "durable_accept[0]: observed 'x'", "finding, target, by"),
         "ups": ({"quite": 7}, "durable_ups: ", "quiet"),
         "attestations": (
