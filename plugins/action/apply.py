@@ -157,15 +157,16 @@ def _results(answer: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
     try:
         return [
             {
-                "step": [str(word) for word in step["step"]],
+                "step": [str(phase), str(layer)],
                 "is_slow": step["class"] == "performance",
                 "failures": [line(str(why)) for why in step["failures"]],
                 "diff": {side: str(step["diff"][side]) for side in ("before", "after")},
                 "changes": as_changes(step.get("changes", ())),
             }
             for step in answer.get("taken", ())
+            for phase, layer in [step["step"]]
         ], []
-    except (TypeError, KeyError) as error:
+    except (TypeError, KeyError, ValueError) as error:
         return [], [f"its answer is not one of the module's: {error!r}"]
 
 

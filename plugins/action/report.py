@@ -69,7 +69,10 @@ def _released(host: str, registered: Mapping[str, Any]) -> release.Released:
     elif "released" not in layers and not error:
         error = _cause(layers) or "not released yet, or the run lost this host; see its error above"
     if not error or changes:
-        changes = {"watch": as_changes(watch.get("changes") or ()), **changes}
+        try:
+            changes = {"watch": as_changes(watch.get("changes") or ()), **changes}
+        except (TypeError, KeyError) as malformed:
+            error = f"the answer of its watch is not one of the module's: {malformed!r}"
     changes = {layer: rows for layer, rows in changes.items() if rows}
     return release.Released(host, changes, error, "durable_profile" in registered)
 

@@ -2,13 +2,13 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Have a service remove barriers of file systems while a UPS supplies the host."""
+"""Have a service remove barriers of file systems while a UPS protects the host."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: power_guard
-short_description: Remove write barriers while a UPS supplies the host
+short_description: Remove write barriers while a UPS protects the host
 version_added: 0.1.0
 description:
   - Installs, enables and starts the guard, a service of systemd, and writes the lease that names the file systems that it

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 from .. import catalog
 from ..facts.engines import InstanceFacts, SettingFacts
 from ..host import boot_environment, named_by, tmpfiles_d, units
-from ..host.observation import UNKNOWN, Observation, unknown
+from ..host.observation import UNKNOWN, Observation, Undecided, unknown
 from ..host.paths import of_databases
 from ..host.process_context import Place, Places, cgroup_of, resolve, unit_of
 from ..host.processes import Process, Processes
 from ..host.seam import Host, Unobservable
 from ..next_boot import generators
+from ..storage import causes
 from . import config_writes, next_preloads, next_start, others
 from .contract import ENGINES
 from .instance import Instance, Observed
@@ -175,6 +176,8 @@ class Facts:
                 return found, next_start.differs(self.host, engine, unit, argv, environment), None
         except next_start.Undocumented as error:
             return (found, str(error), None) if main is None else (found, None, Starter.of_unit(unit))
+        except Undecided as error:
+            return found, causes.text(error.because.as_dict()), None
         except Unobservable as error:
             return found, str(error), None
         return found, None, None

@@ -166,9 +166,8 @@ EVIDENCE = Leaf(
         and "value" in value
         and "reason" in value
         and isinstance(value.get("source"), str)
-        and all(
-            value.get(key) is None or isinstance(value[key], str) for key in ("reason", "by", "precedence")
-        )
+        and all(value.get(key) is None or isinstance(value[key], str) for key in ("reason", "by"))
+        and value.get("precedence", "theirs") == "theirs"
         and ("cause" not in value or value_causes.fits(value["cause"], value.get("parameters")))
     ),
     "value, source and reason",

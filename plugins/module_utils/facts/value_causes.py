@@ -8,6 +8,8 @@ A host reports a cause by its keyword, with values; storage/causes.py has the se
 
 from __future__ import annotations
 
+import functools
+
 from .boot_causes import have
 
 _LAYERS = {
@@ -145,11 +147,27 @@ VALUES: dict[str, tuple[str, ...]] = {
 VERBATIM = ("error", "text")
 
 
-def fits(cause: object, parameters: object) -> bool:
-    """Tell whether a cause is one of these, with its values and no others."""
-    return isinstance(cause, str) and cause in VALUES and have(VALUES[cause], parameters, is_cause)
+#: Causes of an observation: their sentences name its source, so none is a cause of another cause.
+OF_EVIDENCE = ("masked", "zfs_parameter_at_boot", "sets_at_boot", "may_set_at_boot")
+#: Causes in causes: `stack` has a layer's, that has those of a loop device, and these the text of an error.
+_DEEPEST = 4
 
 
-def is_cause(value: object) -> bool:
-    """Tell whether a mapping is a cause with its values."""
-    return isinstance(value, dict) and set(value) == {"cause", "parameters"} and fits(**value)
+def fits(cause: object, parameters: object, depth: int = 1) -> bool:
+    """Return whether a cause is one of these, with its values and no others; `depth`: of how many causes it is a part."""
+    return (
+        isinstance(cause, str)
+        and cause in VALUES
+        and depth <= _DEEPEST
+        and have(VALUES[cause], parameters, functools.partial(is_cause, depth=depth + 1))
+    )
+
+
+def is_cause(value: object, depth: int = 1) -> bool:
+    """Return whether a mapping is a cause with its values, and not one of an observation alone."""
+    return (
+        isinstance(value, dict)
+        and set(value) == {"cause", "parameters"}
+        and value["cause"] not in OF_EVIDENCE
+        and fits(value["cause"], value["parameters"], depth)
+    )

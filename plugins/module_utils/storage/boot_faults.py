@@ -72,7 +72,7 @@ Value = Union[str, list[str]]
 class Fault(NamedTuple):
     """Why a line mounts nothing, or not what it should.
 
-    `cause` is one of facts/boot_causes.py, with its `values`; `state` is refused, or unknown if this host cannot show it;
+    `cause` is one of facts/boot_causes.py, with its `parameters`; `state` is refused, or unknown if this host cannot show it;
     `options` are the options of the line that are wrong; `effect`, one of EFFECTS of the facts, is what it does to a boot that
     needs the line.
     """

@@ -8,14 +8,14 @@ Facts have the cause and its values. The controller, and a change that failed on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..facts.schema import EVIDENCE
 from ..facts.storage import StorageFacts
 from ..facts.value_causes import VERBATIM
 from ..host.observation import UNKNOWN
-from ..host.printable import quote
+from ..host.printable import name, quote
 from . import mount_settings
 
 _ROOTFLAGS = (
@@ -181,8 +181,12 @@ class Explained(NamedTuple):
 
 def explain(cause: str, values: Mapping[str, Any], **more: str) -> Explained:
     """Return the sentence and the fix for a cause; `more`: what its evidence has."""
-    found = {**more, **dict(_shown(values))}
-    return Explained(SAYS[cause].format(**found), _fix(cause, values, found))
+    inner = [explain(each["cause"], each["parameters"]) for each in values.get("why", ())]
+    found = {**{key: name(value) for key, value in more.items()}, **dict(_shown(values, inner))}
+    fix = FIX.get(cause, "").format(**found)
+    return Explained(
+        SAYS[cause].format(**found), fix or "; ".join(dict.fromkeys(each.fix for each in inner if each.fix))
+    )
 
 
 def why(evidence: Mapping[str, Any]) -> str:
@@ -197,35 +201,36 @@ def text(row: Mapping[str, Any]) -> str:
     return explain(row["cause"], row["parameters"]).text()
 
 
-def _fix(cause: str, values: Mapping[str, Any], found: Mapping[str, str]) -> str:
-    inner = [explain(each["cause"], each["parameters"]) for each in values.get("why", ())]
-    return FIX.get(cause, "").format(**found) or "; ".join(
-        dict.fromkeys(each.fix for each in inner if each.fix)
-    )
-
-
-def _shown(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _shown(values: Mapping[str, Any], inner: Iterable[Explained]) -> Iterator[tuple[str, str]]:
     """Yield each value as a sentence has it, and those that are made of several."""
-    for name, value in values.items():
-        if name == "why":
-            yield name, "; ".join(explain(each["cause"], each["parameters"]).reason for each in value)
+    for key, value in values.items():
+        if key == "why":
+            yield key, "; ".join(each.reason for each in inner)
         elif isinstance(value, list):
-            yield name, (" and " if name in ("lines", "names") else ", ").join(value)
+            yield key, (" and " if key in ("lines", "names") else ", ").join(map(name, value))
         else:
-            yield name, quote(value) if name in VERBATIM else value
+            yield key, quote(value) if key in VERBATIM else name(value)
     if "act" in values:
-        yield "act", f": `{values['act']}`" if values["act"] else ""
+        yield "act", f": {quote(values['act'])}" if values["act"] else ""
     if "count" in values:
         yield "count", _COUNTS[values["count"]]
     if "setting" in values:
         setting = values["setting"]
-        yield "spelled", mount_settings.SPELLED.get(setting, setting)
+        yield "spelled", mount_settings.SPELLED.get(setting, name(setting))
         yield "accepted", mount_settings.ACCEPTED.get(setting, "a value that the kernel knows")
     if "sources" in values:
         rows = zip(values["observed"], values["sources"], values["targets"])
-        yield "ways", ", ".join(f"{value} by {source} at {target}" for value, source, target in rows)
+        yield (
+            "ways",
+            ", ".join(
+                f"{value} by {source} at {target}"
+                for value, source, target in (map(name, row) for row in rows)
+            ),
+        )
     if "options" in values:
-        flags = (f"{entry}: {option}" for entry, option in zip(values["entries"], values["options"]))
+        flags = (
+            f"{name(entry)}: {name(option)}" for entry, option in zip(values["entries"], values["options"])
+        )
         yield "entries", "; ".join(flags)
 
 
@@ -234,13 +239,13 @@ def of_evidence(evidence: Mapping[str, Any]) -> dict[str, Any]:
 
     An error is shown in quotes.
     """
-    rest = {key: value for key, value in evidence.items() if key not in ("parameters", "precedence")}
+    rest = {key: evidence[key] for key in ("value", "source", "by", "cause") if key in evidence}
     if "cause" not in evidence:
         return {**rest, "reason": quote(evidence["reason"]) if evidence["reason"] else None}
     names = {key: str(evidence.get(key) or "") for key in ("source", "by", "value")}
     found = explain(evidence["cause"], evidence["parameters"], **names)
     if "precedence" in evidence:
-        fix = (_REPLACE if evidence["value"] == UNKNOWN else _REMOVE).format(**names)
+        fix = (_REPLACE if evidence["value"] == UNKNOWN else _REMOVE).format(source=name(names["source"]))
         return {**rest, "reason": found.reason, "fix": fix}
     return {**rest, "reason": found.text()}
 
@@ -250,12 +255,11 @@ def explained(storage: StorageFacts) -> StorageFacts:
     found: dict[str, Any] = {**storage}
     for rows in ("disks", "mounts"):
         found[rows] = [
-            # Nothing reads evidence that the check of a response leaves out.
+            # Evidence that no check of a response covers may be malformed: it is left out.
             {
                 **each,
                 "evidence": {
-                    name: of_evidence(seen) if EVIDENCE.fits(seen) else seen
-                    for name, seen in each["evidence"].items()
+                    key: of_evidence(row) for key, row in each["evidence"].items() if EVIDENCE.fits(row)
                 },
             }
             for each in found[rows]

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The program of the rollback timer: waits for the timeout without a new connection, and restores the host.
+"""The program of the rollback timer: waits until no run has changed the host for the set time, and restores the host.
 
     undo.pyz
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..facts.ups import FixFacts
-from ..host.printable import command
+from ..host.printable import command, name
 from ..rows import Kind
 from .conditions import NAMES
 
@@ -106,7 +106,8 @@ def fix_text(fixes: Iterable[FixFacts]) -> str:
     """Return the sentence of a condition's fixes, '' for none."""
     return ", and ".join(
         FIXES[each["fix"]].format(
-            **each["parameters"], quoted={name: command(value) for name, value in each["parameters"].items()}
+            **{key: name(value) for key, value in each["parameters"].items()},
+            quoted={key: command(value) for key, value in each["parameters"].items()},
         )
         for each in fixes
     )

@@ -136,7 +136,8 @@ def test_a_step_about_speed_that_failed_is_no_error() -> None:
         (AnsibleConnectionFailure("no route"), "lost the host: no route", BEGUN),
         ({"failed": True}, "the module failed without a message", []),
         ({"taken": [{"step": 1}]}, "its answer is not one of the module's: TypeError", []),
-        ({"taken": [{"step": []}]}, "its answer is not one of the module's: KeyError", []),
+        ({"taken": [{"step": []}]}, "its answer is not one of the module's: ValueError", []),
+        ({"taken": [{"step": ["x"]}]}, "its answer is not one of the module's: ValueError", []),
         ({"taken": 3}, "its answer is not one of the module's: TypeError", []),
     ],
 )

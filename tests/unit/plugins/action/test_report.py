@@ -217,3 +217,11 @@ def test_without_files_of_hosts_an_earlier_one_is_not_left_as_one_of_this_run(tm
     run({"a": concluded("a")}, str(tmp_path))
     run({"a": concluded("a")}, str(tmp_path), durable_report_formats=["text"])
     assert sorted(os.listdir(tmp_path)) == ["a.stale", "report.html", "report.txt"]
+
+
+@pytest.mark.parametrize("changes", [[{}], ["x"], 5, [{"target": "/x"}]])
+def test_a_malformed_answer_of_one_host_leaves_the_page_of_the_others(changes: Any) -> None:
+    found = action._released(
+        "db1", {"release_watch": {"changes": changes}, "release_applied": {"released": {}}}
+    )
+    assert found.error.startswith("the answer of its watch is not one of the module's: ")

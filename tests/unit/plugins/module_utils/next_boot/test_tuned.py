@@ -155,7 +155,7 @@ def test_where_its_profile_cannot_be_read_nothing_is_fought_and_nothing_is_ok() 
     (row,) = [row for row in found["settings"] if row["setting"] == "scheduler"]
     assert (row["phase"], row["class"]) == (None, "performance")
     assert row["verdict"] != "ok"
-    assert "TuneD's profile could not be read: TuneD has no profile ${f:virt" in row["why"]
+    assert "TuneD's profile could not be read: TuneD has no profile \"${f:virt" in row["why"]
     assert row["remedy"] == "correct the error that the reason names, or run tuned-adm off"
     assert "io_scheduler" not in found["plan"]["tighten"]
 

