@@ -48,6 +48,8 @@ _WHOLE = 4
 #: Hosts that are named in a line; the others are counted.
 _NAMED = 4
 _INDENT = " " * 4
+#: The end of a cut text.
+_DOTS = " ..."
 _DO = re.compile(r"\s*fix\s*:", re.I)
 
 
@@ -159,7 +161,7 @@ def _hosts(number: int) -> str:
 
 def _body(found: list[Group], room: int, details: str) -> list[str]:
     """Return the groups in so many lines: the worst get most, and each gets its minimum."""
-    needs = [min(_LEAST, len(_group(group, HEIGHT))) for group in found]
+    needs = [min(_LEAST, len(_group(group, HEIGHT, details))) for group in found]
     rows: list[str] = []
     for index, group in enumerate(found):
         left = room - len(rows)
@@ -169,7 +171,7 @@ def _body(found: list[Group], room: int, details: str) -> list[str]:
             number = sum(len(each.reports) for each in rest)
             verdicts = ", ".join(dict.fromkeys(each.verdict for each in rest))
             return [*rows, f"and {len(rest)} more groups, {_hosts(number)} ({verdicts}){_see(details)}"]
-        rows += _group(group, max(needs[index], min(_MOST, left - sum(needs[index + 1 :]))))
+        rows += _group(group, max(needs[index], min(_MOST, left - sum(needs[index + 1 :]))), details)
     return rows
 
 
@@ -177,8 +179,8 @@ def _see(details: str) -> str:
     return ": see the files" if details else ""
 
 
-def _group(group: Group, room: int) -> list[str]:
-    """Return one group in at most so many lines: its hosts, the reasons, and their fixes."""
+def _group(group: Group, room: int, details: str) -> list[str]:
+    """Return one group in at most so many lines: its hosts, the reasons, their fixes, and the number of other reasons."""
     head = f"{group.verdict:<12} {len(group.reports):>3}  {names(group.hosts)}{_beside(group)}"
     rows = wrap_rows(head, " " * 18, 1 if room <= _LEAST else 2)
     whys_by_fix = by_remedy(group)
@@ -186,6 +188,9 @@ def _group(group: Group, room: int) -> list[str]:
     sets += _advice(group, _PROFILES if room > _LEAST else 1)
     sets += _basis(group, max(1, room - len(rows) - len(sets) - 1))
     hidden = sum(map(len, whys_by_fix.values()))
+    # A fix is shown whole or not at all, so the lines of reasons count those without a line.
+    last = len(rows) - 1
+    counts = Counter[int]()
     for remedy, whys in whys_by_fix.items():
         left = room - len(rows) - len(sets)
         if left < (2 if remedy else 1):
@@ -193,13 +198,18 @@ def _group(group: Group, room: int) -> list[str]:
         do = _fix(remedy, min(_FIX, left - 1)) if remedy else []
         most = 2 if remedy or len(whys_by_fix) > 1 else _WHOLE
         # A reason that contains its fix, such as an input error, is shown whole.
-        rows += [*_whys(whys, left - len(do), most, _REASONS if remedy else _MOST), *do]
+        shown, more = _whys(whys, left - len(do), most, _REASONS if remedy else _MOST)
+        last = len(rows) + len(shown) - 1
+        counts[last] = more
+        rows += [*shown, *do]
         hidden -= len(whys)
-    if hidden:
-        more = f" (and {hidden} more)"
-        # A fix is shown whole or not at all.
-        last = 0 if len(rows[-1]) + len(more) > WIDTH and rows[-1].startswith(_INDENT * 2) else -1
-        rows[last] = _cut(rows[last], more)
+    if hidden and len(rows) + len(sets) < room:
+        rows.append(f"{_INDENT}and {hidden} more reason{'s' * (hidden > 1)}{_see(details)}")
+    else:
+        counts[last] += hidden
+    for number, more in counts.items():
+        if more:
+            rows[number] = _cut(rows[number], f" (and {more} more{_see(details)})")
     return rows + sets
 
 
@@ -275,8 +285,8 @@ def by_remedy(group: Group) -> dict[str, list[str]]:
     return found
 
 
-def _whys(whys: list[str], room: int, most: int, count: int) -> list[str]:
-    """Return reasons with one fix in so many lines, the last of which counts those without a line; `most`: lines of one;
+def _whys(whys: list[str], room: int, most: int, count: int) -> tuple[list[str], int]:
+    """Return reasons with one fix in so many lines, and the number of those without a line; `most`: lines of one;
     `count`: of reasons."""
     rows: list[str] = []
     for number, why in enumerate(whys[:count]):
@@ -287,8 +297,7 @@ def _whys(whys: list[str], room: int, most: int, count: int) -> list[str]:
         rows += [_cut(f"{_INDENT}... {row.strip()}", "") if _DO.match(row) else row for row in wrapped]
     else:
         number = min(len(whys), count)
-    more = len(whys) - number
-    return [*rows[:-1], _cut(rows[-1], f" (and {more} more)")] if more else rows
+    return rows, len(whys) - number
 
 
 def _beside(group: Group) -> str:
@@ -385,14 +394,15 @@ def wrap_rows(text: str, indent: str, most: int) -> list[str]:
     rows = textwrap.wrap(text, WIDTH, initial_indent=begin, subsequent_indent=indent, break_on_hyphens=False)
     # A name of a host in it can look like the line of a fix.
     rows[1:] = [_cut(f"{indent}... {row.strip()}", "") if _DO.match(row) else row for row in rows[1:]]
-    return rows if len(rows) <= most else [*rows[: most - 1], _cut(rows[most - 1], " ...")]
+    return rows if len(rows) <= most else [*rows[: most - 1], _cut(rows[most - 1], _DOTS)]
 
 
 def _cut(row: str, end: str) -> str:
-    """Return a row with this end, without its end if it gets too long."""
-    room = WIDTH - len(end)
-    if len(row) <= room:
+    """Return a row with this end; a row that gets too long ends in dots before it."""
+    if len(row) + len(end) <= WIDTH:
         return f"{row}{end}"
+    end = f"{_DOTS}{end.removeprefix(_DOTS)}"
+    room = WIDTH - len(end)
     head, space, _word = row[: room + 1].rpartition(" ")
     # A word as long as a row must be cut.
     return f"{(head if space and head.strip() else row[:room]).rstrip()}{end}"

@@ -182,6 +182,34 @@ def test_a_fix_is_whole_or_not_on_the_page(others: int) -> None:
         assert fix in shown or "--bitmap=none" not in shown
 
 
+def test_a_reason_that_is_cut_ends_in_dots_before_the_number_of_others() -> None:
+    long = [(f"{number}: commits are {'in a volatile cache ' * 8}", "run harden_db") for number in range(7)]
+    text = render([of_reasons("db1", "at_risk", *long)], details=WHERE)
+    (row,) = [row for row in text.splitlines() if "more" in row]
+    assert re.search(r"[a-z] \.\.\. \(and 4 more: see the files\)$", row)
+    assert len(row) <= WIDTH
+    advised = simple("db2", "not_managed", ratings={}, recommendation=None)
+    advised["ratings"] = {"p" * 200: {"changes": [], "after": "durable"}}
+    assert f"{'p' * 92} ...\n" in render([advised])
+
+
+@pytest.mark.parametrize("number", range(1, 12))
+@pytest.mark.parametrize("length", [10, 80, 150])
+def test_the_number_of_hidden_reasons_is_never_part_of_a_fix(number: int, length: int) -> None:
+    """`systemctl start smartd (and 1 more)` was pasted as a command."""
+    found = [
+        of_reasons(f"db{host}", "unknown", *((f"r{host}.{n}", f"{'x' * length} f{n}") for n in range(14)))
+        for host in range(number)
+    ]
+    rows = render(found, details=WHERE).splitlines()
+    counted = [row for row in rows if " more" in row and "more groups" not in row]
+    assert len(counted) == sum(row.startswith("unknown") for row in rows)
+    assert all(
+        re.match(r"    (and \d+ more reasons|r\d+\.\d+ \(and \d+ more): see the files", row)
+        for row in counted
+    )
+
+
 def test_a_page_with_many_words_to_rest_on_has_forty_lines() -> None:
     accepted = [
         {
