@@ -99,7 +99,7 @@ ON_XFS = Kind(
     "note",
     "{engine}: {mount} is XFS over a disk with a cache, where an O_SYNC write can, rarely, be acknowledged some milliseconds"
     " before it is on the disk",
-    "ext4, or profile strict, does not have that",
+    "set durable_profile: strict, or move the data to ext4",
 )
 #: A profile whose promise rests on these has caches that lose what was not flushed yet.
 _AWAITS_FLUSH = ("flush", "ups")

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from ...facts.engines import InstanceFacts
 from ...facts.storage import DiskFacts, StorageFacts
 from ...host.observation import NOTHING, UNKNOWN
-from ...rows import FIX_READ_ERROR, Kind, Reason
+from ...rows import Kind, Reason
 from ...storage import causes, platforms
 from ..placement import place
 from ..rules import Build, Honoured, Judge, Rule, Rules, Subject
@@ -51,7 +51,11 @@ NOT_SYNCHRONOUS = Kind(
     _FORCE_FLUSH,
 )
 NOTHING_FLUSHES = Kind(
-    "risk.mssql.nothing_flushes", "at_risk", "commits of {engine} can be lost: {seen}", FIX_READ_ERROR
+    "risk.mssql.nothing_flushes",
+    "at_risk",
+    "commits of {engine} can be lost: {seen}",
+    "run mssql-conf set control.writethrough 1, mssql-conf set control.alternatewritethrough 1 and mssql-conf traceflag 3979 off,"
+    " then restart it (through its cluster, if any)",
 )
 RACE = Kind(
     "note.mssql.race",

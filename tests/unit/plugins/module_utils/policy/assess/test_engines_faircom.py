@@ -324,6 +324,8 @@ def test_on_xfs_over_a_cache_it_may_be_told_too_early(profile: str, path: str, w
     reported = [warning for warning in found["warnings"] if "XFS" in warning]
     assert len(reported) == warned
     assert all(f"faircom main: {path} is XFS" in warning for warning in reported)
+    fixes = [each["fix"] for each in found["notes"] if each["id"] == "note.faircom.xfs"]
+    assert fixes == warned * ["set durable_profile: strict, or move the data to ext4"]
 
 
 @pytest.mark.fact(32)

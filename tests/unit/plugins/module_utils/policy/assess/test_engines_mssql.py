@@ -495,6 +495,13 @@ def test_what_is_a_risk(runs: dict[str, str], risky: bool) -> None:
         assert row(found, "writethrough")["verdict"].startswith("drift")
 
 
+def test_the_fix_of_writes_that_nothing_flushes_sets_forced_flush() -> None:
+    assert mssql.NOTHING_FLUSHES.fix == (
+        "run mssql-conf set control.writethrough 1, mssql-conf set control.alternatewritethrough 1 and mssql-conf traceflag"
+        " 3979 off, then restart it (through its cluster, if any)"
+    )
+
+
 @pytest.mark.fact(28)
 @pytest.mark.parametrize(("runs", "turned_on"), [("0", False), ("unknown", False), ("1", True)])
 def test_no_cache_is_turned_on_before_write_through_runs(runs: str, turned_on: bool) -> None:
