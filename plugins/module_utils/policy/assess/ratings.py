@@ -51,7 +51,7 @@ def _rating(case: Case, profile: Profile, pinned: Profile) -> Rating:
         # A mount has a separate profile that contradicts this one.
         return {"verdict": "blocked", "after": "blocked", "changes": [], "unmet": [], "why": [str(error)]}
     steps = plan.build(found.planned, True)
-    # `changes` has what a run would set; the reasons name the rest.
+    # `changes` has what a run would set; `why` has the reasons that it does not fix.
     remaining = tuple(row for row in found.rows if row.phase is None or found.withholds(row))
     withheld = {verdicts.drift(row) for row in remaining if found.withholds(row)}
     reasons = verdicts.reasons(found._replace(rows=remaining))
@@ -61,7 +61,7 @@ def _rating(case: Case, profile: Profile, pinned: Profile) -> Rating:
         "changes": plan.changes(steps, found.planned),
         "unmet": [need.as_dict() for need in found.needed if need.state in ("unmet", "unverified")],
         # A withheld row has one reason of its own: no run sets it.
-        "why": [each.text() for each in reasons if each not in withheld],
+        "why": [each.text() for each in reasons if each.fix != _RUN and each not in withheld],
     }
 
 

@@ -57,7 +57,7 @@ def _why(rating: Rating) -> Iterable[str]:
         )
         if count:
             yield f"a run sets on {what}: {', '.join(f'{setting} ({number})' for setting, number in count.items())}"
-    yield from (f"to do by hand: {why}" for why in rating["why"] if not why.endswith("; run harden_db"))
+    yield from (f"to do by hand: {why}" for why in rating["why"])
 
 
 def _pinned(profile: str, mounts: Sequence[str]) -> Iterable[str]:
