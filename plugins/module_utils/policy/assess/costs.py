@@ -1,7 +1,8 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The costs of a profile: from the stored benchmark of the host if that still fits, else from published rates. Pure.
+"""The costs of a profile: from the stored benchmark of the host if that still fits, else from published rates if all its
+disks rotate. Pure.
 
 The benchmark is a file on the controller, and of any form.
 """
@@ -60,7 +61,9 @@ def of(
     `benchmark`: the text of the stored benchmark, '' for none, None if unreadable. `today`: an ISO 8601 date.
     """
     profiles = list(profiles)
-    published = {profile.name: _published(profile) for profile in profiles}
+    # The table is of one kind of disk.
+    fits = {(disk["kind"], disk["rotational"]) for disk in storage["disks"]} == {("physical", "yes")}
+    published = {profile.name: _published(profile) for profile in profiles if fits}
     if benchmark == "":
         return (
             published,

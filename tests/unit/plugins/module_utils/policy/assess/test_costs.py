@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import Any
 
@@ -34,6 +35,11 @@ from ...measure.test_benchmark import row
 TODAY = NOW[:10]
 PROFILES = [choose(name, shipped(), {}, None)[0] for name in ("strict", "flush", "ups")]
 STORAGE = collect(SmallHost(), NOW)
+#: The same host with disks of the published table.
+ROTATING = {
+    **STORAGE,
+    "disks": [{**disk, "kind": "physical", "rotational": "yes"} for disk in STORAGE["disks"]],
+}
 
 
 def kept(rate: float = 50.0, **changes: Any) -> str:
@@ -50,9 +56,11 @@ def kept(rate: float = 50.0, **changes: Any) -> str:
     return json.dumps({"host": "db1", "time": NOW, **result, **changes})
 
 
-def reported(text: str | None, today: str = TODAY) -> tuple[dict[str, str], str]:
-    """Return what is said on the small host."""
-    return costs.of(PROFILES, text, STORAGE, today)
+def reported(
+    text: str | None, today: str = TODAY, storage: Mapping[str, Any] = ROTATING
+) -> tuple[dict[str, str], str]:
+    """Return the costs on the small host."""
+    return costs.of(PROFILES, text, storage, today)
 
 
 def test_transactions_have_a_range_next_to_that_of_commits() -> None:
@@ -90,6 +98,21 @@ def test_without_one_the_published_table_is() -> None:
         f"about 1,358 commits/s with 1 client, 3,980 with 80 {source}",
     ]
     assert beside.startswith("no benchmark of this host is stored")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("kind", "virtual"), ("kind", "unknown"), ("rotational", "no"), ("rotational", "unknown")],
+)
+def test_published_rates_are_for_physical_disks_that_rotate(name: str, value: str) -> None:
+    """A virtual disk or an SSD has other rates: one such disk is enough."""
+    first, *others = ROTATING["disks"]
+    storage = {**ROTATING, "disks": [*others, {**first, name: value}]}
+    priced, remark = reported("", storage=storage)
+    assert priced == {}
+    assert remark == "no benchmark of this host is stored; durable.dbhost.benchmark measures its own disks"
+    assert reported("", storage={**ROTATING, "disks": []})[0] == {}
+    assert set(reported(kept(), storage=storage)[0]) == {"strict", "flush"}
 
 
 def later(days: int) -> str:
