@@ -68,7 +68,7 @@ def _released(host: str, registered: Mapping[str, Any]) -> release.Released:
         changes, error = {}, _cause(watch) or "the watch was not released, without a reason"
     elif "released" not in layers and not error:
         error = _cause(layers) or "not released yet, or the run lost this host; see its error above"
-    if not error or changes:
+    if not watch.get("failed") and not watch.get("unreachable"):
         try:
             changes = {"watch": as_changes(watch.get("changes") or ()), **changes}
         except (TypeError, KeyError) as malformed:

@@ -91,6 +91,8 @@ def rule(words: str, means: str, loses: bool, **more: Any) -> Rule:
 
 #: {setting: rule}
 Rules = dict[str, Rule]
+#: Spellings of one value in configuration files, and that of the rules.
+_SAME = (("on", "yes", "true", "1", "ON", "YES"), ("off", "no", "false", "0", "OFF", "NO"))
 
 
 def product(instance: InstanceFacts) -> str:
@@ -175,6 +177,17 @@ class Judge(NamedTuple):
     def strict(self, instance: InstanceFacts) -> Rules:
         """Return the rules of an instance where commits have to survive, whatever its storage."""
         return self.full[catalog.kind(instance)]
+
+    def can_lose(self, setting: str, value: str) -> bool:
+        """Return whether acknowledged commits can be lost with a value of a setting, as a configuration file spells it.
+
+        A setting that `full` does not name can lose them at 0.
+        """
+        found = [rules[setting] for rules in self.full.values() if setting in rules]
+        if not found:
+            return setting in self.settings and value == "0"
+        spellings = next((same for same in _SAME if value.lower() in same), (value,))
+        return any(each.loses and not any(map(each.allows, spellings)) for each in found)
 
     def wanted(self, subject: Subject) -> Rules:
         """Return the rules of an instance under its profile."""

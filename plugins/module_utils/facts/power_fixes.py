@@ -8,6 +8,8 @@ A host reports a fix by its keyword, with values; ups/findings.py has the senten
 
 from __future__ import annotations
 
+import re
+
 #: Fix -> the names of its values, each a text.
 PARAMETERS: dict[str, tuple[str, ...]] = {
     fix: tuple(names.split())
@@ -71,6 +73,16 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
         "use_own_unit.none": "engine",
     }.items()
 }
+#: Forms of values that are words of commands.
+_UNIT, _COUNT = re.compile(r"[\w:.\\@-]{1,255}", re.ASCII), re.compile(r"[\d.]{1,12}", re.ASCII)
+_FORMS = {
+    "unit": _UNIT,
+    "first": _UNIT,
+    "second": _UNIT,
+    "seconds": _COUNT,
+    "minutes": _COUNT,
+    "port": _COUNT,
+}
 
 
 def fits(fix: object) -> bool:
@@ -84,4 +96,5 @@ def fits(fix: object) -> bool:
         and isinstance(parameters, dict)
         and set(parameters) == set(PARAMETERS[name])
         and all(isinstance(value, str) for value in parameters.values())
+        and all(_FORMS[key].fullmatch(value) for key, value in parameters.items() if key in _FORMS)
     )

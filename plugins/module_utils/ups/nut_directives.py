@@ -136,7 +136,7 @@ def expect_usable(text: str, path: str) -> None:
     if needed is None or power < needed:
         raise ChangeFailed(
             f"{path}: observed power values of {power} in all and MINSUPPLIES {least.value if least else 1}, expected no"
-            " less than MINSUPPLIES: upsmon would end; add a MONITOR, or lower MINSUPPLIES"
+            " less than MINSUPPLIES: upsmon would end; add a MONITOR, or correct MINSUPPLIES"
         )
 
 

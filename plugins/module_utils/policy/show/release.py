@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ...catalog import is_engine
-from ...host.printable import Lines, line, lines
-from ...storage.mount_settings import fold, meaning
+from ...engines.contract import ENGINES
+from ...host.printable import Lines, line, lines, name
+from ...storage.mount_settings import fold
 from .page import HEIGHT, names, wrap_rows
 
 #: Layers whose running values stay until the next boot, and their name on the page.
@@ -19,10 +20,8 @@ _BOOT = {"write_cache": "write cache", "io_scheduler": "I/O scheduler", "mount_o
 _NOW = {"watch": "watch timer", "power_guard": "UPS guard", "power": "UPS monitor"}
 #: A setting in a database file that no server has open: it takes effect at once.
 _AT_ONCE = "forced_writes"
-#: Values of an engine's settings with which it flushes each commit, and a setting that is no longer there.
-_FLUSHES = ("on", "yes", "true", "1", "sync", "forgotten", "absent", "unset")
-#: Lines that one text of a host may have.
-_MOST = 3
+#: Lines that one text of a host may have. A cause ends with its fix, of which a part can do harm.
+_MOST, _MOST_OF_CAUSE = 3, 40
 _INDENT = " " * 12
 
 
@@ -42,7 +41,8 @@ class Released(NamedTuple):
 def render(hosts: Iterable[Released], is_check: bool) -> Lines:
     """Return the page, of HEIGHT lines at most: hosts that are not released, hosts with a warning, and the others.
 
-    Hosts with the same text are one group. `is_check`: whether nothing was changed, in check mode.
+    Hosts with the same text are one group. `is_check`: whether nothing was changed, in check mode. After a release, nothing
+    but this page has the causes and the warnings: it has all of them, with any number of lines.
     """
     groups: dict[tuple[str, ...], list[Released]] = {}
     for each in hosts:
@@ -52,14 +52,15 @@ def render(hosts: Iterable[Released], is_check: bool) -> Lines:
     for number, (texts, members) in enumerate(found):
         group = list(_group(texts, members, is_check))
         rest = found[number:]
-        if len(rows) + len(group) > HEIGHT - (len(rest) > 1):
+        is_needed = not is_check and (bool(members[0].error) or _warns(texts))
+        if not is_needed and len(rows) + len(group) > HEIGHT - (len(rest) > 1):
             left = [each for _texts_of, others in rest for each in others]
             failed = sum(bool(each.error) for each in left)
             warned = sum(len(others) for whys, others in rest if _warns(whys))
             rows = [
-                *rows[: HEIGHT - 1],
-                f"and {len(left)} more hosts ({failed} not released, {warned} with warnings): "
-                "run again with --limit for their pages",
+                *rows,
+                f"and {len(left)} more hosts ({failed} not released, {warned} with warnings)"
+                + (": run again with --limit for their pages" if is_check else ""),
             ]
             break
         rows += group
@@ -71,7 +72,7 @@ def _group(texts: Iterable[str], members: list[Released], is_check: bool) -> Ite
     state = "would be released" if is_check else "released"
     yield from wrap_rows(f"{'not released' if members[0].error else state}  {names(hosts)}", _INDENT, 1)
     for text in texts:
-        yield from wrap_rows(f"  {text}", _INDENT, _MOST)
+        yield from wrap_rows(f"  {text}", _INDENT, _MOST_OF_CAUSE if text.startswith("cause") else _MOST)
     pinned = [each.host for each in members if each.pinned]
     if pinned and not members[0].error and not is_check:
         next_step = f"delete durable_profile for {names(pinned)}; otherwise the next run manages"
@@ -87,22 +88,25 @@ def _texts(found: Released, is_check: bool) -> Iterator[str]:
     every = [(layer, change) for layer, changes in found.changes.items() for change in changes]
     if not every and not found.error:
         yield "nothing to remove or to restore"
+    warnings: dict[str, list[str]] = {}
     for layer, change in every:
         if why := _loss(layer, change):
-            yield f"warning   {_warning(layer, change, why, is_check)}"
+            warnings.setdefault(_warning(layer, change, why, is_check), []).append(_of(change))
+    for warning, targets in warnings.items():
+        yield f"warning   {names(targets)}: {warning}"
     yield from _changes(every, is_check)
     yield from _when(change for change in every if change[1]["after"] != "forgotten")
 
 
 def _changes(every: Sequence[tuple[str, Mapping[str, str]]], is_check: bool) -> Iterator[str]:
     """Yield the removed files, the restored settings, and those that are left unchanged."""
-    removed = dict.fromkeys(line(change["target"]) for _layer, change in every if _is_file(change))
+    removed = dict.fromkeys(_of(change) for _layer, change in every if _is_file(change))
     restored = [(layer, change) for layer, change in every if _is_restored(change)]
     if removed:
         yield f"{'remove ' if is_check else 'removed'}   {', '.join(removed)}"
     for text in _restored(restored):
         yield f"{'restore ' if is_check else 'restored'}  {text}"
-    left = dict.fromkeys(line(change["target"]) for _layer, change in every if change["after"] == "forgotten")
+    left = dict.fromkeys(_of(change) for _layer, change in every if change["after"] == "forgotten")
     if left:
         yield f"left      unchanged, because the setting is gone or was changed since: {', '.join(left)}"
 
@@ -110,9 +114,7 @@ def _changes(every: Sequence[tuple[str, Mapping[str, str]]], is_check: bool) -> 
 def _when(changes: Iterable[tuple[str, Mapping[str, str]]]) -> Iterator[str]:
     """Yield what is in effect at once, and what stays until a reboot or a restart."""
     later = list(changes)
-    at_once = [
-        line(f"{change['target']} {_AT_ONCE}") for _layer, change in later if change["setting"] == _AT_ONCE
-    ]
+    at_once = [f"{_of(change)} {_AT_ONCE}" for _layer, change in later if change["setting"] == _AT_ONCE]
     layers = {layer for layer, change in later if change["setting"] != _AT_ONCE}
     now = [*(name for layer, name in _NOW.items() if layer in layers), *at_once]
     if now:
@@ -132,11 +134,16 @@ def _restored(changes: Iterable[tuple[str, Mapping[str, str]]]) -> Iterator[str]
         if layer == "mount_options" and change["setting"] == "options":
             mounts += 1
         else:
-            others.append(line(f"{change['target']}: {change['setting']} {change['after']}"))
+            others.append(f"{_of(change)}: {name(line(change['setting']))} {name(line(change['after']))}")
     if mounts:
         yield f"/etc/fstab: {mounts} mount{'s' * (mounts > 1)}"
     if others:
         yield "; ".join(others)
+
+
+def _of(change: Mapping[str, str]) -> str:
+    """Return the target of a change as a name that a host gave."""
+    return name(line(change["target"]))
 
 
 def _is_file(change: Mapping[str, str]) -> bool:
@@ -156,22 +163,22 @@ def _loss(layer: str, change: Mapping[str, str]) -> str:
     """
     if layer == "mount_options":
         before, after = (change[side].split(",") for side in ("before", "after"))
-        words = [word for word in after if (meaning(word) or ("",))[0] == "barrier"]
+        words = [word for word in after if fold([word]).get("barrier", "on") != "on"]
         is_off = fold(after).get("barrier", "on") != "on" and fold(before) != fold(after)
-        return words[-1] if is_off else ""
-    is_value = is_engine(layer) and _is_restored(change) and change["before"] != change["after"]
-    is_safe = change["after"].lower() in _FLUSHES or change["setting"].startswith("owner of ")
-    return f"{change['setting']} {change['after']}" if is_value and not is_safe else ""
+        return ", ".join(words) if is_off else ""
+    if not is_engine(layer) or not _is_restored(change) or change["before"] == change["after"]:
+        return ""
+    loses = change["after"] != "absent" and ENGINES[layer].judge.can_lose(change["setting"], change["after"])
+    return f"{change['setting']} {change['after']}" if loses else ""
 
 
 def _warning(layer: str, change: Mapping[str, str], why: str, is_check: bool) -> str:
     verb = "would be restored" if is_check else "is restored"
-    target = line(change["target"])
+    shown = name(line(why))
     if layer == "mount_options":
-        fix = f"fix: delete {line(why)} from /etc/fstab"
-        return f"{target}: {line(why)} {verb}; commits can be lost after the next boot; {fix}"
+        return f"{shown} {verb}; commits can be lost after the next boot; fix: delete {shown} from /etc/fstab"
     when = "from now on" if change["setting"] == _AT_ONCE else "when the server uses it"
-    return f"{target}: {line(why)} {verb}; commits can be lost {when}"
+    return f"{shown} {verb}; commits can be lost {when}"
 
 
 def _warns(texts: Iterable[str]) -> bool:

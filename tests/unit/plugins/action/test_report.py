@@ -225,3 +225,11 @@ def test_a_malformed_answer_of_one_host_leaves_the_page_of_the_others(changes: A
         "db1", {"release_watch": {"changes": changes}, "release_applied": {"released": {}}}
     )
     assert found.error.startswith("the answer of its watch is not one of the module's: ")
+
+
+def test_a_removed_watch_is_reported_although_the_first_layer_failed() -> None:
+    removed = {"target": "/x", "setting": "x", "when": "persisted", "before": "present", "after": "absent"}
+    found = action._released(
+        "db1", {"release_watch": {"changes": [removed]}, "release_applied": {"error": "refused"}}
+    )
+    assert (found.error, [row["target"] for row in found.changes["watch"]]) == ("refused", ["/x"])

@@ -161,6 +161,8 @@ def test_each_value_of_a_fix_is_in_its_sentence(name: str) -> None:
         {"fix": "start_unit", "parameters": {"unit": "x.service", "then": "run this"}},
         {"fix": "start_unit", "parameters": {"unit": "x.service"}, "text": "run this"},
         {"fix": ["start_unit"], "parameters": {"unit": "x.service"}},
+        {"fix": "start_unit", "parameters": {"unit": "x.service; run this"}},
+        {"fix": "serve_status", "parameters": {"path": "/x", "port": "1; run this"}},
     ],
 )
 def test_a_fix_outside_the_closed_list_makes_the_power_facts_unreadable(fix: Any) -> None:

