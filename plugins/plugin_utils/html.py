@@ -15,6 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from ..module_utils.host.printable import name as shown
 from ..module_utils.host.printable import printable
+from ..module_utils.policy.expect.chosen_layers import GROUPS
 from ..module_utils.policy.show.page import (
     Group,
     basis,
@@ -94,7 +95,7 @@ def _run(ordered: list[Report]) -> dict[str, str] | None:
     """Return what was done, when, and by which version: of reports that were merged, from the first to the last."""
     if not ordered:
         return None
-    did = {"looked at" if report["looked_only"] else "brought to their profiles" for report in ordered}
+    did = {"checked" if report["looked_only"] else "applied" for report in ordered}
     times = sorted({report["time"] for report in ordered})
     versions = sorted({report["collection"] for report in ordered} - {""})
     return {
@@ -133,9 +134,11 @@ def _host(report: Report) -> Mapping[str, object]:
     return {
         **report,
         "findings": reasons(report),
-        "reasons": [{**each, "link": _link(each["id"])} for each in report["reasons"]],
+        **{
+            key: [{**each, "link": _link(each["id"])} for each in report[key]] for key in ("reasons", "notes")
+        },
         "lanes": list(_lanes(report, tones)),
-        "targets": [(shown(target), list(map(_row, rows))) for target, rows in by_target.items()],
+        "targets": _targets(report["settings"]),
         "lines": [(change["state"], change_line(change)) for change in report["changes"]],
         "power_lines": power_lines(report["power"]) if report["power"] else [],
         "words": " ".join(
@@ -165,6 +168,15 @@ def _tones(report: Report, by_target: dict[str, list[_Setting]]) -> dict[str, st
         for target in each["targets"]:
             found.setdefault(target, []).append(TONES.get(each["verdict"], ""))
     return {target: _worst(tones) for target, tones in found.items()}
+
+
+def _targets(settings: Iterable[_Setting]) -> list[tuple[str, list[Mapping[str, object]]]]:
+    """Return (heading, its rows). Layers of storage share the names of disks and mounts; other names are of one layer."""
+    found: dict[tuple[str, str], list[Mapping[str, object]]] = {}
+    for row in settings:
+        layer = "" if row["layer"] in GROUPS["storage"] else row["layer"]
+        found.setdefault((layer, row["target"]), []).append(_row(row))
+    return [(f"{layer} {shown(target)}".lstrip(), rows) for (layer, target), rows in found.items()]
 
 
 def _worst(tones: Iterable[str]) -> str:

@@ -61,7 +61,7 @@ def test_the_page_and_its_files_are_of_all_and_no_file_is_of_one_host(
     assert found["page"][0] == "2 hosts: 1 drifted, 1 attested"
     assert "1 of 2 hosts fails (1 drifted): exit code 2" in found["page"]
     assert sorted(os.listdir(tmp_path / "out")) == ["report.html", "report.sarif", "report.txt", "report.xml"]
-    assert "looked at" in (tmp_path / "out/report.html").read_text()
+    assert "2 hosts, checked 20" in (tmp_path / "out/report.html").read_text()
 
 
 def test_where_no_host_fails_there_is_no_failure(collected: Path) -> None:

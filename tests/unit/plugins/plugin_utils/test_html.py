@@ -193,7 +193,59 @@ def test_words_of_a_host_are_never_more_than_words(hostile: str, fleet: list[dic
 
 
 def test_no_host_is_a_page_too() -> None:
-    assert "Hosts" in " ".join(Page(render([], missing=["db1"])).text)
+    shown = " ".join(Page(render([], missing=["db1"])).text)
+    assert "Hosts" in shown
+    assert "Not checked: db1" in shown
+
+
+@pytest.mark.parametrize(("only", "did"), [(True, "checked"), (False, "applied")])
+def test_the_page_names_what_the_run_did(fleet: list[dict[str, Any]], only: bool, did: str) -> None:
+    found = {**fleet[0], "looked_only": only}
+    assert f"1 host, {did} {found['time']}, durable.dbhost" in " ".join(Page(render([found])).text)
+
+
+def test_two_items_with_one_name_have_a_heading_each(fleet: list[dict[str, Any]]) -> None:
+    (found,) = (each for each in fleet[:6] if each["verdict"] == "attested")
+    row = found["settings"][0]
+    layers = ("postgresql", "mariadb", "write_cache", "io_scheduler")
+    settings = [{**row, "layer": layer, "target": "main", "setting": f"of_{layer}"} for layer in layers]
+    shown = re.sub(r"\s+", " ", " ".join(Page(render([{**found, "settings": settings}])).text))
+    places = [
+        shown.index(each)
+        for each in (
+            *("Evidence postgresql main of_postgresql", " mariadb main of_mariadb"),
+            *(" main of_write_cache", " of_io_scheduler"),
+        )
+    ]
+    assert places == sorted(places)
+    assert "main of_io_scheduler" not in shown
+
+
+def test_a_note_leads_to_the_section_of_its_finding(fleet: list[dict[str, Any]]) -> None:
+    note = {"id": "note.mssql.race", "reason": "a race", "fix": "update 2022", "targets": ["mssql main"]}
+    text = render([{**fleet[0], "notes": [note]}])
+    assert (
+        f'<li>a race; <b>update 2022</b> <a href="{FINDINGS}#notemssqlrace"><code>note.mssql.race</code></a>'
+        in text
+    )
+
+
+def test_a_narrow_page_hides_the_columns_that_matter_least(fleet: list[dict[str, Any]]) -> None:
+    since = {"time": "2026-01-30T12:00:00Z", "verdict": "durable", "settings": []}
+    text = render([{**report, "since": since} for report in fleet[:6]])
+    (narrow,) = re.findall(r"@media \(max-width:640px\)\{(.*?)\}\}", text, re.S)
+    assert ".less{display:none}" in narrow
+    assert text.count(".less{") == 1
+    hidden = set(re.findall(r'<th class="less">(.*?)</th>', text))
+    assert {"Then", "Evidence"} <= hidden <= {"Then", "Evidence", "A run sets"}
+    for table in re.findall(r"<thead>.*?</table>", text, re.S):
+        head, *rows = (
+            re.findall(r"<t[hd]([ >][^>]*)", row) for row in re.findall(r"<tr.*?</tr>", table, re.S)
+        )
+        # A row of one cell, a heading or a reason, spans all columns.
+        assert rows
+        for row in rows:
+            assert len(row) == 1 or ["less" in cell for cell in row] == ["less" in cell for cell in head]
 
 
 def test_each_verdict_that_fails_by_default_is_loud() -> None:
