@@ -65,7 +65,7 @@ _READAHEADS = range(0, 1024 * 1024, 4)
 #: Any delay that groups commits without a noticeable wait; and milliseconds, -1 for none.
 SHORT = "short"
 _COMMIT_DELAYS = range(-1, 60_001)
-#: The bases of a guarantee; `nothing`: no guarantee.
+#: The bases of a guarantee, that with the fewest assumptions first; `nothing`: no guarantee.
 RESTS_ON = ("device", "flush", "non_volatile_cache", "ups", "nothing")
 #: The bases of a guarantee in the order of their requirements for a disk, the fewest first.
 _PROMISES = ("nothing", "ups", "flush", "non_volatile_cache", "device")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ...host.observation import UNKNOWN
 from ...profiles import (
+    RESTS_ON,
     BadInput,
     Profile,
     choose,
@@ -90,9 +91,10 @@ def now(case: Case, first: str = "pin a profile") -> tuple[list[Reason], Finding
 
 
 def promising_of(inputs: Inputs) -> dict[str, Profile]:
-    """Return the profiles that guarantee durability, by name."""
+    """Return the profiles that guarantee durability by name, those with the fewest assumptions first."""
     names = known(inputs.shipped, inputs.own)
     chosen = {name: choose(name, inputs.shipped, inputs.own, None)[0] for name in names}
-    # The shipped ones first, in the order of their file.
-    ordered = [*(name for name in inputs.shipped or () if name in chosen), *chosen]
+    # Of those with the same basis the shipped ones are first.
+    shipped_first = [*(name for name in inputs.shipped or () if name in chosen), *chosen]
+    ordered = sorted(shipped_first, key=lambda name: RESTS_ON.index(chosen[name].rests_on))
     return {name: chosen[name] for name in ordered if chosen[name].promises_durability}

@@ -211,7 +211,9 @@ def _recommendation(case: Case, ratings: dict[str, Rating]) -> Recommendation | 
     found = [] if inputs.mounts else [mount["target"] for mount in case.mounts if mount["fstype"] != "raw"]
     promising = promising_of(inputs)
     priced = costs.of(promising.values(), inputs.benchmark, case.storage, case.today)
-    return recommendation.of(ratings, list(promising), found, *priced)
+    disks = {name for mount in case.mounts for name in mount["disks_seen"]}
+    is_virtual = any(disk["kind"] == "virtual" for disk in case.storage["disks"] if disk["name"] in disks)
+    return recommendation.of(ratings, list(promising), found, *priced, is_virtual)
 
 
 def _withdrawn(

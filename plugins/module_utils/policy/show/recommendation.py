@@ -23,11 +23,13 @@ def of(
     mounts: Sequence[str],
     costs: Mapping[str, str] = MappingProxyType({}),
     of_costs: str = "",
+    is_virtual: bool = False,
 ) -> Recommendation | None:
     """Return `profile`, `why`, what fits `also`, and `group_vars` to paste; None if no profile fits.
 
     `promising`: the profiles that guarantee durability, the one with the fewest requirements first; `mounts`: the mount
-    points to manage. Of profiles with the same result, the first is recommended.
+    points to manage; `is_virtual`: whether any of their disks is a hypervisor's. Of profiles with the same result, the
+    first is recommended.
     """
     fitting = [name for name in promising if name in ratings and ratings[name]["after"] in _FITTING]
     if not fitting:
@@ -37,7 +39,9 @@ def of(
     return {
         "profile": best,
         "why": [
-            *_why(ratings[best]),
+            f"with this profile: {ratings[best]['verdict']} now, {ratings[best]['after']} after a run",
+            *(_choice(ratings[best], is_virtual) if also else ()),
+            *_work(ratings[best]),
             *(costs[name] for name in (best, *also) if name in costs),
             *([of_costs] if of_costs else []),
         ],
@@ -46,9 +50,15 @@ def of(
     }
 
 
-def _why(rating: Rating) -> Iterable[str]:
-    """Yield the verdicts before and after a run, its changes, and the manual rest."""
-    yield f"with this profile: {rating['verdict']} now, {rating['after']} after a run"
+def _choice(rating: Rating, is_virtual: bool) -> Iterable[str]:
+    """Yield why a profile is preferred to others with the same verdict."""
+    yield "of the profiles with this verdict, it relies on the fewest assumptions"
+    if is_virtual and rating["after"] == "unverified":
+        yield "this guest cannot verify its hypervisor"
+
+
+def _work(rating: Rating) -> Iterable[str]:
+    """Yield the changes of a run, and the manual rest."""
     for what, chosen in (("disks and mounts", False), ("engines", True)):
         count = Counter(
             f"{change['setting']} {change['wanted']}"

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import is_plain
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import ratings as rated
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show import recommendation
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.page import render
@@ -19,6 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect imp
 from ...fakes.fleet import exposed, report
 from ...fakes.runs import (
     NOW,
+    OWN,
     attested,
     enforce,
     inputs,
@@ -27,6 +29,8 @@ from ...fakes.runs import (
 )
 from ...fakes.small_host import SmallHost
 
+FEWEST = "of the profiles with this verdict, it relies on the fewest assumptions"
+GUEST = "this guest cannot verify its hypervisor"
 CHANGE = {"layer": "mount_options", "target": "/srv", "setting": "barrier", "wanted": "on"}
 
 
@@ -108,6 +112,42 @@ def test_the_one_that_ends_best_is_told_and_of_equals_the_one_that_rests_on_leas
     found = recommendation.of(ratings, ("strict", "flush", "ups"), ())
     assert found is not None
     assert (found["profile"], found["also"]) == (best, also)
+
+
+@pytest.mark.parametrize(
+    ("after", "is_virtual", "also", "choice"),
+    [
+        ("unverified", True, ["flush"], [FEWEST, GUEST]),
+        ("unverified", False, ["flush"], [FEWEST]),
+        ("attested", True, ["flush"], [FEWEST]),
+        ("unverified", True, [], []),
+    ],
+)
+def test_a_choice_between_profiles_with_one_verdict_has_a_reason(
+    after: str, is_virtual: bool, also: list[str], choice: list[str]
+) -> None:
+    ratings = {name: rating(after) for name in ("strict", *also)}
+    found = recommendation.of(ratings, ("strict", "flush"), (), is_virtual=is_virtual)
+    assert found is not None
+    assert [why for why in found["why"] if why in (FEWEST, GUEST)] == choice
+
+
+def test_the_guest_of_a_hypervisor_is_known_by_the_disks_of_its_databases() -> None:
+    on_virtual = look(SmallHost(), None, mounts=["/srv/maria"])["recommendation"]["why"]
+    assert [why for why in on_virtual if why in (FEWEST, GUEST)] == [FEWEST, GUEST]
+    machine = SmallHost()
+    # Its root is on a virtual disk.
+    found = look(machine, None, mounts=["/srv/pgdata"])["recommendation"]
+    assert (found["also"], GUEST in found["why"]) == (["flush"], False)
+
+
+def test_of_profiles_with_one_verdict_the_basis_with_the_fewest_assumptions_is_recommended() -> None:
+    own = {
+        name: {**OWN, "rests_on": basis} for name, basis in (("a", "ups"), ("b", "flush"), ("c", "device"))
+    }
+    own["c"]["write_cache"] = "disabled"
+    names = list(rated.promising_of(inputs(None, own=own)))
+    assert names == ["strict", "c", "flush", "b", "protected", "ups", "a"]
 
 
 def test_a_rating_states_a_withheld_setting_once() -> None:
