@@ -292,8 +292,8 @@ def _write_loose_state() -> None:
         kept[target] = guard_state.Below(number, (os.path.basename(disk),))
     beat = guard_state.uptime(host)
     since = "2026-01-01T00:00:00Z"
-    said = guard_state.Said(boot, pid, start, beat, guard_state.LOOSE, "a stand-in", since, None, kept)
-    _write(f"{RUNTIME}/state.json", {"mode": 0o644, "text": _encoded(said.render())})
+    record = guard_state.Record(boot, pid, start, beat, guard_state.LOOSE, "a stand-in", since, None, kept)
+    _write(f"{RUNTIME}/state.json", {"mode": 0o644, "text": _encoded(record.render())})
 
 
 def _encoded(text: str) -> str:

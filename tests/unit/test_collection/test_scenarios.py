@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import importlib
 import json
 import re
@@ -126,3 +128,23 @@ def test_the_ups_that_the_kill_tests_make_up_is_one_that_the_policy_reads(
     told = {**given["power"], "boot_id": storage["boot_id"], "time": storage["time"], "guard": guard()}
     engines = {"time": "", "engines": [], "unattributed": [], "writers": []}
     assert facts_schema.faults(storage, engines, told) == []
+
+
+@pytest.mark.parametrize("name", ["kill_harness", "kill_state"])
+def test_each_name_that_the_kill_tests_take_from_the_collection_is_there(name: str) -> None:
+    """They run on a machine, next to the collection's modules, where no type checker reads them."""
+    package = "ansible_collections.durable.dbhost.plugins.module_utils"
+    tree = ast.parse((ROOT / f"molecule/support/{name}.py").read_text(encoding="utf-8"))
+    modules = {}
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.level:
+            place = ".".join(filter(None, (package, node.module)))
+            for alias in node.names:
+                with contextlib.suppress(ModuleNotFoundError):
+                    modules[alias.asname or alias.name] = importlib.import_module(f"{place}.{alias.name}")
+    used = [
+        (node.value.id, node.attr)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules
+    ]
+    assert used and [each for each in used if not hasattr(modules[each[0]], each[1])] == []
