@@ -108,6 +108,12 @@ def test_the_tutorial_and_the_readme_describe_one_host() -> None:
     assert pages.blocks(README, "yaml") == pages.blocks(START, "yaml")[:1]
 
 
+def test_the_readme_names_the_setting_of_the_example() -> None:
+    setting = "stdout_callback = durable.dbhost.brief"
+    assert setting in (ROOT / "examples/ansible.cfg").read_text(encoding="utf-8").splitlines()
+    assert f"`{setting}` ([example](examples/ansible.cfg))" in README.read_text(encoding="utf-8")
+
+
 def guest() -> SmallHost:
     """Return the tutorial's virtual machine after its step 3."""
     host = SmallHost()
