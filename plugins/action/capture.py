@@ -56,7 +56,7 @@ class ActionModule(Bounded):
 
 
 def _is_answer(result: dict[str, Any]) -> bool:
-    """Tell whether an answer has the form of the module's result: root of the host wrote it."""
+    """Return whether an answer has the form of the module's result: root of the host wrote it."""
     differs = result.get("differs")
     return (
         isinstance(result.get("recording"), str)

@@ -76,7 +76,7 @@ def _concluded(registered: Mapping[str, Any], since: int, looked_only: bool) -> 
     collected = [
         {**fresh[name], "assessment": unpacked(fresh[name]["assessment"])} for name in LOOKS if name in fresh
     ]
-    # A task that failed tells no time.
+    # A failed task has no time.
     failed = [
         cause(facts) or "a task failed without a message" for facts in found.values() if facts.get("failed")
     ]

@@ -59,7 +59,7 @@ attributes:
     support: none
 """
 
-    #: Of the modules that are told which databases there are; beside that of every module.
+    #: Of the modules that get the list of databases; in addition to that of every module.
     FACTS = r"""
 options: {}
 attributes:

@@ -131,7 +131,7 @@ def _check_serial(given: Any) -> None:
 
 
 def _is_batch(given: Any) -> bool:
-    """Tell whether it says how many hosts a batch has; what is a template is Ansible's to resolve."""
+    """Return whether it says how many hosts a batch has; what is a template is Ansible's to resolve."""
     if isinstance(given, bool) or not isinstance(given, (int, str)):
         return False
     return "{{" in str(given) or bool(_BATCH.fullmatch(str(given).strip()))

@@ -162,7 +162,7 @@ def engine(name: str) -> Engine:
 
 
 def is_engine(name: str) -> bool:
-    """Tell whether a layer is a database engine's."""
+    """Return whether a layer is a database engine's."""
     return isinstance(LAYERS.get(name), Engine)
 
 

@@ -99,11 +99,11 @@ class Profile(NamedTuple):
 
     @property
     def promises_durability(self) -> bool:
-        """Tell whether the profile guarantees that acknowledged commits survive."""
+        """Return whether the profile guarantees that acknowledged commits survive."""
         return self.rests_on != "nothing"
 
     def keeps(self, setting: str) -> bool:
-        """Tell whether a setting is left unchanged."""
+        """Return whether a setting is left unchanged."""
         return bool(getattr(self, setting) == KEEP)
 
     def wanted(self, setting: str) -> str:

@@ -182,7 +182,7 @@ ansible_facts:
                 - Who starts and stops it. V(systemd), V(pacemaker), V(patroni), V(container), V(none) or V(unknown).
                 - V(galera) or V(group_replication) for a node of such a cluster, which is set and never restarted.
                 - V(systemd) only where its unit is the engine's own, or has started it, and no other server is in it.
-                - Where Pacemaker runs, and nothing tells whether the instance is one of its resources, it is V(unknown).
+                - Where Pacemaker runs, and it is unknown whether the instance is one of its resources, it is V(unknown).
               type: str
               returned: always
             namespace:
@@ -344,7 +344,7 @@ ansible_facts:
                 - The value of C(files) is V(complete), V(partial) or V(unknown).
                 - The value of C(write_through) is V(yes), V(no) or V(unknown), whether what must be written through is open so.
                 - The value of C(recovery), of FairCom DB, is V(yes), V(no) or V(unknown), whether its last start had to
-                  recover; C(damage) is there where its log tells of a recovery that failed.
+                  recover; C(damage) is there where its log reports a recovery that failed.
                 - The value of C(start_arguments) is V(unknown) if an undocumented script, its C(source), alone decides
                   arguments of the next start. Its reason is V(script), or V(script_of_user), which is not read.
                 - By a setting's name, V(absent) says that this version shows no such setting.

@@ -34,7 +34,7 @@ options:
     suboptions:
       instance:
         description:
-          - The server's name, as RV(durable.dbhost.engine_facts#module:ansible_facts.durable_engines.engines[].name) tells it.
+          - The server's name, as RV(durable.dbhost.engine_facts#module:ansible_facts.durable_engines.engines[].name) has it.
         type: str
         required: true
       settings:

@@ -189,7 +189,7 @@ def started(host: Host, given: Mapping[str, Any], check: bool) -> Mapping[str, A
 
 
 def verified(host: Host, given: Mapping[str, Any], check: bool) -> Mapping[str, Any]:
-    """Look for the commits, and say what that shows."""
+    """Search for the commits; return the result."""
     job = plug_job.loads(given["job"])
     if len(given["acknowledged"]) != job.clients:
         raise Refused(f"acknowledged: observed {len(given['acknowledged'])} numbers, expected {job.clients}")

@@ -41,7 +41,7 @@ options:
         type: str
       powerdown_flag:
         description:
-          - C(POWERDOWNFLAG), the file that tells the end of a shutdown to have the UPS cut its outlets. NUT only.
+          - C(POWERDOWNFLAG), the file that makes the end of a shutdown have the UPS cut its outlets. NUT only.
           - The hook that checks for it comes with the package and is never written.
         type: str
       final_delay:

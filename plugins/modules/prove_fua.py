@@ -2,13 +2,13 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tell whether a commit reaches the disks as FUA, as a flush, or as neither."""
+"""Return whether a commit reaches the disks as FUA, as a flush, or as neither."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: prove_fua
-short_description: Tell whether a commit reaches the disks as FUA, as a flush, or as neither
+short_description: Report whether a commit reaches the disks as FUA, as a flush, or as neither
 version_added: 0.1.0
 description:
   - Writes to a scratch file in each mount as database engines write their logs, and counts what the block layer sends

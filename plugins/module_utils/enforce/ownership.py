@@ -67,7 +67,7 @@ def expect_roots(host: Host, path: str) -> None:
 
 
 def is_inside(host: Host, directory: str, inside: Iterable[str]) -> bool:
-    """Tell whether a directory is one of others, or below one, links followed. Raises Unobservable."""
+    """Return whether a directory is one of others, or below one, links followed. Raises Unobservable."""
     real = resolve(host, "", directory)
     around = [resolve(host, "", other) for other in inside if other]
     return any(

@@ -237,7 +237,7 @@ class Engines:
         return f"{name} ({whose(self.host, main)})" if by_hand else name
 
     def _is_foreign(self, found: Instance, places: Mapping[int, Place | str]) -> bool:
-        """Tell whether an instance is a person's, or a container's: it may not take the time of the others."""
+        """Return whether an instance is a person's, or a container's: it may not take the time of the others."""
         main = found.processes[0]
         place = places[main.pid]
         in_container = isinstance(place, Place) and place.namespace == "container"
@@ -296,7 +296,7 @@ def _paths(engines: list[InstanceFacts]) -> list[str]:
 
 
 def _is_same(stopped: Instance, unit: units.Unit | None, other: InstanceFacts) -> bool:
-    """Tell whether what could be started is what runs, or was reported before."""
+    """Return whether what could be started is what runs, or was reported before."""
     if stopped.engine != other["engine"]:
         return False
     name = unit.name if unit else stopped.unit

@@ -53,7 +53,7 @@ class Config(NamedTuple):
     directories: frozenset[str]
 
     def has(self, path: str) -> bool:
-        """Tell whether a path is one of these files, or would be one, or is such a directory."""
+        """Return whether a path is one of these files, or would be one, or is such a directory."""
         path = normal(path)
         is_read = posixpath.dirname(path) in self.directories and path.endswith(_ENDINGS)
         return path in self.files or path in self.directories or is_read
@@ -127,7 +127,7 @@ def written(text: Text, config: Config) -> str | None:
 
 
 def _is_same_copy(host: Host, line: str, path: str) -> bool:
-    """Tell whether a command copies a file over one with the same content."""
+    """Return whether a command copies a file over one with the same content."""
     paths = _PATH.findall(line)
     if not _COPIER.search(line) or len(paths) < 2 or paths[-1] != path or ";" in line or "&" in line:
         return False
@@ -163,7 +163,7 @@ def by_tmpfiles(
 
 
 def _acts(host: Host, line: Line, config: Config) -> bool:
-    """Tell whether a line changes a file of a configuration, or adds one."""
+    """Return whether a line changes a file of a configuration, or adds one."""
     letter, path = line.letter, normal(line.path.replace("%%", "%"))
     above = any(each.startswith(f"{path}/") for each in (*config.files, *config.directories))
     if letter in ("r", "R", "D"):
@@ -178,7 +178,7 @@ def _acts(host: Host, line: Line, config: Config) -> bool:
 
 
 def _removes(letter: str, path: str, config: Config, above: bool) -> bool:
-    """Tell whether r, R or D removes a file of a configuration; `above`: the path is a directory above one."""
+    """Return whether r, R or D removes a file of a configuration; `above`: the path is a directory above one."""
     # r and R also take patterns. D empties a directory at boot.
     if letter == "D":
         return path in config.directories or above
@@ -186,7 +186,7 @@ def _removes(letter: str, path: str, config: Config, above: bool) -> bool:
 
 
 def _writes(host: Host, line: Line, path: str) -> bool:
-    """Tell whether f, F or w writes other content than a file has."""
+    """Return whether f, F or w writes other content than a file has."""
     is_there, letter = host.exists(path), line.letter
     writes = (
         letter == "F" or (letter == "w" and is_there) or (letter == "f" and (line.has_plus or not is_there))
@@ -195,7 +195,7 @@ def _writes(host: Host, line: Line, path: str) -> bool:
 
 
 def _says(host: Host, path: str, content: str, is_append: bool) -> bool:
-    """Tell whether a file has a content already."""
+    """Return whether a file has a content already."""
     try:
         with named_by.one(host, None):
             text = bounded_read.read(host, path)

@@ -52,7 +52,7 @@ class Starter(NamedTuple):
 
 
 class Facts:
-    """Tells of the instances of one host; `databases` as the inventory says."""
+    """Collects the instances of one host; `databases`: as in the inventory."""
 
     def __init__(
         self, host: Host, processes: Processes, places: Places, files: OpenFiles, databases: Any
@@ -331,7 +331,7 @@ def _reader(found: Instance, observed: Observed) -> others.Reads:
 
 
 def _apart(place: Place, directory: str) -> str:
-    """Return what tells an instance from one with the same paths elsewhere, '' for one with the host's own paths.
+    """Return what distinguishes an instance from one with the same paths elsewhere, '' for one with the host's own paths.
 
     The name always has it, also if no other instance is there now: otherwise the next one would inherit the name. An id goes
     with its container, so the data directory on the host identifies it. `directory`: that, as far as this host has it.

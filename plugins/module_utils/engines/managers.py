@@ -28,7 +28,7 @@ NOT_ASKED = "whether systemd knows it could not be asked"
 
 
 class Managers:
-    """Tells who manages instances of one host."""
+    """Finds what manages the instances of one host."""
 
     def __init__(self, host: Host, processes: Processes) -> None:
         self.host = host
@@ -72,7 +72,7 @@ class Managers:
         return next(filter(None, (self._names(patroni, instance) for patroni in trusted)), None)
 
     def _may_manage(self, patroni: Process, main: Process | None) -> bool:
-        """Tell whether a Patroni may be that of a cluster: of the same user, or root's; of a stopped one,
+        """Return whether a Patroni may be that of a cluster: of the same user, or root's; of a stopped one,
         any of the system's. Others only have the name, and prevent no repair of the cluster."""
         user = self._user(patroni)
         if user in ("0", UNKNOWN):
@@ -148,7 +148,7 @@ class Managers:
         return Observation("none", place.cgroup if place else "no unit starts it")
 
     def _is_main(self, main: Process, unit: Unit | None) -> bool:
-        """Tell whether a process is what a unit starts, or was started by its wrapper."""
+        """Return whether a process is what a unit starts, or was started by its wrapper."""
         if unit is None:
             return False
         parent = self.processes.all.get(main.ppid)

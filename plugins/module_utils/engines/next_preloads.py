@@ -59,7 +59,7 @@ def _of_unit(host: Host, unit: units.Unit) -> list[tuple[str, str]]:
 
 
 def _breaks(host: Host, root: str, library: str) -> bool:
-    """Tell whether a library makes fsync do nothing. ld.so goes on without one that is not there."""
+    """Return whether a library makes fsync do nothing. ld.so goes on without one that is not there."""
     is_plain = library.startswith("/") and "$" not in library
     return breaks_fsync(library) and (not is_plain or is_there(host, library, root))
 

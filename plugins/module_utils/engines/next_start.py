@@ -38,7 +38,7 @@ class Wrapper(NamedTuple):
     """A program that starts a server.
 
     `start(host, unit, given)` returns what it gives to the server, of what the unit gives to it. Raises
-    Unobservable. `is_same(words, coming)` tells whether a server that was started with `words` will run as it does
+    Unobservable. `is_same(words, coming)` returns whether a server that was started with `words` will run as it does
     with `coming`: a wrapper adds its own arguments.
     """
 
@@ -124,7 +124,7 @@ def differs(
 
 
 def is_starter(unit: Unit, main: Process, parent: Process | None, engine: Any) -> bool:
-    """Tell whether a unit is what starts a running server, and not merely what it is in."""
+    """Return whether a unit is what starts a running server, and not merely what it is in."""
     if unit.main in (0, main.pid):
         # Without a main process (Type=oneshot, or forking without a file of its number) the unit's command has ended, and
         # the server is in its control group.

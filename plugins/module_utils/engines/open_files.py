@@ -201,7 +201,7 @@ def parse_fdinfo(text: str) -> tuple[int, str]:
 
 
 def is_writable(flags: int) -> bool:
-    """Tell whether a file was opened for writing."""
+    """Return whether a file was opened for writing."""
     return flags & _ACCESS != _READ_ONLY
 
 

@@ -64,7 +64,7 @@ Reads = Callable[[Text], "Iterable[Change]"]
 
 
 def is_elsewhere(command: str, host: re.Pattern[str]) -> bool:
-    """Tell whether a single command is sent to a server of another host; of several one may be about this one."""
+    """Return whether a single command is sent to a server of another host; of several one may be about this one."""
     bare = re.sub(r"'[^']*'|\"[^\"]*\"", "", command)
     is_shell = re.match(r"[@:+!|-]*(?:\S*/)?(?:ba|da|k|z)?sh\s", command)
     return bool(host.search(command)) and not is_shell and not re.search(r"[;|&`]|\$\(", bare)

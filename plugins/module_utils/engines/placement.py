@@ -102,12 +102,12 @@ def _scratch(instance: InstanceFacts, storage: StorageFacts) -> set[str]:
 
 
 def _all_open_files_are_known(instance: InstanceFacts) -> bool:
-    """Tell whether the open files of a running instance say where its data lies."""
+    """Return whether the open files of a running instance say where its data lies."""
     return bool(instance["files"]) and instance["evidence"].get("files", NOTHING).get("value") == "complete"
 
 
 def _is_missed(instance: InstanceFacts) -> bool:
-    """Tell whether a directory that is not there may still hold data.
+    """Return whether a directory that is not there may still hold data.
 
     The open files of a running server tell better, and of databases those that are there.
     """
@@ -115,7 +115,7 @@ def _is_missed(instance: InstanceFacts) -> bool:
 
 
 def _is_lock(instance: InstanceFacts, directory: str) -> bool:
-    """Tell whether nothing but the locks of an engine's processes is in a directory: no database of its."""
+    """Return whether nothing but the locks of an engine's processes is in a directory: no database of its."""
     if directory != catalog.engine(instance["engine"]).locks:
         return False
     return not any(database["path"].startswith(f"{directory}/") for database in instance.get("databases", ()))

@@ -43,7 +43,7 @@ _UNKNOWN_OWNERS = {
 EARLY = "a commit is acknowledged before it is on disk"
 _UNFLUSHED = "it is on, and what was written while it was off may not be on disk yet"
 
-#: Tells whether a disk that offers FUA may be relied on: it is physical, or somebody attests it.
+#: Whether a disk honours FUA: it is physical, or an attestation covers it.
 Honoured = Callable[[DiskFacts], bool]
 
 
@@ -70,7 +70,7 @@ class Rule(NamedTuple):
     weaker: tuple[str, ...] = ()
 
     def allows(self, word: str) -> bool:
-        """Tell whether a word will do."""
+        """Return whether a word will do."""
         return word in self.accepts or not self.accepts
 
     def meaning(self, word: str) -> str:

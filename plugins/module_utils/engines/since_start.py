@@ -127,7 +127,7 @@ def _way(host: Host, path: str, root: str) -> tuple[dict[str, Status], str]:
 
 
 def _is_late(host: Host, part: str, end: str, passed: Mapping[str, Status], start: Start) -> bool:
-    """Tell whether a component changed after the start, so that it may be another one since.
+    """Return whether a component changed after the start, so that it may be another one since.
 
     Owner and mode count: the process may have been unable to read it. Raises Unobservable.
     """

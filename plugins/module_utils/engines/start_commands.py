@@ -230,5 +230,5 @@ def _is_person(owner: Identity | None) -> bool:
 
 
 def _is_of(text: Text, names: tuple[str, ...]) -> bool:
-    """Tell whether a text is of a server's own unit, which was read as that."""
+    """Return whether a text is of a server's own unit, which was read as that."""
     return any(text.by.endswith(f" of {name}") for name in names)

@@ -23,6 +23,6 @@ def names_in(host: Host, directory: str, root: str) -> list[str] | None:
 
 
 def holds_only(host: Host, directory: str, root: str, is_temporary: Callable[[str], object]) -> bool:
-    """Tell whether all names in a directory are temporary files', also if it is empty."""
+    """Return whether all names in a directory are temporary files', also if it is empty."""
     found = names_in(host, directory, root)
     return found is not None and all(map(is_temporary, found))

@@ -128,12 +128,12 @@ FAULTS = tuple(_CAUSES)
 
 
 def fits(cause: object, values: object) -> bool:
-    """Tell whether a cause is one of these, with its values and no others."""
+    """Return whether a cause is one of these, with its values and no others."""
     return isinstance(cause, str) and cause in VALUES and have(VALUES[cause], values)
 
 
 def have(specs: Iterable[str], values: object, is_cause: Callable[[object], bool] = bool) -> bool:
-    """Tell whether values are those of specs, and no others; `is_cause`: what an item of `name{}` is."""
+    """Return whether values are those of specs, and no others; `is_cause`: what an item of `name{}` is."""
     found = {re.split(r"[=\[{]", spec)[0]: spec for spec in specs}
     return (
         isinstance(values, dict)

@@ -239,7 +239,7 @@ class InstanceFacts(_InstanceOfSome):
         "V(galera) or V(group_replication) for a node of such a cluster, which is set and never restarted.",
         "V(systemd) only where its unit is the engine's own, or has started it, and no other server is in"
         " it.",
-        "Where Pacemaker runs, and nothing tells whether the instance is one of its resources, it is "
+        "Where Pacemaker runs, and it is unknown whether the instance is one of its resources, it is "
         "V(unknown).",
     ]
     namespace: Annotated[
@@ -313,7 +313,7 @@ class InstanceFacts(_InstanceOfSome):
         "The value of C(write_through) is V(yes), V(no) or V(unknown), whether what must be written "
         "through is open so.",
         "The value of C(recovery), of FairCom DB, is V(yes), V(no) or V(unknown), whether its last start "
-        "had to recover; C(damage) is there where its log tells of a recovery that failed.",
+        "had to recover; C(damage) is there where its log reports a recovery that failed.",
         "The value of C(start_arguments) is V(unknown) if an undocumented script, its C(source), alone decides "
         "arguments of the next start. Its reason is V(script), or V(script_of_user), which is not read.",
         "By a setting's name, V(absent) says that this version shows no such setting.",

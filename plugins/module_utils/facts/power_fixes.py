@@ -86,7 +86,7 @@ _FORMS = {
 
 
 def fits(fix: object) -> bool:
-    """Tell whether a fact is one of these fixes, with its values and no others."""
+    """Return whether a fact is one of these fixes, with its values and no others."""
     if not isinstance(fix, dict) or set(fix) != {"fix", "parameters"}:
         return False
     name, parameters = fix["fix"], fix["parameters"]

@@ -61,7 +61,7 @@ class Rows:
         self._shape = shape
 
     def fits(self, value: Any) -> bool:
-        """Tell whether it is one. Nearly all are, and then no message is made."""
+        """Return whether it is one. Nearly all are, and then no message is made."""
         return isinstance(value, list) and all(map(self._shape.fits, value))
 
     def misfits(self, where: str, value: Any) -> Iterator[str]:
@@ -82,7 +82,7 @@ class Fields:
         self._tests = [(name, shape.fits) for name, shape in shapes.items()]
 
     def fits(self, value: Any) -> bool:
-        """Tell whether it is one."""
+        """Return whether it is one."""
         if not isinstance(value, dict):
             return False
         for name, fits in self._tests:  # noqa: SIM110 - a generator would be one more frame for each mapping

@@ -58,7 +58,7 @@ def _generators(host: Host) -> list[str]:
 
 
 def _counts(host: Host, path: str) -> bool:
-    """Tell whether a file hides those of its name: a mask or a program. systemd passes over any other. Raises Unobservable."""
+    """Return whether a file hides those of its name: a mask or a program. systemd passes over any other. Raises Unobservable."""
     real = host.resolve(path)
     if real == "/dev/null" or not host.exists(real):
         return real == "/dev/null"
@@ -67,7 +67,7 @@ def _counts(host: Host, path: str) -> bool:
 
 
 def _is_nothing(host: Host, path: str) -> bool:
-    """Tell whether a file is a mask, or a package's program."""
+    """Return whether a file is a mask, or a package's program."""
     return host.resolve(path).startswith(("/dev/null", *_PACKAGED)) or not _begin(host, path)
 
 

@@ -108,7 +108,7 @@ def _sysv(host: Host) -> list[str]:
 
 
 def _has_unit(host: Host, name: str) -> bool:
-    """Tell whether a file that outlives a boot has the script's unit: its own, an alias or a mask."""
+    """Return whether a file that outlives a boot has the script's unit: its own, an alias or a mask."""
     unit = f"{name[: -len('.sh')] if name.endswith('.sh') else name}.service"
     return any(host.exists(f"{base}/{unit}") for base in units.DIRECTORIES if not base.startswith("/run/"))
 

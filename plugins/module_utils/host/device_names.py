@@ -28,7 +28,7 @@ _ROW = 6
 
 
 def is_filler(text: str) -> bool:
-    """Tell whether a serial number, WWN or UUID is one that names no device."""
+    """Return whether a serial number, WWN or UUID is one that names no device."""
     bare = text.strip().lower()
     of_nvme = _NVME.fullmatch(bare)
     if of_nvme:
@@ -45,7 +45,7 @@ def is_filler(text: str) -> bool:
 
 
 def names(kind: str, value: str, properties: Mapping[str, str]) -> bool:
-    """Tell whether a udev property names one device; `kind` as udev.PROPERTIES has it.
+    """Return whether a udev property names one device; `kind` as udev.PROPERTIES has it.
 
     A serial number of udev's (ID_SERIAL) is made of the model and the disk's own number. Without the latter it is the
     name of all disks of that model.

@@ -314,7 +314,7 @@ class _Tree:
 
 
 def _users_of(process: int) -> list[tuple[int, int, int]]:
-    """Return which users a container has, as user_namespaces(7) tells: number inside, number here, count."""
+    """Return which users a container has, in the format of user_namespaces(7): number inside, number here, count."""
     rows = (line.split() for line in _lines_of(process, "uid_map"))
     found = [(int(inside), int(there), int(count)) for inside, there, count in rows]
     if not found:
@@ -332,7 +332,7 @@ def _inside(process: int, user: int) -> Identity:
 
 
 def _lines_of(process: int, name: str) -> list[str]:
-    """Return the lines of what the kernel tells of a process. Raises Refused."""
+    """Return the lines of a file of the kernel about a process. Raises Refused."""
     try:
         with open(
             os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=process), encoding="utf-8", errors="replace"
@@ -354,7 +354,7 @@ def _account(user: int) -> Identity:
 
 @functools.cache
 def are_links_protected() -> bool:
-    """Tell whether a user may give a second name only to files that the user owns: fs.protected_hardlinks."""
+    """Return whether a user may give a second name only to files that the user owns: fs.protected_hardlinks."""
     try:
         with open("/proc/sys/fs/protected_hardlinks", encoding="ascii") as handle:
             return handle.read().strip() == "1"

@@ -37,7 +37,7 @@ def give_policys(path: str, descriptor: int) -> None:
 
 
 def is_on() -> bool:
-    """Tell whether the kernel asks a policy of SELinux, enforcing or not."""
+    """Return whether the kernel asks a policy of SELinux, enforcing or not."""
     library = _library()
     return bool(library) and library.is_selinux_enabled() == 1
 

@@ -35,7 +35,7 @@ class Mount(NamedTuple):
 
     @property
     def read_only_by_itself(self) -> bool:
-        """Tell whether this mount is a read-only view of a writable file system."""
+        """Return whether this mount is a read-only view of a writable file system."""
         return "ro" in self.options and "ro" not in self.super_options
 
 

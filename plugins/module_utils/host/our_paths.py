@@ -27,7 +27,7 @@ SCHEDULER_RULES = "/etc/udev/rules.d/zz-durable-dbhost-2-io-scheduler.rules"
 #: Their names in earlier releases, in which the order was the other one. The next run removes them.
 FORMER_CACHE_RULES = "/etc/udev/rules.d/99-durable-dbhost-write-cache.rules"
 FORMER_SCHEDULER_RULES = "/etc/udev/rules.d/99-durable-dbhost-io-scheduler.rules"
-#: udev hears nothing of a resume, so a unit tells it.
+#: A resume sends no udev event, so a unit triggers one.
 RESUME_SERVICE = "durable-dbhost-resume.service"
 RESUME_UNIT = f"/etc/systemd/system/{RESUME_SERVICE}"
 

@@ -89,7 +89,7 @@ def quote(text: str) -> str:
 
 
 def is_plain(text: str) -> bool:
-    """Tell whether a text is shown as it is, and is no template to Ansible."""
+    """Return whether a text is shown as it is, and is no template to Ansible."""
     return line(text) == text and not _TEMPLATE.search(text)
 
 

@@ -55,7 +55,7 @@ class Place(NamedTuple):
 
 
 class Places:
-    """Tells where processes of one host live. `mounts`: {mount id: mount} as this process sees them."""
+    """Finds where the processes of one host live. `mounts`: {mount id: mount} as this process sees them."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -138,7 +138,7 @@ class Places:
 
 
 def is_there(host: Host, path: str, root: str = "") -> bool:
-    """Tell whether a path is there, links followed inside `root`.
+    """Return whether a path is there, links followed inside `root`.
 
     Raises Unobservable, also for a link that leads to nothing, and where a disk does not answer in time.
     """

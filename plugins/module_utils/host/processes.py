@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The processes of a host, as proc(5) shows them. Knows nothing of engines.
 
-What the kernel tells without asking the process's memory is read at once for all of them. Its
+What the kernel reports without a read of the process's memory is read at once for all of them. Its
 arguments, environment and maps are read for few, and by commands with a time limit: the kernel
 makes the reader wait where a thread of the process waits for a disk while it changes its memory.
 """
@@ -110,7 +110,7 @@ class Processes:
         return found
 
     def is_gone(self, process: Process) -> bool:
-        """Tell whether a process has ended meanwhile."""
+        """Return whether a process has ended meanwhile."""
         return not self.host.exists(f"/proc/{process.pid}/stat")
 
     def argv(self, process: Process) -> list[str]:
@@ -150,7 +150,7 @@ class Processes:
         return user_of(self.host, process.pid)
 
     def is_of_a_person(self, process: Process) -> bool:
-        """Tell whether a process acts as a user who is not one of the system's, or as an unknown one."""
+        """Return whether a process acts as a user who is not one of the system's, or as an unknown one."""
         try:
             return int(self.user(process)) >= FIRST_PERSON
         except Unobservable:
@@ -169,7 +169,7 @@ class Processes:
 
 
 def breaks_fsync(library: str) -> bool:
-    """Tell whether a library makes fsync(2) do nothing, by the name of its file."""
+    """Return whether a library makes fsync(2) do nothing, by the name of its file."""
     name = posixpath.basename(library)
     return ".so" in name and any(word in name for word in _BREAK_FSYNC)
 

@@ -11,7 +11,7 @@ import os
 _ANY = "fix the cause that this error names, then run again"
 _ROOM = "free space on {where} (df -h, df -i), then run again"
 _GONE = "the device is not there any more: check whether it was pulled or has failed (dmesg), then run again"
-#: Error -> what to do, whoever tells of it. `where` is the file system, as far as it is known.
+#: Error -> its fix, whatever reports it. `where` is the file system, as far as it is known.
 _REMEDIES = {
     errno.ENOSPC: _ROOM,
     errno.EDQUOT: _ROOM,

@@ -116,7 +116,7 @@ class Result(NamedTuple):
 
 
 class Status(NamedTuple):
-    """What the kernel tells of a file: `user` and `group` by number, `mode` as st_mode.
+    """The kernel's data of a file: `user` and `group` by number, `mode` as st_mode.
 
     `modified` and `changed` are in seconds since the epoch; a link on the way that changed later counts. `links`: how many
     names the file has.
@@ -217,7 +217,7 @@ class Host:
             raise Unobservable(f"{path}: {error.strerror}") from error
 
     def exists(self, path: str) -> bool:
-        """Tell whether a path is there (a link's target need not be)."""
+        """Return whether a path is there (a link's target need not be)."""
         return os.path.lexists(path)
 
     def mode(self, path: str) -> int:
@@ -239,7 +239,7 @@ class Host:
             raise Unobservable(f"{path}: {error.strerror}") from error
 
     def is_block_device(self, path: str) -> bool:
-        """Tell whether a path, links followed, is a block device."""
+        """Return whether a path, links followed, is a block device."""
         try:
             return stat.S_ISBLK(os.stat(path).st_mode)
         except OSError:
@@ -557,7 +557,7 @@ def _opened(path: str, flags: int) -> int:
 
 
 def _is_text(status: os.stat_result) -> bool:
-    """Tell whether a file has a text: a regular file, and /dev/null, to which a link masks a file of systemd and udev."""
+    """Return whether a file has a text: a regular file, and /dev/null, to which a link masks a file of systemd and udev."""
     is_null = stat.S_ISCHR(status.st_mode) and status.st_rdev == _NULL
     return is_null or stat.S_ISREG(status.st_mode)
 

@@ -46,7 +46,7 @@ def paths(command: str) -> list[str]:
 
 
 def is_script(begin: str, path: str, command: str) -> bool:
-    """Tell whether a command executes what is in a file, by how the file begins, its name, or how it is named."""
+    """Return whether a command executes what is in a file, by how the file begins, its name, or how it is named."""
     if begin.startswith(_ELF) or "\0" in begin:
         return False
     by = rf"(?:^|[\s;&|('\"@:+!=/-])(?:\.|source|-f|--file|(?:{_INTERPRETERS})(?:\s+-\S+)*)[\s=]*|<\s*"

@@ -9,7 +9,7 @@ from .seam import Host
 
 
 def runs(host: Host) -> bool:
-    """Tell whether systemd is the init process, as sd_booted(3) does."""
+    """Return whether systemd is the init process, as sd_booted(3) does."""
     return host.exists("/run/systemd/system")
 
 

@@ -162,7 +162,7 @@ def plain(text: str, what: str) -> str:
 
 
 def is_marked(lines: Sequence[Line], line: Line, sign: str) -> bool:
-    """Tell whether our comment stands right above a line. `sign` starts a comment."""
+    """Return whether our comment stands right above a line. `sign` starts a comment."""
     above = lines[line.number - 2] if line.number > 1 else None
     return above is not None and above.kind == "other" and above.raw.startswith(f"{sign} {MARK}")
 

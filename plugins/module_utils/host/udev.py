@@ -15,8 +15,8 @@ from . import device_names
 #: pattern or end the quotes of a rule.
 _SAFE = re.compile(r"[A-Za-z0-9#+.:=@_-]+")
 
-#: Kind of name -> the udev property that holds it, best first. The extension tells the volumes
-#: of one array apart, which share a plain WWN.
+#: Kind of name -> the udev property that holds it, best first. The extension distinguishes
+#: the volumes of one array, which share a plain WWN.
 _OWN = {
     "wwn": "ID_WWN_WITH_EXTENSION",
     "nvme": "ID_WWN",

@@ -48,7 +48,7 @@ class Loaded(NamedTuple):
 
 
 def is_due(host: Host, names: Sequence[str], loaded: Loaded, directories: Sequence[str]) -> bool:
-    """Tell whether the next start of a unit uses other files than are loaded, or may do so.
+    """Return whether the next start of a unit uses other files than are loaded, or may do so.
 
     `names`: its own name first; `directories`: those of units, the strongest first.
     """
@@ -66,7 +66,7 @@ def is_due(host: Host, names: Sequence[str], loaded: Loaded, directories: Sequen
 
 
 def _has_others(host: Host, names: Sequence[str], loaded: Loaded, directories: Sequence[str]) -> bool:
-    """Tell whether a unit file or drop-in is there that systemd has not loaded."""
+    """Return whether a unit file or drop-in is there that systemd has not loaded."""
     mains = (f"{base}/{name}" for name in (names[0], template(names[0])) for base in directories)
     main = next((path for path in mains if host.exists(path)), None)
     if main and loaded.fragment and host.resolve(main) != host.resolve(loaded.fragment):
@@ -80,7 +80,7 @@ def _has_others(host: Host, names: Sequence[str], loaded: Loaded, directories: S
 
 
 def _matters(host: Host, path: str) -> bool:
-    """Tell whether a drop-in may change how a server is started, or when it is stopped. Raises Unobservable."""
+    """Return whether a drop-in may change how a server is started, or when it is stopped. Raises Unobservable."""
     return any(_is_related(line) for line in parse(text_of(host, path), path))
 
 

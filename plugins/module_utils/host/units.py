@@ -141,7 +141,7 @@ def listed(host: Host) -> list[str]:
 
 
 def has_file(host: Host, name: str) -> bool:
-    """Tell whether a unit, or the template of an instance, has a file anywhere; a link to nothing counts."""
+    """Return whether a unit, or the template of an instance, has a file anywhere; a link to nothing counts."""
     return any(host.exists(f"{base}/{each}") for base in DIRECTORIES for each in (name, template(name)))
 
 
@@ -417,6 +417,6 @@ def _names(host: Host, directory: str) -> list[str]:
 
 
 def _is_alias(host: Host, name: str, path: str) -> bool:
-    """Tell whether a file is a link to a unit of another name. One to /dev/null masks a unit."""
+    """Return whether a file is a link to a unit of another name. One to /dev/null masks a unit."""
     real = posixpath.basename(host.resolve(path))
     return real not in (name, template(name), "null")

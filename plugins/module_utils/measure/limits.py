@@ -36,7 +36,7 @@ def chosen(name: str, values: Any, known: Any) -> list[str]:
 
 
 def is_enough_left(status: os.statvfs_result) -> bool:
-    """Tell whether the part of a file system that a measurement leaves free is free."""
+    """Return whether the part of a file system that a measurement leaves free is free."""
     return status.f_bavail * 100 >= status.f_blocks * _LEFT
 
 

@@ -31,7 +31,7 @@ class Way(NamedTuple):
 
     @property
     def is_load(self) -> bool:
-        """Tell whether a database server commits."""
+        """Return whether a database server commits."""
         return self.pattern in transactions.LOADS
 
 

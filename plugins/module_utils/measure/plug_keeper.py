@@ -27,7 +27,7 @@ _PATIENCE = 20.0
 
 
 class Paths(NamedTuple):
-    """A host's log, and the file that tells its witness to end."""
+    """A host's log, and the file that ends its witness."""
 
     log: str
     stop: str

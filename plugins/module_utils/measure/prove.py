@@ -206,7 +206,7 @@ def _fua_shares(
 
 
 def _takes_no_fua(leaf: DiskFacts) -> bool:
-    """Tell whether the kernel strips FUA from all that it sends to a disk."""
+    """Return whether the kernel strips FUA from all that it sends to a disk."""
     return bool(leaf["fua"] == "unsupported" or leaf["write_cache"]["kernel"] == "write through")
 
 

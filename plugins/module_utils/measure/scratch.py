@@ -179,7 +179,7 @@ def sweep(place: int) -> list[str]:
 
 
 def _swept(place: int, name: str) -> bool:
-    """Remove a file or directory that is this user's own and that no run holds. Tell whether it was one."""
+    """Remove a file or directory that is this user's own and that no run holds. Return whether it was one."""
     try:
         descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=place)
     except OSError:
@@ -203,7 +203,7 @@ def _swept(place: int, name: str) -> bool:
 
 
 def _is_scratch_directory(descriptor: int) -> bool:
-    """Tell whether a directory is one that `create_directory` made, with nothing in it that is not ours.
+    """Return whether a directory is one that `create_directory` made, with nothing in it that is not ours.
 
     The owner of the directory above can give the name to another directory, also to one of root.
     """

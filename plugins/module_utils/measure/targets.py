@@ -62,5 +62,5 @@ def find(host: Host, targets: Sequence[str]) -> list[Place]:
 
 
 def may_be_redundant(place: Place) -> bool:
-    """Tell whether one write may go to several of a mount's disks."""
+    """Return whether one write may go to several of a mount's disks."""
     return any(layer["type"] in _REDUNDANT for layer in place["stack"])

@@ -87,7 +87,7 @@ class Server(NamedTuple):
 
     @property
     def is_postgresql(self) -> bool:
-        """Tell whether pgbench measures it; else it is sysbench."""
+        """Return whether pgbench measures it; else it is sysbench."""
         return self.kind.engine == _POSTGRESQL.engine
 
     def size(self, clients: int) -> int:
@@ -136,7 +136,7 @@ def _running(host: Host, kind: Kind, targets: Sequence[str]) -> tuple[str, str] 
 
 
 def _is_in(processes: Processes, main: Process, targets: Sequence[str]) -> bool:
-    """Tell whether a server's working directory, which is its data directory, is in one of these mounts."""
+    """Return whether a server's working directory, which is its data directory, is in one of these mounts."""
     directory = processes.directory(main)
     return any(f"{directory}/".startswith(f"{target.rstrip('/')}/") for target in targets)
 

@@ -38,7 +38,7 @@ class Variant(NamedTuple):
 
     @property
     def is_about_speed(self) -> bool:
-        """Tell whether it changes speed alone, and not what a profile guarantees."""
+        """Return whether it changes speed alone, and not what a profile guarantees."""
         return self.setting not in ("", "write_cache")
 
 

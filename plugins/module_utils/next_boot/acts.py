@@ -117,7 +117,7 @@ class Device(NamedTuple):
         ]
 
     def is_named(self, word: str) -> bool:
-        """Tell whether a path in /dev, which may be a pattern, names the device, or a partition or controller of it."""
+        """Return whether a path in /dev, which may be a pattern, names the device, or a partition or controller of it."""
         paths = {f"/dev/{self.name}", f"/dev/block/{self.number}", *self.links}
         pattern = _pattern(word)
         if any(fnmatchcase(path, pattern) for path in paths):
@@ -175,7 +175,7 @@ def stated(line: str, setting: str) -> str | None:
 
 
 def is_about(text: str, device: Device) -> bool:
-    """Tell whether a script can be about a device: it names it, or no device at all, or gets names from elsewhere."""
+    """Return whether a script can be about a device: it names it, or no device at all, or gets names from elsewhere."""
     if _FROM_ELSEWHERE.search(text):
         return True
     words = [word for word in _DEVICE.findall(text) if not _NO_DISKS.fullmatch(word)]
@@ -183,7 +183,7 @@ def is_about(text: str, device: Device) -> bool:
 
 
 def is_about_mount(text: str, targets: Iterable[str], devices: Iterable[Device]) -> bool:
-    """Tell whether a script that remounts can be about a mount: it names mount point or device, or gets names from
+    """Return whether a script that remounts can be about a mount: it names mount point or device, or gets names from
     elsewhere."""
     if _FROM_ELSEWHERE.search(text):
         return True

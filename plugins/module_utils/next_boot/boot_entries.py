@@ -76,7 +76,7 @@ class Entry(NamedTuple):
 
     @property
     def is_repair(self) -> bool:
-        """Tell whether it starts no database: an entry for repairs, or the rescue image of the distribution."""
+        """Return whether it starts no database: an entry for repairs, or the rescue image of the distribution."""
         is_rescue = any(_RESCUE.search(name) for name in (self.kernel, *self.names))
         return is_rescue or bool(REPAIR & set(self.line.split()))
 
@@ -89,7 +89,7 @@ class Next(NamedTuple):
 
     @property
     def is_decided(self) -> bool:
-        """Tell whether one entry alone can be the next boot's, apart from variants of its command line."""
+        """Return whether one entry alone can be the next boot's, apart from variants of its command line."""
         return len({entry.source for entry in self.entries}) == 1
 
 

@@ -195,7 +195,7 @@ def of_words(words: list[str], source: str, by: str, whole: str = "") -> list[Ac
 
 
 def is_shell(words: list[str]) -> bool:
-    """Tell whether a command starts a shell."""
+    """Return whether a command starts a shell."""
     return bool(words) and words[0].rpartition("/")[2] in _SHELLS
 
 

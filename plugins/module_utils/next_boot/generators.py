@@ -45,7 +45,7 @@ def collect(host: Host) -> list[Act]:
 
 
 def _is_about(host: Host, path: str, text: str, targets: tuple[str, ...]) -> bool:
-    """Tell whether a script, or one of an administrator that it runs, names what is managed. Raises Unobservable."""
+    """Return whether a script, or one of an administrator that it runs, names what is managed. Raises Unobservable."""
     below = (each.text for each in programs.scripts(host, path, path, packaged=False))
     return any(
         ACTS_ON.search(_without_comments(each)) or any(target in each for target in targets)

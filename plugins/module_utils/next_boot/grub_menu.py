@@ -93,7 +93,7 @@ def default_names(text: str, environment: Mapping[str, list[str]]) -> list[str]:
 
 
 def sets_default(text: str) -> tuple[bool, bool]:
-    """Tell whether a file sets the default, and whether it does so on no condition."""
+    """Return whether a file sets the default, and whether it does so on no condition."""
     bare = _ENTRY.sub("", text)
     return bool(_DEFAULT.search(bare)), not _CONDITION.search(bare)
 

@@ -78,7 +78,7 @@ def parse(text: str, path: str) -> list[Blocked]:
 
 
 def _loads(module: str, command: str) -> bool:
-    """Tell whether the command of an `install` line loads the module after all."""
+    """Return whether the command of an `install` line loads the module after all."""
     words = [normal(word) for word in command.split()]
     is_plain = bool({"__ignore_install", "_i"} & set(words)) and module in words
     return not _NOTHING.match(command) and is_plain
@@ -123,7 +123,7 @@ def below(host: Host, names: Iterable[str]) -> list[str]:
 
 
 def is_loadable(host: Host, module: str) -> bool:
-    """Tell whether a module was loaded, rather than being a part of the kernel."""
+    """Return whether a module was loaded, rather than being a part of the kernel."""
     return host.exists(f"/sys/module/{normal(module)}/initstate")
 
 

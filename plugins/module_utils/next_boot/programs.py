@@ -112,6 +112,6 @@ def _parts(host: Host, command: str) -> list[str]:
 
 
 def runs(path: str, command: str) -> bool:
-    """Tell whether a command executes what is at a path, or gives it to a shell."""
+    """Return whether a command executes what is at a path, or gives it to a shell."""
     first = rf"{_BEFORE}[@:+!-]*['\"]?{re.escape(path)}(?![\w/.-])"
     return shell_lines.is_script("", path, command) or re.search(first, command) is not None

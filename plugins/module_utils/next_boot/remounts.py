@@ -89,7 +89,7 @@ def _as_link(place: str) -> str:
 
 
 def _may_name(words: Sequence[str], places: list[str], targets: list[str], device: Device | None) -> bool:
-    """Tell whether a command is about all mounts of fstab, about one by the path from a directory, or about a UUID or
+    """Return whether a command is about all mounts of fstab, about one by the path from a directory, or about a UUID or
     label that no link in /dev shows."""
     is_all = any(word == "--all" or re.fullmatch(r"-[a-zA-Z]*a[a-zA-Z]*", word) for word in words)
     parts = [

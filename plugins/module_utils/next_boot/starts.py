@@ -68,7 +68,7 @@ class Starts:
         return boot_scripts.commands(self.host)
 
     def certainty(self, names: Iterable[str]) -> bool | None:
-        """Tell whether a boot starts one of these units: a target, a timer, a socket or another unit asks for it.
+        """Return whether a boot starts one of these units: a target, a timer, a socket or another unit asks for it.
 
         None if it may: only some of the entries of the boot loader of which the next boot is one ask for it.
         """
@@ -109,7 +109,7 @@ class Starts:
         return command_lines.wants(self.host)
 
     def _is_named(self, name: str) -> bool:
-        """Tell whether something else than a link asks for a unit: a unit or drop-in of an administrator, a udev rule, or a
+        """Return whether something else than a link asks for a unit: a unit or drop-in of an administrator, a udev rule, or a
         script or command of a boot."""
         stem, _dot, kind = template(name).rpartition(".")
         ending = r"(?:\.service)?" if kind == "service" else re.escape(f".{kind}")

@@ -85,7 +85,7 @@ def collect(host: Host, disks: Mapping[str, Mapping[str, str]]) -> list[Act]:
 
 
 def _acts(host: Host) -> bool:
-    """Tell whether TuneD acts now or at the next boot."""
+    """Return whether TuneD acts now or at the next boot."""
     if not host.exists(_ACTIVE) or host.resolve(f"{_UNITS[0]}/{_UNIT}") == "/dev/null":
         return False
     return host.exists(_RUNS) or any(_is_wanted(host, directory) for directory in _UNITS)
@@ -148,7 +148,7 @@ def _of_script(host: Host, value: str, source: str) -> list[Act]:
 
 
 def _is_of(unit: _Unit, disk: str, properties: Mapping[str, str]) -> bool:
-    """Tell whether a section is about a disk: tuned.conf(5), devices and devices_udev_regex."""
+    """Return whether a section is about a disk: tuned.conf(5), devices and devices_udev_regex."""
     regex = unit.get("devices_udev_regex")
     if regex:
         try:
@@ -165,7 +165,7 @@ def _is_of(unit: _Unit, disk: str, properties: Mapping[str, str]) -> bool:
 
 
 def _is_resolved(unit: _Unit) -> bool:
-    """Tell whether a section names no disk by its whole kernel name, which another disk may have at the next boot."""
+    """Return whether a section names no disk by its whole kernel name, which another disk may have at the next boot."""
     words = _COMMA.split(unit.get("devices", "").strip())
     return bool(unit.get("devices_udev_regex")) or not any(word and not _GLOB.search(word) for word in words)
 

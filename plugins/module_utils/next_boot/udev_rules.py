@@ -95,12 +95,12 @@ class Token(NamedTuple):
 
     @property
     def is_match(self) -> bool:
-        """Tell whether it is a condition. PROGRAM, IMPORT and TEST are one with any operator."""
+        """Return whether it is a condition. PROGRAM, IMPORT and TEST are one with any operator."""
         return self.op in ("==", "!=") or self.key in ("PROGRAM", "IMPORT", "TEST")
 
     @property
     def is_program(self) -> bool:
-        """Tell whether it runs a program: RUN{builtin} and IMPORT{db} do not."""
+        """Return whether it runs a program: RUN{builtin} and IMPORT{db} do not."""
         is_condition = self.key == "PROGRAM" or (self.key, self.name) == ("IMPORT", "program")
         return is_condition or (self.key == "RUN" and self.name in ("", "program") and not self.is_match)
 
@@ -120,7 +120,7 @@ class Rule(NamedTuple):
 
     @property
     def is_packaged(self) -> bool:
-        """Tell whether the file is in a directory of the distribution's packages."""
+        """Return whether the file is in a directory of the distribution's packages."""
         return self.path.startswith(PACKAGED)
 
 
@@ -416,7 +416,7 @@ def _compare_name(token: Token, device: Device) -> str:
 
 
 def _is_like(token: Token, value: str) -> bool:
-    """Tell whether a value is like one of a pattern's alternatives."""
+    """Return whether a value is like one of a pattern's alternatives."""
     text, pattern = (value.lower(), token.value.lower()) if token.fold else (value, token.value)
     return any(_glob(each).fullmatch(text) for each in pattern.split("|"))
 

@@ -63,7 +63,7 @@ def find(host: Host, name: str) -> str:
 
 
 def is_mask(host: Host, path: str) -> bool:
-    """Tell whether a file that is there masks what has its name. Raises Unobservable."""
+    """Return whether a file that is there masks what has its name. Raises Unobservable."""
     real = host.resolve(path)
     if real == "/dev/null" or path.startswith(PACKAGED):
         return real == "/dev/null"  # No package has an empty file for a unit.
@@ -140,7 +140,7 @@ def default_target(host: Host) -> tuple[str, str]:
 
 
 def _runs(host: Host, path: str) -> bool:
-    """Tell whether a file in a directory of generators counts: it can be executed, or masks another."""
+    """Return whether a file in a directory of generators counts: it can be executed, or masks another."""
     try:
         return is_mask(host, path) or bool(host.mode(path) & _EXECUTABLE)
     except Unobservable:
@@ -149,7 +149,7 @@ def _runs(host: Host, path: str) -> bool:
 
 
 def _is_link(host: Host, path: str) -> bool:
-    """Tell whether systemd takes an entry of a directory of requirements: a link, but one to /dev/null or an empty file."""
+    """Return whether systemd takes an entry of a directory of requirements: a link, but one to /dev/null or an empty file."""
     try:
         host.link(path)
         return not is_mask(host, path)

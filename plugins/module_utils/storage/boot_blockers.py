@@ -85,7 +85,7 @@ class Boot(NamedTuple):
     devices: Devices
 
     def matters(self, line: Entry) -> bool:
-        """Tell whether a line is one that the boot or a mount of now needs."""
+        """Return whether a line is one that the boot or a mount of now needs."""
         return line.boot == "required" or (line.target in self.here and not line.has("noauto", "auto"))
 
     def devices_of(self) -> Iterator[tuple[Entry, str]]:
@@ -285,13 +285,13 @@ def _rules(boot: Boot) -> Iterator[Fault]:
 
 
 def _is_by_rule(name: str, line: Entry) -> bool:
-    """Tell whether a line needs what a file of rules makes: by a tag, a link, or any device's unit."""
+    """Return whether a line needs what a file of rules makes: by a tag, a link, or any device's unit."""
     spec = fstab.device_path(line.spec)
     return name == "99-systemd.rules" or spec.startswith(("/dev/disk/", "/dev/mapper/", "/dev/md/"))
 
 
 def _makes(text: str, name: str, line: Entry) -> bool:
-    """Tell whether a file that replaces packaged rules makes the same names."""
+    """Return whether a file that replaces packaged rules makes the same names."""
     if name == "99-systemd.rules":
         return 'SUBSYSTEM=="block"' in text and "systemd" in text
     link = posixpath.dirname(fstab.device_path(line.spec))[len("/dev/") :]
@@ -412,7 +412,7 @@ def _of_unit(line: Entry | None, source: str, cause: str, values: Mapping[str, V
 
 
 def _is_foreign(host: Host, unit: str) -> bool:
-    """Tell whether another owner's unit is required: no mount, no device, no check of a file system by systemd."""
+    """Return whether another owner's unit is required: no mount, no device, no check of a file system by systemd."""
     is_systemds = unit.startswith("systemd-") and unit_files.find(host, unit).startswith(unit_files.PACKAGED)
     return unit.rpartition(".")[2] in ("service", "socket", "path", "timer") and not is_systemds
 

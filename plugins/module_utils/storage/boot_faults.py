@@ -137,7 +137,7 @@ class Devices:
         return self.tagged(tag).get(value) if tag in TAGGED else None
 
     def is_named_by(self, line: Entry) -> bool:
-        """Tell whether a line names a block device."""
+        """Return whether a line names a block device."""
         return names_a_device(line)
 
     def holds(self, name: str) -> str:
@@ -233,7 +233,7 @@ def _required_units(host: Host) -> list[Entry]:
 
 
 def _is_dependency(host: Host, path: str) -> bool:
-    """Tell whether systemd takes an entry of a directory of requirements: a link, but one to /dev/null or an empty file."""
+    """Return whether systemd takes an entry of a directory of requirements: a link, but one to /dev/null or an empty file."""
     try:
         host.link(path)
         # One that leads to nothing is no mask.
@@ -344,7 +344,7 @@ def _of_type(line: Entry, devices: Devices, host: Host) -> Iterator[Fault]:
 
 
 def _is_known(host: Host, fstype: str) -> bool:
-    """Tell whether the kernel has a file system of a name now, or mount(8) a program for it."""
+    """Return whether the kernel has a file system of a name now, or mount(8) a program for it."""
     kinds = {words[-1] for words in map(str.split, host.read("/proc/filesystems").splitlines()) if words}
     known = {*kinds, *HOLDS, *_OTHERS, *fstab.NETWORK, "auto"}
     helpers = (f"/sbin/mount.{fstype}", f"/usr/sbin/mount.{fstype}")
@@ -432,7 +432,7 @@ def _missing(line: Entry, cause: str, near: str) -> Fault:
 
 
 def names_a_device(line: Entry) -> bool:
-    """Tell whether a line is about a block device. /dev/root is the kernel's word for the root, and no device."""
+    """Return whether a line is about a block device. /dev/root is the kernel's word for the root, and no device."""
     if set(line.options) & _BIND or any(option.partition("=")[0] == "loop" for option in line.options):
         return False
     tagged = line.spec.partition("=")[0] in fstab.TAGS and "=" in line.spec
@@ -555,14 +555,14 @@ def _is_within(path: str, target: str) -> bool:
 
 
 def _is_path(line: Entry) -> bool:
-    """Tell whether a line is about a directory or a file: a bind mount, or an image. The kernel's own file systems take
+    """Return whether a line is about a directory or a file: a bind mount, or an image. The kernel's own file systems take
     any word for a device."""
     own = line.fstype in _OTHERS and line.fstype != "none" and not _BIND & set(line.options)
     return not own and line.spec.startswith("/") and not line.spec.startswith(("/dev/", "//"))
 
 
 def _is_there(host: Host, path: str) -> bool:
-    """Tell whether a path leads to something; one whose disk does not answer may."""
+    """Return whether a path leads to something; one whose disk does not answer may."""
     try:
         return host.locate(path).status is not None
     except Unobservable:
@@ -583,7 +583,7 @@ def _near_word(options: Iterable[str], words: Iterable[str]) -> dict[str, str]:
 
 
 def _is_replaced(host: Host, line: Entry) -> bool:
-    """Tell whether a separate unit, or a mask, replaces the one that systemd would make of a line."""
+    """Return whether a separate unit, or a mask, replaces the one that systemd would make of a line."""
     unit = _unit_of(host, line.target) if not line.unit else None
     return unit is not None and unit.is_unit
 

@@ -29,7 +29,7 @@ _LISTED_BY = ("lsinitramfs", "lsinitrd")
 #: A file in the listing of lsinitrd, which says much else first: arguments and modules of dracut.
 _ATTRIBUTES = re.compile(r"[-bclps][-rwxsStT]{9}[.+@]?\s")
 _TIMEOUT = 30.0
-#: Kernels and what unpacks them may be named with the partition that they lie on; which directory that is cannot be told.
+#: Kernels and what unpacks them may be named with the partition that they lie on; which directory that is remains unknown.
 _ELSEWHERE = re.compile(r"^\(|\$|%")
 
 
@@ -133,7 +133,7 @@ def _lacking(host: Host, path: str, layers: Iterable[str]) -> dict[str, tuple[st
 
 
 def _was_used(host: Host, path: str) -> bool:
-    """Tell whether this boot came from an initramfs: it is no newer, and that of this kernel where its name tells of one."""
+    """Return whether this boot came from an initramfs: it is no newer, and that of this kernel if its name has one."""
     release = host.read("/proc/sys/kernel/osrelease").strip()
     is_of_release = release in path or not re.search("[0-9]", posixpath.basename(path))
     status = host.locate(path).status

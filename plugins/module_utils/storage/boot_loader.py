@@ -128,7 +128,7 @@ def _flags(line: str) -> tuple[str, ...]:
 
 
 def _is_anothers(line: str, now: str) -> bool:
-    """Tell whether an entry starts another system: its root or subvolume is another."""
+    """Return whether an entry starts another system: its root or subvolume is another."""
     ours, other = _ROOT.findall(now), _ROOT.findall(line)
     if ours and other and ours[-1].lower() != other[-1].lower():
         return True

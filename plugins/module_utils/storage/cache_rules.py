@@ -51,7 +51,7 @@ _PROGRAM = re.compile(rf'="(?P<path>/[a-z/]+/(?P<name>{"|".join(PROGRAMS)})) ')
 def read(host: Host) -> dict[str, tuple[str, str]]:
     """Return {disk id: (control, state)} of the disks that keep their state. Raises Unobservable.
 
-    None does if no unit tells udev of a resume: then the rules are there, and are not enough. A rule that runs a
+    None does if no unit triggers udev after a resume: then the rules exist, and are not enough. A rule that runs a
     program which is not installed sets nothing.
     """
     rules = _parsed(udev.parse_rules, _text(host, RULES_PATH), programs(host))
@@ -98,7 +98,7 @@ def missing(host: Host, control: str, state: str) -> list[str]:
 
 
 def is_woken(host: Host) -> bool:
-    """Tell whether udev gets an event for each resume; always, without systemd."""
+    """Return whether udev gets an event for each resume; always, without systemd."""
     if not systemd.runs(host):
         return True
     if not host.exists(UNIT_PATH) or host.read(UNIT_PATH) != _unit_text(host):

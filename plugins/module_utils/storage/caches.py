@@ -25,8 +25,8 @@ _SDPARM_ARGUMENTS = ("--quiet", "--readonly", "--get", "WCE=1", "-H")
 _SDPARM_UNSAVED = 5
 _SDPARM_ALL = ("--quiet", "--readonly", "--get", "WCE", "-H")
 #: Turning a cache on below a device-mapper device that was made when it was off would lose commits:
-#: that device drops flushes. So no rule does it where one lies above, or where that cannot be
-#: told: whatever made it, its kernel name begins with dm-.
+#: that device drops flushes. So no rule does it where one lies above, or where that is
+#: unknown: whatever made it, its kernel name begins with dm-.
 _LOOK_ABOVE = [
     'PROGRAM=="{lsblk} --noheadings --raw --output KNAME $devnode"',
     'RESULT!="*dm-*"',
@@ -69,7 +69,7 @@ class Control:
         raise NotImplementedError
 
     def is_switchable(self, host: Host, name: str) -> bool:
-        """Tell whether this host offers to switch it."""
+        """Return whether this host offers to switch it."""
         return True
 
     def raise_mode(self, host: Host, name: str) -> None:

@@ -248,7 +248,7 @@ def _array(name: str, devices: Devices) -> dict[str, str]:
 
 
 def _has_array_line(host: Host, name: str, devices: Devices) -> bool:
-    """Tell whether mdadm.conf gives an array the number that it has now."""
+    """Return whether mdadm.conf gives an array the number that it has now."""
     said, found = _array(name, devices), _ARRAY.fullmatch(name)
     number = re.sub(r"\D", "", found[1]) if found else ""
     names = {f"/dev/md{number}", f"md{number}", f"/dev/md/{number}", number}
@@ -260,7 +260,7 @@ def _has_array_line(host: Host, name: str, devices: Devices) -> bool:
 
 
 def _is_named_array(host: Host, name: str, devices: Devices) -> bool:
-    """Tell whether an array keeps its name: by a line of mdadm.conf, or because it is this host's own."""
+    """Return whether an array keeps its name: by a line of mdadm.conf, or because it is this host's own."""
     said = _array(name, devices)
     uuid = _plain_uuid(said.get("MD_UUID", ""))
     try:

@@ -116,7 +116,7 @@ def named_by(place: str) -> str:
 
 
 def is_memory(name: str) -> bool:
-    """Tell whether a kernel name is that of a disk made of memory."""
+    """Return whether a kernel name is that of a disk made of memory."""
     return re.fullmatch(_MEMORY_NAMES, name) is not None
 
 
@@ -205,7 +205,7 @@ _CLOUDS = (
     (r"^(Amazon Elastic Block Store|Alibaba Cloud Elastic Block Storage)", NETWORK, "provider"),
     (r"^(nvme_card-pd|Google PersistentDisk)$", NETWORK, "provider"),
     (r"^(ORACLE BlockVolume|(DO|HC|Linode) Volume)$", NETWORK, "provider"),
-    # It may as well be an ephemeral system disk: nothing inside the machine tells.
+    # It may as well be an ephemeral system disk: nothing inside the machine shows it.
     (r"^MSFT NVMe Accelerator", VIRTUAL, "azure"),
 )
 
@@ -341,7 +341,7 @@ def _is_of_a_maker(traits: Traits) -> bool:
     return re.match(_MAKERS, f"{traits.vendor} {traits.model}") is not None
 
 
-#: Words of systemd-detect-virt for containers: a hypervisor below them is not told.
+#: Words of systemd-detect-virt for containers: it does not report a hypervisor below them.
 CONTAINERS = "container-other docker lxc lxc-libvirt openvz podman pouch proot rkt systemd-nspawn wsl".split()
 
 

@@ -202,7 +202,7 @@ class Disks:
         return Observation("unset", scheduler_rules.RULES_PATH)
 
     def _is_switchable(self, name: str, kind: Kind, control: str | None) -> bool:
-        """Tell whether the write_cache layer may switch a disk's cache."""
+        """Return whether the write_cache layer may switch a disk's cache."""
         if control is None or kind.hidden or kind.kind in _NOT_OURS or name in self._shared:
             return False
         return CONTROLS[control].is_switchable(self.host, name)

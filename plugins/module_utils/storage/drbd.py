@@ -28,7 +28,7 @@ from . import drbd_84, flush_passthrough
 
 SHOW = ["drbdsetup", "show", "--json"]
 STATUS = ["drbdsetup", "status", "--json"]
-#: What would be told to drbdsetup so that a resource, whose name is added, is what its configuration says.
+#: Prints the commands that would bring a resource, whose name is added, to its configuration.
 ADJUST = ["drbdadm", "--dry-run", "adjust"]
 _NAME = re.compile(r"[A-Za-z0-9][\w.+-]{0,99}")
 #: What it says where it speaks for version 8.4.
@@ -89,7 +89,7 @@ def unflushed(mount: MountFacts) -> list[tuple[flush_passthrough.FlushLayer, str
 
 
 def by_option(said: str) -> bool:
-    """Tell whether options have a device flush nothing: a write ordering alone can result from the devices below it."""
+    """Return whether options have a device flush nothing: a write ordering alone can result from the devices below it."""
     return "-flushes no" in said
 
 

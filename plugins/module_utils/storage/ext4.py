@@ -58,7 +58,7 @@ class Superblock(NamedTuple):
 def parse_running(text: str) -> dict[str, str]:
     """Return the settings in force, of /proc/fs/ext4/<device>/options.
 
-    This file tells the whole truth; /proc/mounts hides what the superblock's defaults set.
+    This file has all mount options; /proc/mounts hides what the superblock's defaults set.
     """
     return fold(text.split())
 

@@ -124,8 +124,8 @@ class FileSystems:
         return [{"maker": "file_system", "name": chunk, "level": level} for chunk, level in kinds]
 
     def _journal(self, mount: Mount) -> str:
-        """Return the kernel name of the device that an external journal is on: only the thread that
-        writes it tells. Raises Unobservable."""
+        """Return the kernel name of the device that an external journal is on: only the name of the
+        thread that writes it shows it. Raises Unobservable."""
         name = self.blocks.name_of(mount.device)
         thread = self.host.read(f"/sys/fs/ext4/{name}/journal_task").strip()
         command = self.host.read(f"/proc/{thread}/comm").strip()

@@ -29,7 +29,7 @@ def owe(host: Host, name: str) -> None:
 
 
 def is_owed(host: Host, name: str) -> bool:
-    """Tell whether a run that was interrupted left a flush pending."""
+    """Return whether a run that was interrupted left a flush pending."""
     return bool(_notes(host, name))
 
 
@@ -70,7 +70,7 @@ def flush_disk(host: Host, name: str) -> None:
 
 @contextlib.contextmanager
 def counted(host: Host, name: str) -> Iterator[Callable[[], int]]:
-    """Count the flushes of a disk; what is given tells how many there were since. Raises ChangeFailed.
+    """Count the flushes of a disk; the yielded function returns their number since. Raises ChangeFailed.
 
     By the kernel's counter, or where it has none by a trace.
     """
@@ -103,7 +103,7 @@ def _notes(host: Host, name: str) -> list[str]:
 
 
 def _is_about(host: Host, note: str, name: str, wwid: str) -> bool:
-    """Tell whether a note is about the disk that has a kernel name and a WWID, '' for none, now."""
+    """Return whether a note is about the disk that has a kernel name and a WWID, '' for none, now."""
     try:
         noted = host.read(f"{OWED}/{note}")
     except Unobservable:
@@ -137,7 +137,7 @@ def queues(host: Host, name: str) -> list[str]:
 
 
 def takes_flushes(host: Host, name: str) -> bool:
-    """Tell whether the kernel cache mode of a disk is write back, so that it is sent flushes, by each path."""
+    """Return whether the kernel cache mode of a disk is write back, so that it is sent flushes, by each path."""
     return not unflushed(host, name)
 
 

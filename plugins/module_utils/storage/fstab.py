@@ -71,7 +71,7 @@ class Entry(NamedTuple):
         return "optional" if goes_on or NETWORK & {self.fstype, *self.options} else "required"
 
     def has(self, yes: str, no: str) -> bool:
-        """Tell whether the last of two options that contradict each other says yes."""
+        """Return whether the last of two options that contradict each other says yes."""
         return next((word for word in reversed(self.options) if word in (yes, no)), no) == yes
 
 
@@ -175,7 +175,7 @@ def find(entries: list[Entry], target: str) -> list[Entry]:
 
 
 def is_marked(text: str, entry: Entry) -> bool:
-    """Tell whether our comment stands above an entry's line."""
+    """Return whether our comment stands above an entry's line."""
     return entry.row > 0 and text.split("\n")[entry.row - 1].startswith(MARK)
 
 
@@ -211,7 +211,7 @@ def _as_systemd(text: str) -> str:
 
 
 def _breaks_a_unit(text: str) -> bool:
-    """Tell whether a field is no line of a unit, as systemd writes it: a backslash at its end takes the next line in."""
+    """Return whether a field is no line of a unit, as systemd writes it: a backslash at its end takes the next line in."""
     reported = _as_systemd(text)
     return "\n" in reported or reported.endswith("\\")
 

@@ -36,7 +36,7 @@ _WRITING_MORE = {
 
 
 def asks_for_distribution(kernel: str) -> bool:
-    """Tell whether a kernel is so old that it counts whose it is."""
+    """Return whether a kernel is so old that it counts whose it is."""
     return version(kernel) < min(_SINCE.values())
 
 
@@ -45,7 +45,7 @@ def path(
 ) -> Observation:
     """Return yes, no or unknown for a file system on its leaf disks, with the reason.
 
-    `distribution`: `ID VERSION_ID`, as host/os_release.py tells it.
+    `distribution`: `ID VERSION_ID`, as host/os_release.py returns it.
     """
     source = "file system, kernel and disks"
     fstype = mount["fstype"]

@@ -10,7 +10,7 @@ from .caches import CONTROLS
 
 
 def is_pinned(disk: DiskFacts) -> bool:
-    """Tell whether a disk's kernel cache mode stays at write back whatever its cache is set to.
+    """Return whether a disk's kernel cache mode stays at write back whatever its cache is set to.
 
     Only a disk with one switch for its cache and its kernel cache mode is not pinned.
     """
@@ -19,7 +19,7 @@ def is_pinned(disk: DiskFacts) -> bool:
 
 
 def needs_rule(disk: DiskFacts) -> bool:
-    """Tell whether a cache mode that is right at the next boot takes a rule; else the kernel's own is right."""
+    """Return whether a cache mode that is right at the next boot takes a rule; else the kernel's own is right."""
     control = CONTROLS.get(disk["control"])
     return control is not None and control.pinned_by_rule
 

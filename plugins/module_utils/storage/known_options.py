@@ -146,7 +146,7 @@ def refused_by(fstype: str, options: Iterable[str], release: str) -> list[str]:
 
 
 def is_certain(fstype: str, option: str, release: str) -> bool:
-    """Tell whether the tables decide whether a kernel knows an option for a type of file system."""
+    """Return whether the tables decide whether a kernel knows an option for a type of file system."""
     first, last = RANGE
     name = option.partition("=")[0]
     known_until = _UNTIL.get(fstype, {}).get(name)
@@ -155,7 +155,7 @@ def is_certain(fstype: str, option: str, release: str) -> bool:
 
 
 def is_general(option: str) -> bool:
-    """Tell whether mount(8), systemd or the kernel take an option for every type of file system."""
+    """Return whether mount(8), systemd or the kernel take an option for every type of file system."""
     name, _equals, _value = option.partition("=")
     form = _OF_ALL.get(name)
     return option.startswith(FOR_PROGRAMS) or bool(form and form.fullmatch(option[len(name) :]))

@@ -100,7 +100,7 @@ def plan(host: Host, targets: list[Target]) -> Work:
     if reader.fstab_error:
         raise ChangeFailed(f"{reader.fstab_error}; correct that line, then run again")
     here = [found for found in reader.superblocks() if found.hidden_in is None]
-    # As facts have told them.
+    # As in the facts.
     superblocks = {line(mount.target): found for found in here for mount in found.mounts}
     text = host.read(FSTAB) if host.exists(FSTAB) else ""
     work = Work((), {}, {}, text, text, {}, {}, {})
@@ -313,7 +313,7 @@ def _plan_root(work: Work, facts: MountFacts, mode: str, image: Image) -> Work:
 
 
 def _comes_back(setting: str, seen: str) -> bool:
-    """Tell whether a setting is one to bring back: atime as it was, and barriers that were on."""
+    """Return whether a setting is one to bring back: atime as it was, and barriers that were on."""
     return (setting, seen) != ("barrier", "off") and seen in _SETTING_WORDS[setting]["choices"]
 
 

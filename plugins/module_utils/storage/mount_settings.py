@@ -102,12 +102,12 @@ def persisted(mount: Mapping[str, Any], setting: str) -> str:
 
 
 def waits(mount: Mapping[str, Any]) -> bool:
-    """Tell whether the facts of a mount are of one that systemd mounts at the first access, and that is not mounted now."""
+    """Return whether the facts of a mount are of one that systemd mounts at the first access, and that is not mounted now."""
     return not mount["options_running"]
 
 
 def satisfies(setting: str, seen: str, wanted: str) -> bool:
-    """Tell whether a value will do: it is the wanted one, or journal where ordered is wanted."""
+    """Return whether a value will do: it is the wanted one, or journal where ordered is wanted."""
     return seen == wanted or (setting == "data_mode" and (seen, wanted) == ("journal", "ordered"))
 
 
@@ -161,10 +161,10 @@ def restore(options: tuple[str, ...], original: tuple[str, ...]) -> tuple[str, .
 
 
 def holds_system(mount: MountFacts) -> bool:
-    """Tell whether a mount holds more than databases by its name alone: others always write there."""
+    """Return whether a mount holds more than databases by its name alone: others always write there."""
     return any(map(is_system, mount["targets"]))
 
 
 def is_system(target: str) -> bool:
-    """Tell whether a mount point is one of the system's. Its barriers stay on: a host that cannot boot cannot be repaired."""
+    """Return whether a mount point is one of the system's. Its barriers stay on: a host that cannot boot cannot be repaired."""
     return target in _OF_THE_SYSTEM or target.startswith(("/boot/", "/usr/", "/etc/"))

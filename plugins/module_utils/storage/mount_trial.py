@@ -54,7 +54,7 @@ def try_options(host: Host, image: Image, options: tuple[str, ...]) -> None:
 
 
 def is_left(host: Host) -> bool:
-    """Tell whether a run that was killed in a trial has left its image."""
+    """Return whether a run that was killed in a trial has left its image."""
     return host.exists(DIRECTORY)
 
 

@@ -31,7 +31,7 @@ _STRANGE = re.compile("[\0\r\ufeff\udc80-\udcff]")
 class MountUnit(NamedTuple):
     """What decides a mount's options in addition to fstab.
 
-    `source` is the file with the last word, `options` what it says; `starts` tells whether
+    `source` is the file with the last word, `options` what it says; `starts`: whether
     anything mounts it at boot; `is_unit`, whether it is a separate unit rather than what
     systemd makes of fstab. `what` and `fstype` are that unit's device and type, '' where it names
     none.
@@ -83,7 +83,7 @@ def started(host: Host) -> list[str]:
 
 
 def is_masked(host: Host, path: str) -> bool:
-    """Tell whether a file that is there masks a unit: an empty one does as a link to /dev/null does. Raises Unobservable."""
+    """Return whether a file that is there masks a unit: an empty one does as a link to /dev/null does. Raises Unobservable."""
     return host.resolve(path) == "/dev/null" or not host.read(path)
 
 
@@ -218,7 +218,7 @@ def _entries(host: Host, directory: str) -> list[str]:
 
 
 def _is_started(host: Host, name: str) -> bool:
-    """Tell whether a target or service asks for the unit at boot, or for its automount."""
+    """Return whether a target or service asks for the unit at boot, or for its automount."""
     automount = f"{name[: -len('.mount')]}.automount"
     return any(
         host.exists(f"{directory}/{unit}") for directory in _asking(host) for unit in (name, automount)

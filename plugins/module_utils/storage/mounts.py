@@ -357,7 +357,7 @@ class Mounts:
         return mount.fstype not in self._nodev or mount.fstype in DEVICELESS
 
     def _is_on_disk(self, mount: Mount) -> bool:
-        """Tell whether a file system that only another namespace sees has a block device. `fuse.NAME` is a kind of fuse,
+        """Return whether a file system that only another namespace sees has a block device. `fuse.NAME` is a kind of fuse,
         which any user can mount by thousands."""
         return mount.fstype.partition(".")[0] not in self._nodev
 
@@ -382,7 +382,7 @@ class Mounts:
         return self.blocks.whole(name) if name and mount.fstype in _ONE_CARRIER else None
 
     def _decides(self, unit: MountUnit, target: str, mount: Mount, lines: list[fstab.Entry]) -> bool:
-        """Tell whether a unit, or drop-ins over what systemd makes of fstab, mount this superblock.
+        """Return whether a unit, or drop-ins over what systemd makes of fstab, mount this superblock.
 
         A bind mount's unit mounts none. Raises Unobservable for one that is about another device.
         """
@@ -406,11 +406,11 @@ class Mounts:
         return self._started
 
     def _is_of(self, unit: MountUnit, mount: Mount) -> bool:
-        """Tell whether a unit mounts a superblock."""
+        """Return whether a unit mounts a superblock."""
         return not _binds(unit) and self._is_device(unit.what, unit.fstype or "auto", mount)
 
     def _names(self, entry: fstab.Entry, mount: Mount) -> bool:
-        """Tell whether an fstab line is about the device that is mounted."""
+        """Return whether an fstab line is about the device that is mounted."""
         return self._is_device(entry.spec, entry.fstype, mount)
 
     def _is_device(self, spec: str, fstype: str, mount: Mount) -> bool:
@@ -575,7 +575,7 @@ def _agreed(ways: list[Persisted], seen: list[Observation]) -> Observation:
 
 
 def _binds(unit: MountUnit) -> bool:
-    """Tell whether a unit mounts a directory of what is mounted elsewhere."""
+    """Return whether a unit mounts a directory of what is mounted elsewhere."""
     return unit.fstype == "none" or bool({"bind", "rbind"} & set(unit.options))
 
 

@@ -31,7 +31,7 @@ _COMMIT = "NFS"
 
 
 def is_nfs(fstype: str) -> bool:
-    """Tell whether a file system type is NFS, of any version."""
+    """Return whether a file system type is NFS, of any version."""
     return fstype in TYPES
 
 
@@ -47,12 +47,12 @@ def shown_source(source: str) -> str:
 
 
 def is_export(disk: DiskFacts) -> bool:
-    """Tell whether the facts of a disk are those of an export: no name of the kernel's has a colon."""
+    """Return whether the facts of a disk are those of an export: no name of the kernel's has a colon."""
     return str(disk["name"]).startswith(f"{TRANSPORT}:")
 
 
 def is_same(spec: str, source: str) -> bool:
-    """Tell whether two names, of fstab and of the mount table, are of one export."""
+    """Return whether two names, of fstab and of the mount table, are of one export."""
     return _plain(spec) == _plain(source)
 
 

@@ -208,7 +208,7 @@ def recognise(dmi: Mapping[str, str], virtualization: str) -> str:
 
 
 def is_sign(field: str, text: str) -> bool:
-    """Tell whether what a DMI field says is said by each machine of some platform: it names no single one."""
+    """Return whether what a DMI field says is said by each machine of some platform: it names no single one."""
     signs = (sign for platform in PLATFORMS for sign in platform.signs)
     return any(field in sign and re.fullmatch(sign[field], text.strip()) for sign in signs)
 

@@ -36,7 +36,7 @@ class Releases(NamedTuple):
 
     @property
     def is_same(self) -> bool:
-        """Tell whether both know the same options: updates of one version add and remove none."""
+        """Return whether both know the same options: updates of one version add and remove none."""
         return version(self.running) == version(self.boots)
 
 
@@ -57,7 +57,7 @@ class Options:
         return KNOWN if KNOWN in found or not found else REFUSED if found == {REFUSED} else UNKNOWN
 
     def is_queried(self, fstype: str) -> bool:
-        """Tell whether the running kernel responded for a type of file system."""
+        """Return whether the running kernel responded for a type of file system."""
         return self._refused.get(fstype) is not None
 
     def _of_type(self, fstype: str, option: str) -> str:

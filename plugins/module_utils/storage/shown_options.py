@@ -69,7 +69,7 @@ _PASSWORD = re.compile("[:%]")
 
 
 def is_flag(word: str) -> bool:
-    """Tell whether an option without a value is one that is known."""
+    """Return whether an option without a value is one that is known."""
     return word in FLAGS or word in OPTIONS
 
 

@@ -152,7 +152,7 @@ def _check(target: Target, facts: DiskFacts) -> None:
 
 
 def _waits(target: Target, facts: DiskFacts) -> bool:
-    """Tell whether a cache is to come on at the next boot only.
+    """Return whether a cache is to come on at the next boot only.
 
     A layer above it that drops flushes was made when nothing below cached. At the boot our
     rule turns the cache on before such a layer is made, and never over one that is there.

@@ -166,7 +166,7 @@ def low(conf: Mapping[str, str], status: Mapping[str, str]) -> Low:
     """Return what the battery still gives when apcupsd begins the shutdown.
 
     Of BATTERYLEVEL, MINUTES and TIMEOUT the first that is reached begins it, so MINUTES is the least there
-    is, as long as the UPS tells its TIMELEFT; one that has less by now begins it at once, with that.
+    is, as long as the UPS reports its TIMELEFT; one that has less by now begins it at once, with that.
     """
     left, least = minutes(status.get("TIMELEFT")), _number(conf["MINUTES"])
     if left is None:

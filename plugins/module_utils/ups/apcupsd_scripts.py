@@ -51,5 +51,5 @@ exit 0
 
 
 def is_ours(text: str) -> bool:
-    """Tell whether a script is one of ours."""
+    """Return whether a script is one of ours."""
     return _MARK in text.split("\n")

@@ -26,7 +26,7 @@ from .guard import state
 from .services import APCUPSD, NUT, Service
 from .snapshot import Snapshot
 
-#: Conditions of these hold or not by what is needed, which a lease tells in its own seconds.
+#: Conditions of these depend on the seconds that are needed, which a lease has of its own.
 _BUDGETS = (DURABILITY, CLEAN_STOP)
 
 

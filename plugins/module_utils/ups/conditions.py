@@ -67,7 +67,7 @@ def unknown(name: str, target: str, evidence: str, fixes: Fixes) -> Condition:
 
 
 def power_values(upses: Sequence[Ups], supplies: int | None, source: str, path: str) -> Condition:
-    """Tell whether the UPSes that the monitor counts are as many as this host needs; `path`: its configuration."""
+    """Return whether the UPSes that the monitor counts are as many as this host needs; `path`: its configuration."""
     name, total = "power_values", sum(ups.power_value for ups in upses)
     if supplies is None:
         return unknown(name, "host", f"{source}: not a number", fix("set_supplies", path=path))
@@ -80,7 +80,7 @@ def power_values(upses: Sequence[Ups], supplies: int | None, source: str, path: 
 
 
 def status_online(upses: Sequence[Ups], supplies: int | None, path: str) -> Condition:
-    """Tell whether enough of the UPSes that feed this host are on line, with nothing against it.
+    """Return whether enough of the UPSes that feed this host are on line, with nothing against it.
 
     Where `supplies` is no number that they can reach, that is all of them: power_values says so.
     """
@@ -118,7 +118,7 @@ def _fixes(ups: Ups, state: str) -> Fixes:
 
 
 def driver_real(upses: Sequence[Ups], path: str, test_ups: bool = False) -> Condition:
-    """Tell whether real devices answer. With `test_ups` one that is made up counts as well.
+    """Return whether real devices answer. With `test_ups` one that is made up counts as well.
 
     `path`: the monitor's configuration.
     """

@@ -28,7 +28,7 @@ def ask(host: Host, address: str, port: int) -> dict[str, str]:
 
 
 def is_whole(answer: bytearray) -> bool:
-    """Tell whether an answer is complete."""
+    """Return whether an answer is complete."""
     place = 0
     while len(answer) >= place + 2:
         length = answer[place] * 256 + answer[place + 1]

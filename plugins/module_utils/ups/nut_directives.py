@@ -192,7 +192,7 @@ def _means(value: str) -> str:
 
 
 def has_password(text: str, path: str) -> bool:
-    """Tell whether a file holds one. Raises ChangeFailed."""
+    """Return whether a file holds one. Raises ChangeFailed."""
     try:
         return bool({"MONITOR", "CERTIDENT"} & {each.name for each in upsmon_conf.parse(text, path)})
     except Malformed as error:

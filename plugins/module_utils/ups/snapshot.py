@@ -45,7 +45,7 @@ class Snapshot(NamedTuple):
 
 
 def shutdown_command(host: Host, command: Observation, file: str) -> Condition:
-    """Tell whether there is a command that shuts this host down at once. A rehearsal alone shows that it does."""
+    """Return whether there is a command that shuts this host down at once. A rehearsal alone shows that it does."""
     name = "shutdown_command"
     fixes = fix("set_shutdown_command")
     if command.reason:

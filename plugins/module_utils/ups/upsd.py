@@ -73,11 +73,11 @@ def ask(host: Host, system: System) -> Answer:
 
 
 class Refused(Unobservable):
-    """upsd tells nothing of a UPS; the message is its own word for it, such as DATA-STALE."""
+    """upsd has no data of a UPS; the message is its own error, such as DATA-STALE."""
 
 
 def is_whole(received: bytearray) -> bool:
-    """Tell whether an answer is complete: one line, or a list with its end."""
+    """Return whether an answer is complete: one line, or a list with its end."""
     if not received.endswith(b"\n"):
         return False
     if not received.startswith(b"BEGIN LIST "):

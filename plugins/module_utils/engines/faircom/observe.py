@@ -68,7 +68,7 @@ def find(host: Host, processes: Processes) -> list[Instance]:
 
 
 def installed(host: Host, names: list[str]) -> list[Instance]:
-    """Return an instance for each unit; where its files are only its unit tells. `names`: those of UNITS."""
+    """Return an instance for each unit; only its unit has the places of its files. `names`: those of UNITS."""
     shown, why = units.show(host, names, starts=True)
     return [_stopped(host, name, shown.get(name), why) for name in names]
 

@@ -139,7 +139,7 @@ def _rules(subject: Subject, wanted: Rules) -> Rules:
 
 
 def _may_rotate(subject: Subject) -> bool:
-    """Tell whether a disk below the server's files rotates; also if that is unknown."""
+    """Return whether a disk below the server's files rotates; also if that is unknown."""
     kinds = {disk["name"]: disk["rotational"] for disk in subject.storage["disks"]}
     mounts = place(subject.instance, subject.storage).mounts
     names = [
@@ -188,7 +188,7 @@ def _config(subject: Subject) -> str:
 
 
 def _relies_on_flags(subject: Subject) -> bool:
-    """Tell whether nothing but O_SYNC brings a running server's logs to the disk."""
+    """Return whether nothing but O_SYNC brings a running server's logs to the disk."""
     return subject.running("LOG_WRITETHRU") == "on"
 
 
@@ -232,7 +232,7 @@ def _on_xfs(subject: Subject) -> Iterator[Reason]:
 
 
 def _is_short(word: str) -> bool:
-    """Tell whether a delay is a number, and not a long one; -1 is none at all."""
+    """Return whether a delay is a number, and not a long one; -1 is none at all."""
     return bool(re.fullmatch(r"-1|\d{1,9}", word, re.ASCII)) and int(word) <= _LONG_DELAY
 
 

@@ -96,7 +96,7 @@ def parse(text: str, path: str, running: bool) -> Status:
 
 
 def _last_start(text: str) -> tuple[re.Match[str], re.Match[str]] | None:
-    """Return the version in the line that tells of the last start, and where it does; None without one."""
+    """Return the version in the line about the last start, and where it does; None without one."""
     last = None
     for found in _OPERATIONAL.finditer(text):
         version = _VERSION.search(text, _line(text, found.start()), found.start())

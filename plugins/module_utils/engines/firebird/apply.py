@@ -233,7 +233,7 @@ def _is_free(database: Database) -> bool:
 
 
 def _is_to_change(database: Database, word: str, has_password: bool) -> bool:
-    """Tell whether a database can be changed now, False while it is in use or nothing writes to it.
+    """Return whether a database can be changed now, False while it is in use or nothing writes to it.
 
     Raises ChangeFailed if something must be fixed first.
     """
@@ -395,7 +395,7 @@ def _users(processes: Processes) -> Iterator[str]:
 
 
 def _version(host: Host, header: Header) -> dict[str, str]:
-    """Return what tells Debian's tools which Firebird is meant, where there are several."""
+    """Return the options that select one Firebird for Debian's tools, if there are several."""
     version = {"12": "3.0", "13": "4.0"}[header.ods.partition(".")[0]]
     return {"FIREBIRD_VERSION": version} if host.exists(f"/usr/lib/firebird/{version}/bin/gfix") else {}
 

@@ -4,7 +4,7 @@
 """Firebird databases: forced writes in the header, forced writes in effect, and whether in use.
 
 The header decides how the next one opens the database. With Classic and SuperClassic, those who have
-it open already go on as they are: only how their files are open tells what they do.
+it open already go on as they are: only the open flags of their files show their mode.
 """
 
 from __future__ import annotations

@@ -35,6 +35,6 @@ def after(databases: tuple[Database, ...], texts: Iterable[Text]) -> tuple[Datab
 
 
 def _is_about(command: str, database: Database, every: list[Database]) -> bool:
-    """Tell whether a command is about a database: it has its path, or no path of any, as with an alias."""
+    """Return whether a command is about a database: it has its path, or no path of any, as with an alias."""
     named = [each["path"] for each in every if each["path"] and each["path"] in command]
     return not named or database["path"] in named

@@ -48,7 +48,7 @@ class Header(NamedTuple):
 
 
 def is_database(page: bytes) -> bool:
-    """Tell whether a file begins as Firebird's files do, of whatever version."""
+    """Return whether a file begins as Firebird's files do, of whatever version."""
     if len(page) < _FIXED or page[0] != _HEADER_PAGE:
         return False
     size, version = _number(page, 16), _number(page, 18)

@@ -222,7 +222,7 @@ def _config(
 
 
 def _is_for_one_client(processes: Processes, main: Process) -> bool:
-    """Tell whether inetd or a socket unit has started a process for one connection: `-i` in its arguments."""
+    """Return whether inetd or a socket unit has started a process for one connection: `-i` in its arguments."""
     if main.program == "fb_inet_server":
         return True
     try:

@@ -194,13 +194,13 @@ def _expect_no_harm(host: Host, engines: Engines | None, others: Iterable[Instan
 
 
 def _loosens(planned: Planned) -> bool:
-    """Tell whether a server gets a value with which commits can be lost."""
+    """Return whether a server gets a value with which commits can be lost."""
     flavour = planned.snapshot.version.flavour if planned.snapshot.version else None
     return any(not _allows(flavour, name, word) for name, word in planned.stale.items())
 
 
 def _is_shared(facts: InstanceFacts) -> bool:
-    """Tell whether a server of the system can read the same option files. Others choose at their own risk."""
+    """Return whether a server of the system can read the same option files. Others choose at their own risk."""
     return not facts["root"] and facts["managed_by"] not in ("container", "none", UNKNOWN)
 
 
@@ -318,7 +318,7 @@ def _examine(host: Host, engines: Engines | None, facts: InstanceFacts) -> Snaps
 
 
 def _is_apart(snapshot: Snapshot) -> bool:
-    """Tell whether nothing is written into root's option files for a server; also if that is unknown."""
+    """Return whether nothing is written into root's option files for a server; also if that is unknown."""
     try:
         return bool(owners.apart(snapshot, drop_in.places(snapshot)))
     except ChangeFailed:
@@ -456,7 +456,7 @@ def _tightens(facts: InstanceFacts, name: str, word: str) -> bool:
 
 
 def _is_full(facts: InstanceFacts, name: str, word: str) -> bool:
-    """Tell whether commits survive with a word."""
+    """Return whether commits survive with a word."""
     return _allows(facts.get("flavour"), name, word)
 
 

@@ -37,7 +37,7 @@ def group(snapshot: Snapshot) -> str:
 
 
 def is_own(section: str, name: str, value: str) -> bool:
-    """Tell whether our file may say this: its group, its name and its value are from our own lists."""
+    """Return whether our file may say this: its group, its name and its value are from our own lists."""
     return section in GROUPS and versions.is_written(name, value)
 
 

@@ -72,7 +72,7 @@ def _of_events(host: Host, snapshot: Snapshot) -> Iterator[Change]:
 
 
 def _is_scheduled(snapshot: Snapshot) -> bool:
-    """Tell whether events run now or after the next start."""
+    """Return whether events run now or after the next start."""
     if snapshot.answers.get(_SCHEDULER, "").upper() in ("ON", "1"):
         return True
     try:

@@ -146,8 +146,8 @@ def option(name: str, value: str | None) -> tuple[str, str | None]:
     """Return the option that a name with prefixes means, and its value.
 
     loose_x is x; skip_x and disable_x are x at 0, enable_x is x at 1, each the other way round
-    if it is given the value 0. Of several prefixes the last one before the name counts. What
-    `may_mean` tells of more than one name keeps its own: maximum_x, autoset_x, and capital letters.
+    if it is given the value 0. Of several prefixes the last one before the name counts. A
+    name with several meanings in `may_mean` is unchanged: maximum_x, autoset_x, and capital letters.
     """
     name, word = name.replace("-", "_"), ""
     match = _PREFIX.fullmatch(name)
@@ -164,7 +164,7 @@ def option(name: str, value: str | None) -> tuple[str, str | None]:
 
 
 def may_mean(written: str, name: str, in_full: bool = False) -> bool:
-    """Tell whether an option, as `option` names it, may mean the one of another name.
+    """Return whether an option, as `option` names it, may mean the one of another name.
 
     Some versions take names in any letter case, and any beginning that is like no other option's
     (`in_full`: this one does not); what maximum_ does, depends on the option.
@@ -181,7 +181,7 @@ def may_mean(written: str, name: str, in_full: bool = False) -> bool:
 
 
 def is_option_file(name: str) -> bool:
-    """Tell whether !includedir reads a file of this name: by what follows its last dot."""
+    """Return whether !includedir reads a file of this name: by what follows its last dot."""
     return name.endswith(".cnf")
 
 

@@ -56,7 +56,7 @@ def start(host: Host, unit: Unit, given: NextStart) -> NextStart:
 
 
 def is_same(words: Sequence[str], coming: Sequence[str]) -> bool:
-    """Tell whether two command lines of a server are the same except for the options that mysqld_safe adds."""
+    """Return whether two command lines of a server are the same except for the options that mysqld_safe adds."""
     directories = [word for word in coming if _name(word) == _DATA]
     own, theirs = (
         [word for word in line if word and _name(word) not in (*_ADDED, _DATA)] for line in (words, coming)

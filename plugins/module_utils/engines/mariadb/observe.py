@@ -179,7 +179,7 @@ def _setting(name: str, running: Observation, coming: options.NextValue, found: 
 
 
 def _waits(rule: Rule | None, running: str, persisted: str) -> bool:
-    """Tell whether a setting waits for a restart."""
+    """Return whether a setting waits for a restart."""
     return rule is not None and not rule.live and _differ(running, persisted)
 
 

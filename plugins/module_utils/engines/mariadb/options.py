@@ -51,7 +51,7 @@ class Start(NamedTuple):
 class Stated(NamedTuple):
     """What the server's own program says that it would start with: {name: value}, {} if it was not run.
 
-    `source` is the command; `reason` tells why its answer is no use.
+    `source` is the command; `reason`: why its output is unusable.
     """
 
     values: Mapping[str, str] = MappingProxyType({})
@@ -182,13 +182,13 @@ class Files:
         return part.text if part and self._is_read(path, part.status) else None
 
     def _is_read(self, path: str, status: Status) -> bool:
-        """Tell whether the server reads a file: others it passes over. Raises Unobservable."""
+        """Return whether the server reads a file: others it passes over. Raises Unobservable."""
         if status.mode & 0o002:
             return False
         return bool(status.mode & 0o004) or self._may_read(path, status)
 
     def _may_read(self, path: str, status: Status) -> bool:
-        """Tell whether the server may read a file that is not for everyone. Raises Unobservable."""
+        """Return whether the server may read a file that is not for everyone. Raises Unobservable."""
         if not self.user:
             raise Unobservable(f"{path}: not for everyone to read, and as whom the server reads is unknown")
         if self.user[0] == "0":
@@ -273,7 +273,7 @@ def held(name: str, origin: str | None) -> str | None:
 
 
 def is_on(last: tuple[str | None, str]) -> bool:
-    """Tell whether a switch is on, by its value and its source. Raises Unobservable."""
+    """Return whether a switch is on, by its value and its source. Raises Unobservable."""
     try:
         return my_cnf.boolean(last[0]) == "on"
     except ValueError as error:

@@ -37,6 +37,6 @@ def start(host: Host, unit: Unit, given: NextStart) -> NextStart:
 
 
 def is_same(words: Sequence[str], coming: Sequence[str]) -> bool:
-    """Tell whether two command lines of a server are the same except what one start alone is given."""
+    """Return whether two command lines of a server are the same except what one start alone is given."""
     own, theirs = ([word for word in line if not _OF_ONE_START.fullmatch(word)] for line in (words, coming))
     return " ".join(own).split() == theirs

@@ -42,9 +42,9 @@ _ANY = (10, 4, 6)
 class Snapshot(NamedTuple):
     """What was read of one instance.
 
-    `answers`: what the running server says of its variables, none where `silence` tells why it says
+    `answers`: what the running server says of its variables, none if `silence` has the reason why it says
     nothing; `socket` is where it was queried, `client` the command that it lets in, without a statement;
-    `started` and `files`: how it was started, and its option files, None where `reason` tells why that is
+    `started` and `files`: how it was started, and its option files, None if `reason` has the cause why that is
     not known; `stated`: what its program says that it would start with; `apart`: why it is no service of the
     system, '' for one that is: root's option files are for services.
     """
@@ -83,7 +83,7 @@ def examine(host: Host, found: Instance, place: Place | None) -> Snapshot:
         snapshot = snapshot._replace(started=started)
     except Unobservable as error:
         snapshot = snapshot._replace(reason=str(error))
-    # Option files tell the socket; which groups count, a version tells; and that, the server. Those
+    # Option files have the socket; the version decides which groups count; the server reports the version. Those
     # groups that every version reads are enough.
     snapshot = _ask(host, found, place, snapshot, user)
     if snapshot.version is None:
@@ -182,7 +182,7 @@ def _socket(snapshot: Snapshot, found: Instance) -> str | None:
 def _with_version(
     host: Host, found: Instance, place: Place | None, snapshot: Snapshot, user: Sequence[str]
 ) -> Snapshot:
-    """Return the snapshot with the version that the program tells, or a container's environment."""
+    """Return the snapshot with the version that the program prints, or a container's environment."""
     try:
         if _is_elsewhere(place):
             text, source = _image_version(host, found)
@@ -258,7 +258,7 @@ def _variables(host: Host, found: Instance) -> dict[str, str]:
 
 
 def _decides(command: str) -> bool:
-    """Tell whether a command has options that decide, by whatever name."""
+    """Return whether a command has options that decide, by whatever name."""
     names = [my_cnf.option(name, None)[0] for name in _OPTION.findall(command)]
     may = (my_cnf.may_mean(name, decided) for name in names for decided in _DECIDED)
     return bool(_DECISIVE.search(command)) or any(may)

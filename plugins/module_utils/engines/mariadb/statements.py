@@ -215,7 +215,7 @@ def _word(name: str, value: str | None, version: versions.Release | None) -> str
 
 
 def _is_dynamic(name: str, version: versions.Release | None) -> bool:
-    """Tell whether a running server of a version takes a variable; it refuses the others."""
+    """Return whether a running server of a version takes a variable; it refuses the others."""
     if name != versions.DOUBLEWRITE or version is None:
         return True
     return version.numbers >= ((11, 0, 0) if version.is_mariadb else (8, 0, 30))

@@ -61,7 +61,7 @@ class Release(NamedTuple):
 
 
 def release(text: str) -> Release | None:
-    """Return the version that `--version`, or the variable of that name, tells; None for anything else."""
+    """Return the version that `--version`, or the variable of that name, has; None for anything else."""
     match = _VERSION.search(text)
     if not match:
         return None
@@ -80,12 +80,12 @@ def names(version: Release) -> list[str]:
 
 
 def is_option(name: str) -> bool:
-    """Tell whether a setting is one that our option file may have."""
+    """Return whether a setting is one that our option file may have."""
     return name in _WRITTEN
 
 
 def is_written(name: str, value: str) -> bool:
-    """Tell whether a setting and its value are from our own list, which our option file consists of."""
+    """Return whether a setting and its value are from our own list, which our option file consists of."""
     return is_option(name) and bool(_WRITTEN[name].fullmatch(value))
 
 

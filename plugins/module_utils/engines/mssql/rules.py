@@ -191,7 +191,7 @@ def _defects(subject: Subject) -> Iterator[Reason]:
 
 
 def _relies_on_flags(subject: Subject) -> bool:
-    """Tell whether nothing but O_DSYNC brings a running server's writes to the disk."""
+    """Return whether nothing but O_DSYNC brings a running server's writes to the disk."""
     return [subject.running(name) for name in _LOSES + _DSYNC_ALONE] == ["1", "0"]
 
 

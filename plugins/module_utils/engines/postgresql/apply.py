@@ -396,7 +396,7 @@ def _waiting(wrong: Iterable[str], argv: list[str] | None) -> list[str]:
 
 
 def _reloads(settings: dict[str, SettingFacts], live: _Live) -> bool:
-    """Tell whether a reload changes anything: one that is on and unflushed is there already."""
+    """Return whether a reload changes anything: one that is on and unflushed is there already."""
     return any(name not in live.waiting and settings[name]["running"] != UNFLUSHED for name in live.shown)
 
 

@@ -151,7 +151,7 @@ def read(
 ) -> Cluster:
     """Return one cluster.
 
-    `data` is None where only its configuration tells; `argv` is that of its postmaster, None for a
+    `data` is None if only its configuration has it; `argv` is that of its postmaster, None for a
     stopped one; `unit` is what starts that, and `begins` the arguments that it gives it, variables in them replaced, where
     that is known. Raises Malformed, Unobservable.
     """
@@ -178,12 +178,12 @@ def settings_of(words: Iterable[str]) -> dict[str, str]:
 
 
 def are_same(words: Iterable[str], others: Iterable[str]) -> bool:
-    """Tell whether two command lines set the same."""
+    """Return whether two command lines set the same."""
     return settings_of(words) == settings_of(others)
 
 
 def are_same_there(words: Iterable[str], others: Iterable[str]) -> bool:
-    """Tell whether two command lines set the same, on the same data directory."""
+    """Return whether two command lines set the same, on the same data directory."""
     mine, theirs = dict(options(words)), dict(options(others))
     return settings_of(words) == settings_of(others) and mine.get("-D") == theirs.get("-D")
 

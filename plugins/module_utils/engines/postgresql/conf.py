@@ -54,7 +54,7 @@ _MOST_WORDS = 3
 _VALUES = ("id", "string", "unquoted", "integer", "real")
 _ESCAPE = re.compile(r"\\([0-7]{1,3}|.)|''", re.S)
 _LETTERS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-#: Lines with a password, or with the command that tells one: primary_conninfo, ssl_passphrase_command.
+#: Lines with a password, or with the command that prints one: primary_conninfo, ssl_passphrase_command.
 _SECRET = re.compile("pass|conninfo", re.I)
 _BOOLEANS = {"true": "on", "false": "off", "yes": "on", "no": "off", "1": "on", "0": "off"}
 
@@ -89,7 +89,7 @@ def effective(read: Read, names: Names, main: str, auto: str | None) -> Effectiv
 
 
 def is_conf_file(name: str) -> bool:
-    """Tell whether include_dir reads a file of this name."""
+    """Return whether include_dir reads a file of this name."""
     return name.endswith(".conf") and not name.startswith(".")
 
 

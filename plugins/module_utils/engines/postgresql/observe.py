@@ -96,7 +96,7 @@ def clusters(host: Host) -> dict[str, str]:
 
 
 def is_started_by_debian(host: Host, found: Instance) -> bool:
-    """Tell whether Debian's generator starts a cluster at boot, or may: it makes systemd's links only then.
+    """Return whether Debian's generator starts a cluster at boot, or may: it makes systemd's links only then.
 
     pg_createcluster(1): start.conf says auto, manual or disabled; without it, auto.
     """
@@ -301,7 +301,7 @@ def _setting(
 
 
 def _is_off(won: Won | None, answer: server.Answer | None) -> bool:
-    """Tell whether ALTER SYSTEM has set what wins, and a server does not let it be taken back."""
+    """Return whether ALTER SYSTEM has set what wins, and a server does not let it be taken back."""
     return bool(won and won.altered and answer and answer["alter_system"] != "on")
 
 
@@ -468,7 +468,7 @@ def _overrides(answer: server.Answer) -> Iterator[OverrideFacts]:
 
 
 def _of_unit(host: Host, unit: str) -> Instance:
-    """Return the cluster that a unit would start, with its data directory where systemd tells it."""
+    """Return the cluster that a unit would start, with its data directory if systemd has it."""
     try:
         data = postgresql_cluster.data_of_unit(host, unit)
     except (Unobservable, Malformed) as error:

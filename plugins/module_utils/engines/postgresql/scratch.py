@@ -24,7 +24,7 @@ _DATABASES = 64
 
 
 def is_space(host: Host, root: str, directory: str) -> bool:
-    """Tell whether a tablespace holds temporary files and nothing else.
+    """Return whether a tablespace holds temporary files and nothing else.
 
     One that was never used cannot be distinguished from one that is made for tables: it counts as data.
     """
@@ -45,12 +45,12 @@ def is_space(host: Host, root: str, directory: str) -> bool:
 
 
 def is_statistics(host: Host, root: str, directory: str) -> bool:
-    """Tell whether a directory holds statistics that are written again at each start, and nothing else."""
+    """Return whether a directory holds statistics that are written again at each start, and nothing else."""
     return temporary.holds_only(host, directory, root, _STATISTICS.fullmatch)
 
 
 def is_file(path: str) -> bool:
-    """Tell whether an open file in such a directory is one of these."""
+    """Return whether an open file in such a directory is one of these."""
     directory, _slash, name = path.rpartition("/")
     is_sort = f"/{_SORTS}/" in f"{directory}/"
     return is_sort or bool(_RELATION.fullmatch(name) or _STATISTICS.fullmatch(name))

@@ -236,7 +236,7 @@ def _why(result: Result, login: Login) -> str:
 
 
 def _is_answer(found: Mapping[str, Any]) -> bool:
-    """Tell whether an answer has the requested form, text for text."""
+    """Return whether an answer has the requested form, text for text."""
     settings, overrides = found.get("settings"), found.get("overrides")
     return (
         isinstance(found.get("version"), str)

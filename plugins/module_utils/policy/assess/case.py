@@ -38,7 +38,7 @@ class Case(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether the host has no managed mount, and nothing that is or may be an engine."""
+        """Return whether the host has no managed mount, and nothing that is or may be an engine."""
         no_mounts = not self.mounts and not self.lost
         return no_mounts and not any(self.engines[kind] for kind in ("engines", "unattributed"))
 

@@ -157,7 +157,7 @@ def _rows(case: Case, mounts: list[Mount], disks: list[Disk]) -> _Rows:
 
 
 def _all_in(safe: set[str], mount: MountFacts) -> bool:
-    """Tell whether all disks below a mount are known and among the safe ones."""
+    """Return whether all disks below a mount are known and among the safe ones."""
     names = mount["disks"]
     return names != UNKNOWN and bool(names) and safe.issuperset(names)
 

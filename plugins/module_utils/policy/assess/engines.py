@@ -97,7 +97,7 @@ def assess(
 ) -> Engines:
     """Return the findings about all engines of a host.
 
-    `unattributed`: processes that belong to no instance; `honoured` tells whether a disk honours
+    `unattributed`: processes that belong to no instance; `honoured` returns whether a disk honours
     FUA; `allow`: the permissions of this run; `lies_on_loss`: whether disks or mounts below
     an instance lose commits with any setting of the engine.
     """
@@ -315,7 +315,7 @@ def _values(rule: Rule, running: str, persisted: str) -> tuple[str, str]:
 
 
 def _is_set(instance: InstanceFacts, verdict: str, ours: bool, allow: Collection[str]) -> bool:
-    """Tell whether a run changes a setting; `ours`: whether it may write it."""
+    """Return whether a run changes a setting; `ours`: whether it may write it."""
     if verdict == "pending":
         return _RESTART in allow and instance["managed_by"] == "systemd"
     return verdict.startswith("drift") and ours
@@ -379,7 +379,7 @@ def _override(
 
 
 def _is_absent(instance: InstanceFacts, name: str) -> bool:
-    """Tell whether this version has no such setting, or reports it in `overrides` only.
+    """Return whether this version has no such setting, or reports it in `overrides` only.
 
     The evidence of the setting then has the value `absent`, with the reason.
     """
@@ -395,7 +395,7 @@ def _is_moot(instance: InstanceFacts, rule: Rule) -> bool:
 
 
 def _is_without_effect(instance: InstanceFacts, rule: Rule, when: str) -> bool:
-    """Tell whether another setting makes this one idle, `running` or `persisted`."""
+    """Return whether another setting makes this one idle, `running` or `persisted`."""
     return bool(rule.unless) and _decides(instance, rule, when) == rule.unless[1]
 
 
@@ -436,7 +436,7 @@ def _defects(subject: Subject) -> Iterator[Reason]:
 
 
 def _is_lasting(subject: Subject, rows: list[Setting], allow: Collection[str]) -> bool:
-    """Tell whether an instance still can lose commits after this run has set everything that it may.
+    """Return whether an instance still can lose commits after this run has set everything that it may.
 
     Then nothing below it becomes less strict: a disabled cache may be all that preserves its commits.
     """
@@ -451,14 +451,14 @@ def _is_lasting(subject: Subject, rows: list[Setting], allow: Collection[str]) -
 
 
 def _loses(instance: InstanceFacts, row: Setting) -> bool:
-    """Tell whether a wrong setting can lose commits."""
+    """Return whether a wrong setting can lose commits."""
     rule = _rule_of(instance, row)
     loses = (*judge_of(instance).loses, findings.PRELOADS)
     return row.klass == "safety" and (rule.loses if rule else row.setting in loses)
 
 
 def _stays(instance: InstanceFacts, row: Setting, restarts: bool) -> bool:
-    """Tell whether a setting is or can be wrong after this run has set it."""
+    """Return whether a setting is or can be wrong after this run has set it."""
     # An open connection continues with the old value of its role or database.
     if row.phase is None or row.running == UNKNOWN or "override" in row.evidence:
         return True

@@ -137,7 +137,7 @@ def _of_power(power: PowerFacts) -> Iterator[str]:
 
 
 def _is_met(budget: BudgetFacts) -> bool:
-    """Tell whether the numbers of a budget are met."""
+    """Return whether the numbers of a budget are met."""
     terms, needed, available = budget["terms"], budget["needed"], budget["available"]
     parts = [term["seconds"] for term in terms if not isinstance(term["seconds"], str)]
     if not terms or len(parts) < len(terms) or isinstance(needed, str) or isinstance(available, str):

@@ -39,7 +39,7 @@ class Findings(NamedTuple):
     waivers: Waivers = Waivers()
 
     def withholds(self, row: Setting) -> bool:
-        """Tell whether a row's loosening is withheld for a requirement."""
+        """Return whether a row's loosening is withheld for a requirement."""
         return row.phase == "loosen" and row.profile in self.withheld
 
     @property

@@ -146,7 +146,7 @@ def lease(wanted: Lease | None, power: PowerFacts | None, leased: str) -> Settin
 
 
 def is_wider(wanted: Lease, power: PowerFacts | None) -> bool:
-    """Tell whether the guard's lease allows more than the wanted one."""
+    """Return whether the guard's lease allows more than the wanted one."""
     found = _guard(power)["lease"]
     return found is not None and (
         not set(found.get("mounts") or ()) <= set(wanted.mounts)
@@ -186,7 +186,7 @@ def _compare(wanted: Lease, guard: GuardFacts, is_there: str) -> tuple[str, str]
 
 
 def _suffices(found: Any, wanted: Mapping[str, Any]) -> bool:
-    """Tell whether a lease requires at least the wanted seconds. A secondary that connects or disconnects
+    """Return whether a lease requires at least the wanted seconds. A secondary that connects or disconnects
     changes the sum, and a lease that requires more is harmless."""
     if found == wanted:
         return True

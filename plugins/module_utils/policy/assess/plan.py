@@ -154,7 +154,7 @@ def named(layer: str, target: str) -> str:
 
 
 def _is_written(row: Setting) -> bool:
-    """Tell whether a step also writes the file that the next boot reads."""
+    """Return whether a step also writes the file that the next boot reads."""
     if row.layer != "mount_options":
         return True
     return can_persist(row.setting, row.persisted, row.evidence["persisted"]["source"])

@@ -91,7 +91,7 @@ def files(power: PowerFacts, setting: str) -> list[str]:
 
 
 def is_for_guard(need: Requirement) -> bool:
-    """Tell whether a condition is one that the layer always fulfils for the guard."""
+    """Return whether a condition is one that the layer always fulfils for the guard."""
     return need.name == _FIXES["notify_command"]
 
 

@@ -94,7 +94,7 @@ class Requirement(NamedTuple):
 
 
 def hold(needed: Iterable[Requirement]) -> bool:
-    """Tell whether all of them are met, or will be before any loosening."""
+    """Return whether all of them are met, or will be before any loosening."""
     return all(need.state in ("met", "attested", "planned", "guarded") for need in needed)
 
 
@@ -228,7 +228,7 @@ def with_attested_layers(mounts: list[MountFacts], attestations: list[Attestatio
 
 
 def can_attest(layer: LayerFacts) -> bool:
-    """Tell whether an attestation can be about a layer: it has no rule, a stable name, and known devices below it."""
+    """Return whether an attestation can be about a layer: it has no rule, a stable name, and known devices below it."""
     return bool(layer["type"] == UNKNOWN and layer["id"] and layer["below"])
 
 
@@ -260,7 +260,7 @@ def make_up(profile: Profile, disk: DiskFacts) -> tuple[str, ...]:
 
 
 def fua_honoured(disk: DiskFacts, attestations: list[Attestation]) -> bool:
-    """Tell whether a disk that offers FUA honours it: a virtual disk only offers it, and disks of other
+    """Return whether a disk that offers FUA honours it: a virtual disk only offers it, and disks of other
     standards accept the bit and ignore it."""
     claims = ("host_honours_fua", "power_loss_protection")
     by_standard = disk["kind"] == "physical" and disk["transport"] in _FUA_IN_STANDARD
@@ -272,12 +272,12 @@ def fua_honoured(disk: DiskFacts, attestations: list[Attestation]) -> bool:
 
 
 def outlives_power(disk: DiskFacts, attestations: list[Attestation]) -> bool:
-    """Tell whether acknowledged writes of a disk survive a power cut: it does not cache, or is protected."""
+    """Return whether acknowledged writes of a disk survive a power cut: it does not cache, or is protected."""
     return disk["write_cache"]["device"] in ("none", "disabled") or is_protected(disk, attestations)
 
 
 def is_protected(disk: DiskFacts, attestations: list[Attestation]) -> bool:
-    """Tell whether a disk's cache survives a power cut: it is attested, or its RAID controller reports it."""
+    """Return whether a disk's cache survives a power cut: it is attested, or its RAID controller reports it."""
     attestation = _attestation_for(attestations, ("power_loss_protection",), disk)
     return attestation is not None or bool(_controller_keeps(disk))
 
@@ -433,7 +433,7 @@ def _claim(name: str, disk: DiskFacts | None) -> str:
 
 
 def _may_be_off(disk: DiskFacts) -> bool:
-    """Tell whether the cache of a disk is off, or can be disabled."""
+    """Return whether the cache of a disk is off, or can be disabled."""
     return disk["switchable"] == "yes" or disk["write_cache"]["device"] in ("none", "disabled")
 
 
@@ -465,7 +465,7 @@ def _attestation_for(
 
 
 def _is_reported_volatile(disk: DiskFacts) -> bool:
-    """Tell whether the controller of a RAID volume reports that a power cut loses acknowledged writes."""
+    """Return whether the controller of a RAID volume reports that a power cut loses acknowledged writes."""
     found = fault_of_volume(disk)
     return found is not None and found.volatile == volume.VOLATILE
 

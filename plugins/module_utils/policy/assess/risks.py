@@ -184,7 +184,7 @@ def of_memory(servers: Iterable[Server]) -> Iterator[Reason]:
 
 
 def lies_on_loss(case: Case, where: Placement, held: frozenset[str]) -> bool:
-    """Tell whether the disks and mounts below an instance can have lost its commits."""
+    """Return whether the disks and mounts below an instance can have lost its commits."""
     if where.unknown or not where.mounts or guard.risks(case.power):
         return True
     mounts = list(where.mounts)

@@ -148,13 +148,13 @@ def _is_fixed(mount: MountFacts, options: list[str]) -> bool:
 
 
 def is_by_kernel(setting: str, source: str) -> bool:
-    """Tell whether only the kernel's command line sets a mount's setting at boot: it is not ours to
+    """Return whether only the kernel's command line sets a mount's setting at boot: it is not ours to
     edit. The journal's mode is stored in the superblock."""
     return setting != "data_mode" and source.startswith("rootflags of ")
 
 
 def can_persist(setting: str, persisted: str, source: str) -> bool:
-    """Tell whether the layer has a place to write a mount's setting to."""
+    """Return whether the layer has a place to write a mount's setting to."""
     return persisted not in (UNKNOWN, UNSET) and not is_by_kernel(setting, source)
 
 
@@ -258,7 +258,7 @@ def _cache_mode_at_boot(
 
 
 def _is_flushed_at_boot(disk: DiskFacts) -> bool:
-    """Tell whether the kernel will flush a disk after the next boot: by a rule of ours, or as it does now."""
+    """Return whether the kernel will flush a disk after the next boot: by a rule of ours, or as it does now."""
     cache = disk["write_cache"]
     return (_switchable(disk) and cache["device"] != UNKNOWN) or str(cache["kernel"]) == "write back"
 
@@ -604,7 +604,7 @@ def _rootflags_remedy(mount: MountFacts, setting: str, wanted: str, source: str)
 
 
 def _is_of_ostree(mount: MountFacts) -> bool:
-    """Tell whether a deployment of ostree makes a mount: its initramfs mounts directories of one file system at these."""
+    """Return whether a deployment of ostree makes a mount: its initramfs mounts directories of one file system at these."""
     return any(f"{target}/".startswith(_OSTREE) for target in mount["targets"])
 
 
@@ -657,7 +657,7 @@ def _write_cache(disk: DiskFacts, profile: Profile) -> Setting:
 
 
 def _powers_on_as_it_is(disk: DiskFacts, wanted: str) -> bool:
-    """Tell whether an enabled cache needs no rule: the disk can have none, and the kernel queries the disk at
+    """Return whether an enabled cache needs no rule: the disk can have none, and the kernel queries the disk at
     each boot, so the kernel cache mode is never weaker than the cache."""
     running = disk["write_cache"]["device"]
     not_persisted = disk["write_cache"]["persisted"] == UNSET and not _switchable(disk)
@@ -847,7 +847,7 @@ def _elsewhere(disk: DiskFacts, profile: Profile, setting: str) -> str:
 
 
 def judge(setting: str, running: str, persisted: str, wanted: str, live: bool) -> str:
-    """Return the verdict on a setting; `live` tells whether a running system can change it."""
+    """Return the verdict on a setting; `live`: whether a running system can change it."""
     persists = mount_settings.satisfies(setting, persisted, wanted)
     if running != UNKNOWN and not mount_settings.satisfies(setting, running, wanted):
         if live:

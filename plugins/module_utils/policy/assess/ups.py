@@ -70,7 +70,7 @@ def requirements(
 
 
 def is_test(needed: list[Requirement]) -> bool:
-    """Tell whether a simulated UPS is accepted."""
+    """Return whether a simulated UPS is accepted."""
     return any((need.name, need.state) == ("driver_real", "attested") for need in needed)
 
 

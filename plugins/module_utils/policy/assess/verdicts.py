@@ -152,7 +152,7 @@ def _missing(needed: Iterable[Requirement]) -> list[Reason]:
 
 
 def will_wait(row: Setting, found: Findings) -> bool:
-    """Tell whether a setting needs a reboot or restart, or will after a run has persisted it."""
+    """Return whether a setting needs a reboot or restart, or will after a run has persisted it."""
     if row.verdict == "pending":
         return True
     if is_engine(row.layer):

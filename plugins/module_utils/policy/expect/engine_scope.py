@@ -41,7 +41,7 @@ class Ignored(NamedTuple):
         return f"{self.engine} {self.instance}".rstrip()
 
     def fits(self, instance: InstanceFacts) -> bool:
-        """Tell whether it matches the engine of an instance of `durable_engines`, and its name if it has one."""
+        """Return whether it matches the engine of an instance of `durable_engines`, and its name if it has one."""
         names = (instance["engine"], catalog.kind(instance))
         return self.engine in names and (not self.instance or _is_alike(instance["name"], self.instance))
 
@@ -51,7 +51,7 @@ class Ignored(NamedTuple):
 
 
 def _is_alike(name: str, written: str) -> bool:
-    """Tell whether a name is the written one, maybe with the suffix of engines/collect.py for duplicates."""
+    """Return whether a name is the written one, maybe with the suffix of engines/collect.py for duplicates."""
     return name == written or name.startswith(f"{written} (")
 
 

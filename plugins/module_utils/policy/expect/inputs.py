@@ -89,7 +89,7 @@ class Inputs(NamedTuple):
             )
 
     def fails(self, verdict: str) -> bool:
-        """Tell whether a verdict fails its host; always, if the input is invalid."""
+        """Return whether a verdict fails its host; always, if the input is invalid."""
         try:
             self.check()
         except BadInput:
@@ -98,15 +98,15 @@ class Inputs(NamedTuple):
 
 
 def undo_is_valid(seconds: Any) -> bool:
-    """Tell whether a value is one for `durable_undo_after`."""
+    """Return whether a value is one for `durable_undo_after`."""
     return _is_seconds(seconds, _LEAST_UNDO, _MOST_UNDO)
 
 
 def time_limit_is_valid(seconds: Any) -> bool:
-    """Tell whether a value is one for `durable_time_limit`."""
+    """Return whether a value is one for `durable_time_limit`."""
     return _is_seconds(seconds, _LEAST_LIMIT, _MOST_LIMIT)
 
 
 def _is_seconds(given: Any, least: int, most: int) -> bool:
-    """Tell whether a value is 0, or whole seconds within limits."""
+    """Return whether a value is 0, or whole seconds within limits."""
     return isinstance(given, int) and not isinstance(given, bool) and (given == 0 or least <= given <= most)

@@ -92,7 +92,7 @@ def mounts_of(
 
 
 def is_on(where: Placement, entry: dict[str, Any], storage: StorageFacts) -> bool:
-    """Tell whether an instance has anything on the file systems of an entry of `durable_databases`, or may have."""
+    """Return whether an instance has anything on the file systems of an entry of `durable_databases`, or may have."""
     paths = [path for path in map(normal, entry["paths"]) if not _why_unresolved(path, storage)]
     devices = {mount["device"] for path in paths for mount in _below(path, storage)}
     return bool(where.unknown) or any(mount["device"] in devices for mount in where.mounts)

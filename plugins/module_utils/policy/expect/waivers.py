@@ -75,7 +75,7 @@ class Waivers(NamedTuple):
 
 
 def matches(waiver: Waiver, found: Reason) -> bool:
-    """Tell whether an entry matches a finding, which has one target or none."""
+    """Return whether an entry matches a finding, which has one target or none."""
     return waiver.finding == found.id and (waiver.target,) == (found.targets or (HOST,))
 
 

@@ -23,7 +23,7 @@ GOOD, CHARGING, FAILED, MISSING = "good", "charging", "failed", "missing"
 #: The caches of the disks behind the controller, which no battery of it covers.
 ENABLED, DISABLED = "enabled", "disabled"
 
-#: What its controller is told, by the program for it.
+#: Fixes: settings for the program of its controller.
 _THROUGH = "set {} to write through (storcli: set wrcache=wt, ssacli: modify caching=disable)"
 _BACK = "set {} to write back with a good battery only (storcli: set wrcache=wb, ssacli: modify nobatterywritecache=disable)"
 _DRIVES_OFF = (
@@ -82,7 +82,7 @@ def smart_array(caching: str, status: str, without_battery: str) -> str:
 
 
 def is_exposed(raid: Mapping[str, Any] | None) -> bool:
-    """Tell whether a controller acknowledges writes that a power cut takes from it now."""
+    """Return whether a controller acknowledges writes that a power cut takes from it now."""
     return raid is not None and (
         raid["write_policy"] == ALWAYS_WRITE_BACK and raid["backup"] in (CHARGING, FAILED, MISSING)
     )

@@ -83,7 +83,7 @@ class Machine:
         return self.under_way
 
     def may_loosen(self, turn: int) -> bool:
-        """Tell whether the loosening that began as that turn may still go on."""
+        """Return whether the loosening that began as that turn may still go on."""
         return self.turn == turn and self.under_way == LOOSEN and self._due is None
 
     def loosened(

@@ -47,7 +47,7 @@ class Fifo:
         os.fchmod(self.descriptor, 0o660 if group else 0o600)
 
     def is_there(self) -> bool:
-        """Tell whether the path is still what is read here."""
+        """Return whether the path is still what is read here."""
         try:
             status, mine = os.stat(self.path, follow_symlinks=False), os.fstat(self.descriptor)
         except OSError:

@@ -143,7 +143,7 @@ class Service:
         return 0 if word == STOPPED else 1
 
     def _is_tight(self) -> bool:
-        """Tell whether everything is tight, flushed, and so by the kernel's own word."""
+        """Return whether everything is tight, flushed, and so by the kernel's own word."""
         if self.machine.state not in (TIGHT, WAITING) or self.machine.under_way is not None:
             return False
         try:
