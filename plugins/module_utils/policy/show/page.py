@@ -50,6 +50,8 @@ _NAMED = 4
 _INDENT = " " * 4
 #: The end of a cut text.
 _DOTS = " ..."
+#: The playbook that fixes name.
+_PLAYBOOK = "harden_db"
 _DO = re.compile(r"\s*fix\s*:", re.I)
 
 
@@ -83,7 +85,7 @@ def render(
     head += wrap_rows(_since(ordered), "", 2)
     tail = _some(_notes(ordered, notes), "notes", details)
     tail += _some(_engines(ordered), "engines", details)
-    tail += ["", *_end(ordered, missing)]
+    tail += ["", *_commands(ordered), *_end(ordered, missing)]
     tail += wrap_rows(f"Details: {details}", "", 2) if details else []
     body = _body(groups(ordered), HEIGHT - len(head) - len(tail) - 2, details)
     return lines([*head, "", *body, *([""] if tail[0] else []), *tail])
@@ -373,6 +375,12 @@ def _some(texts: Iterable[str], what: str, details: str) -> list[str]:
             return [*rows, f"and {len(found) - number} more {what}{_see(details)}"]
         rows += wrap_rows(text, _INDENT, 1 if len(found) > 2 else 2)
     return rows
+
+
+def _commands(ordered: list[Report]) -> list[str]:
+    """Return the command line of the playbook that a fix names."""
+    is_named = any(_PLAYBOOK in each["fix"] for report in ordered for each in report["reasons"])
+    return [f"{_PLAYBOOK}: ansible-playbook -b -i INVENTORY durable.dbhost.{_PLAYBOOK}"] if is_named else []
 
 
 def _end(ordered: list[Report], missing: Sequence[str]) -> list[str]:

