@@ -108,12 +108,12 @@ def test_every_field_is_needed(field: str) -> None:
 
 def test_a_misspelt_key_gets_the_nearest_one_and_no_error_prints_the_entry() -> None:
     entry = attested()
-    entry["exipres"] = entry.pop("expires")
+    entry["expirez"] = entry.pop("expires")
     with pytest.raises(BadInput) as caught:
         read_all([entry], TODAY)
     unknown, missing = caught.value.errors
     assert unknown.endswith(
-        "[0]: observed the unknown key 'exipres'; expected exactly claim, target, by, reason, expires. Did you mean expires?"
+        "[0]: observed the unknown key 'expirez'; expected exactly claim, target, by, reason, expires. Did you mean expires?"
     )
     assert missing.endswith("[0]: missing expires; expected exactly claim, target, by, reason, expires")
 

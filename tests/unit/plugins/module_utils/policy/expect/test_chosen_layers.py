@@ -35,7 +35,7 @@ def test_another_word_is_refused(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "nearest"), [(["storage", "engines", "mount_option"], "mount_options"), ("storge", "storage")]
+    ("value", "nearest"), [(["storage", "engines", "mount_option"], "mount_options"), ("storagee", "storage")]
 )
 def test_a_misspelt_layer_gets_the_nearest_name(value: Any, nearest: str) -> None:
     with pytest.raises(BadInput, match=rf"write_cache\. Did you mean {nearest}\?$"):
