@@ -268,7 +268,10 @@ def test_one_that_is_stopped_is_listed_with_its_state_and_reason() -> None:
             [entry(until="x")],
             r"the unknown key 'until'; expected exactly engine, by, reason, expires, optional: instance",
         ),
-        ([entry(instancee="x")], r"the unknown key 'instancee'; .* optional: instance\. Did you mean instance\?"),
+        (
+            [entry(instancee="x")],
+            r"the unknown key 'instancee'; .* optional: instance\. Did you mean instance\?",
+        ),
         (
             [entry(expires="2027-02-02")],
             r"ignoring postgresql may last 366 days at most: observed 2027-02-02",
