@@ -48,7 +48,7 @@ def fio_output(text: str) -> None:
 )
 def benchmark_file(text: str) -> None:
     storage = {
-        "disks": [{"name": "sda", "id": "serial:A"}],
+        "disks": [{"name": "sda", "id": "serial:A", "kind": "physical", "rotational": "yes"}],
         "mounts": [{"targets": ["/srv"], "disks": ["sda"]}],
     }
     profile = Profile("strict", "", "disabled", "on", "ordered", "noatime", "device")
