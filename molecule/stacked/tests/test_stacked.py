@@ -462,7 +462,7 @@ class TestUnnamed:
             assert report["verdict"] == "unknown"
             pair = " and ".join(sorted((name, spare)))
             assert any(f"{pair} have UUID=" in why for why in report["why"])
-            assert f"{spare} has the name fsuuid:" in str(report)
+            assert f"{spare} also has the name fsuuid:" in str(report)
         finally:
             sh(machine, f"wipefs --quiet --all /dev/{spare}; {fresh}")
         assert facts(playbooks)["verdict"] == "attested"
