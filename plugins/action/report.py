@@ -66,13 +66,13 @@ def _released(host: str, registered: Mapping[str, Any]) -> release.Released:
     if watch.get("failed") or watch.get("unreachable"):
         # The layers were not released after it.
         changes, error = {}, _cause(watch) or "the watch was not released, without a reason"
-    elif "released" not in layers and not error:
-        error = _cause(layers) or "not released yet, or the run lost this host; see its error above"
-    if not watch.get("failed") and not watch.get("unreachable"):
+    else:
+        if "released" not in layers and not error:
+            error = _cause(layers) or "not released yet, or the run lost this host; see its error above"
         try:
             changes = {"watch": as_changes(watch.get("changes") or ()), **changes}
         except (TypeError, KeyError) as malformed:
-            error = f"the answer of its watch is not one of the module's: {malformed!r}"
+            error = error or f"the answer of its watch is not one of the module's: {malformed!r}"
     changes = {layer: rows for layer, rows in changes.items() if rows}
     return release.Released(host, changes, error, "durable_profile" in registered)
 

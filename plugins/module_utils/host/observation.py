@@ -102,7 +102,7 @@ def caused(value: str, source: str, cause: str, /, **values: Any) -> Observation
 
 
 def unread(source: str, error: Exception) -> Observation:
-    """Return what stands for a value that could not be read or understood, with the cause or the text of the error."""
+    """Return the observation of a value that could not be read or understood, with the cause or the text of the error."""
     if isinstance(error, Undecided):
         return Observation(UNKNOWN, source, because=error.because)
     return unknown(source, str(error))

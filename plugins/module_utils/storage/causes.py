@@ -219,19 +219,11 @@ def _shown(values: Mapping[str, Any], inner: Iterable[Explained]) -> Iterator[tu
         yield "spelled", mount_settings.SPELLED.get(setting, name(setting))
         yield "accepted", mount_settings.ACCEPTED.get(setting, "a value that the kernel knows")
     if "sources" in values:
-        rows = zip(values["observed"], values["sources"], values["targets"])
-        yield (
-            "ways",
-            ", ".join(
-                f"{value} by {source} at {target}"
-                for value, source, target in (map(name, row) for row in rows)
-            ),
-        )
+        rows = zip(*(map(name, values[key]) for key in ("observed", "sources", "targets")))
+        yield "ways", ", ".join(f"{value} by {source} at {target}" for value, source, target in rows)
     if "options" in values:
-        flags = (
-            f"{name(entry)}: {name(option)}" for entry, option in zip(values["entries"], values["options"])
-        )
-        yield "entries", "; ".join(flags)
+        flags = zip(map(name, values["entries"]), map(name, values["options"]))
+        yield "entries", "; ".join(f"{entry}: {option}" for entry, option in flags)
 
 
 def of_evidence(evidence: Mapping[str, Any]) -> dict[str, Any]:

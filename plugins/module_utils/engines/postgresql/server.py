@@ -98,7 +98,7 @@ class Session(TypedDict):
 
 
 class Configured(TypedDict):
-    """The settings of a role or database, each `name=value`; None stands for all of them."""
+    """The settings of a role or database, each `name=value`; None is all of them."""
 
     role: str | None
     database: str | None

@@ -233,3 +233,10 @@ def test_a_removed_watch_is_reported_although_the_first_layer_failed() -> None:
         "db1", {"release_watch": {"changes": [removed]}, "release_applied": {"error": "refused"}}
     )
     assert (found.error, [row["target"] for row in found.changes["watch"]]) == ("refused", ["/x"])
+
+
+def test_a_malformed_answer_does_not_hide_why_the_layers_were_not_released() -> None:
+    found = action._released(
+        "db1", {"release_watch": {"changes": 5}, "release_applied": {"error": "refused"}}
+    )
+    assert found.error == "refused"
