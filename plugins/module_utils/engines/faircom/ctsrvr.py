@@ -11,9 +11,10 @@ and since V11.5 a `;` before SUBSYSTEM comments the whole block out.
 
 from __future__ import annotations
 
+import difflib
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from ...host.textfile import (
@@ -43,6 +44,8 @@ _LOGS = {"LOG_EVEN": "L", "LOG_ODD": "L", "START_EVEN": "S", "START_ODD": "S"}
 #: Copies of the logs: nowhere unless set.
 _MIRRORS = ("LOG_EVEN_MIRROR", "LOG_ODD_MIRROR", "START_EVEN_MIRROR", "START_ODD_MIRROR")
 _LOCAL = "LOCAL_DIRECTORY"
+#: The least similarity of a slip and a known name, by difflib; and the longest name that is compared.
+_ALIKE, _LONGEST = 0.8, 40
 
 
 class Place(NamedTuple):
@@ -93,6 +96,25 @@ def value(lines: Sequence[Line], keyword: str, file: str = "ctsrvr.cfg") -> Sett
 def compatibility(lines: Sequence[Line], file: str = "ctsrvr.cfg") -> dict[str, Setting]:
     """Return the COMPATIBILITY flags that are set, in capitals, and where each one last stands."""
     return {(setting.value or "").upper(): setting for setting in find(lines, _COMPATIBILITY, file)}
+
+
+def slips(lines: Sequence[Line], keywords: Collection[str], flags: Collection[str]) -> Iterator[str]:
+    """Yield the misspelt names of keywords and of COMPATIBILITY flags, with the known name that is nearest.
+
+    A name that begins with a known one and `_` is another keyword of FairCom's, for example COMMIT_DELAY_USEC.
+    """
+    keywords = (*keywords, _COMPATIBILITY, _LOCAL, *_LOGS, *_MIRRORS)
+    for line in lines:
+        if line.kind != "setting":
+            continue
+        is_flag = line.name == _COMPATIBILITY
+        observed, known = (str(line.value).upper(), tuple(flags)) if is_flag else (line.name, keywords)
+        if len(observed) > _LONGEST or observed in known or observed.startswith(tuple(f"{k}_" for k in known)):
+            continue
+        near = difflib.get_close_matches(observed, known, 1, _ALIKE)
+        if near:
+            kind = f"flag {_COMPATIBILITY}" if is_flag else "keyword"
+            yield f"line {line.number}: unknown {kind} {observed} (did you mean {near[0]}?)"
 
 
 def set_keyword(text: str, keyword: str, wanted: str, note: str) -> str:

@@ -55,8 +55,8 @@ KEYWORDS = {
     "SUPPRESS_LOG_SYNC": "NO",
     "COMMIT_DELAY": "1",
 }
-#: An option that there is not, and the one that is meant.
-_SLIP, _MEANT = "INDEX_WRITETHRU", "TINDEX_WRITETHRU"
+#: Characters of the text about slips: a file may hold thousands.
+_MOST_OF_SLIPS = 1000
 #: Goes before ctsrvr.cfg, encrypted: "FairCom DB Configuration File", Settings File.
 _SETTINGS_FILE = "ctsrvr.set"
 
@@ -316,10 +316,9 @@ def _evidence(
 ) -> list[tuple[str, Observation]]:
     evidence = []
     file = found.config or _CONFIG
-    slip = ctsrvr.compatibility(lines or [], file).get(_SLIP)
-    if slip:
-        meant = f"there is no COMPATIBILITY {_SLIP}: {_MEANT} is meant"
-        evidence.append((_SLIP, Observation("on", f"{file}:{slip.line}", meant)))
+    slips = "; ".join(ctsrvr.slips(lines or [], KEYWORDS, OPTIONS))
+    if slips:
+        evidence.append(("slips", Observation("seen", file, slips[:_MOST_OF_SLIPS])))
     if line_ends(text) in ("dos", "mixed"):
         evidence.append(
             ("line_ends", Observation(line_ends(text), file, f"{line_ends(text)} line ends, expected Unix's"))

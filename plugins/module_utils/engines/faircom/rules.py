@@ -209,7 +209,7 @@ def _warnings(subject: Subject) -> Iterator[Reason]:
     for word in dict.fromkeys((delay.get("running"), delay.get("persisted"))):
         if word not in (None, UNKNOWN, "stopped") and not _is_short(word):
             yield LONG_DELAY.found(label, engine=label, value=word)
-    for name in ("INDEX_WRITETHRU", "line_ends"):
+    for name in ("slips", "line_ends"):
         found = instance["evidence"].get(name)
         if found:
             yield IN_FILE.found(label, engine=label, source=found["source"], cause=found["reason"])

@@ -247,3 +247,30 @@ def test_a_place_that_is_not_known_has_a_reason(text: str, keyword: str, reason:
     found = {place.keyword: place for place in ctsrvr.log_places(ctsrvr.parse(text), "/srv")}
     assert found[keyword].directory == ""
     assert reason in (found[keyword].reason or "")
+
+
+@pytest.mark.fact(32)
+@pytest.mark.parametrize(
+    ("text", "slip"),
+    [
+        (
+            "COMPATIBILITY log_writethrough\n",
+            "line 1: unknown flag COMPATIBILITY LOG_WRITETHROUGH (did you mean LOG_WRITETHRU?)",
+        ),
+        (
+            "COMPATIBILITY INDEX_WRITETHRU\n",
+            "line 1: unknown flag COMPATIBILITY INDEX_WRITETHRU (did you mean TINDEX_WRITETHRU?)",
+        ),
+        ("; x\ncomit_delay 1\n", "line 2: unknown keyword COMIT_DELAY (did you mean COMMIT_DELAY?)"),
+        ("COMPATIBILTY SYNC_LOG\n", "line 1: unknown keyword COMPATIBILTY (did you mean COMPATIBILITY?)"),
+        ("LOG_EVN /a/L\n", "line 1: unknown keyword LOG_EVN (did you mean LOG_EVEN?)"),
+        # Each is a correct name, or another keyword of FairCom's.
+        (EXAMPLE, None),
+        ("COMMIT_DELAY_USEC 5\nCOMMIT_DELAY_BASE 1\nCOMPATIBILITY TCPIP_CHECK_DEAD_CLIENTS\n", None),
+        ("SUBSYSTEM A B {\n COMIT_DELAY 1\n}\n", None),
+        ("COMMIT_DELA" * 5000 + " 1\n", None),
+    ],
+)
+def test_slips_have_the_name_that_is_nearest(text: str, slip: str | None) -> None:
+    found = ctsrvr.slips(ctsrvr.parse(text), ("COMMIT_DELAY",), ("LOG_WRITETHRU", "TINDEX_WRITETHRU"))
+    assert list(found) == ([slip] if slip else [])

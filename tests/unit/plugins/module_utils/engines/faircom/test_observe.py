@@ -238,10 +238,14 @@ def test_the_command_lines_directory_goes_before_the_files() -> None:
 
 @pytest.mark.fact(32)
 def test_a_slip_is_named() -> None:
-    said = seen(with_faircom("X 1\nCOMPATIBILITY INDEX_WRITETHRU\n"))["evidence"]["INDEX_WRITETHRU"]
-    assert said["source"] == f"{CFG}:2"
-    assert "TINDEX_WRITETHRU is meant" in said["reason"]
-    assert "INDEX_WRITETHRU" not in seen(with_faircom(ALL_ON))["evidence"]
+    found = seen(with_faircom("X 1\nCOMPATIBILITY INDEX_WRITETHRU\n"))["evidence"]["slips"]
+    assert found["source"] == CFG
+    assert found["reason"] == (
+        "line 2: unknown flag COMPATIBILITY INDEX_WRITETHRU (did you mean TINDEX_WRITETHRU?)"
+    )
+    assert "slips" not in seen(with_faircom(ALL_ON))["evidence"]
+    many = "COMIT_DELAY 1\n" * 100
+    assert len(seen(with_faircom(many))["evidence"]["slips"]["reason"]) == 1000
 
 
 @pytest.mark.fact(31)

@@ -96,9 +96,9 @@ def test_what_takes_harm_away_is_done_on_every_build() -> None:
     ("field", "said", "word"),
     [
         (
-            "INDEX_WRITETHRU",
-            {"value": "on", "reason": "TINDEX_WRITETHRU is meant"},
-            "TINDEX_WRITETHRU is meant",
+            "slips",
+            {"value": "seen", "reason": "line 3: unknown keyword COMIT_DELAY (did you mean COMMIT_DELAY?)"},
+            "did you mean COMMIT_DELAY?",
         ),
         ("line_ends", {"value": "dos", "reason": "dos line ends, expected Unix's"}, "dos line ends"),
     ],
