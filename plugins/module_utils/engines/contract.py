@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What an engine gives, and who gives it: the only other file than the catalogue that names all engines.
 
-Each has a folder. `rules.py` assesses, with a `JUDGE` (rules.py, here). `apply.py` sets, for its module. `observe.py` has
+Each has a folder. `rules.py` assesses, with a `JUDGE` (judges.py). `apply.py` sets, for its module. `observe.py` has
 - NAME; PROGRAMS, base names of what runs as its server; UNITS, a pattern of names of its systemd services; VARIABLES of the
   environment that decide what it reads at its start; WRAPPERS, where there are any: programs that a unit starts in its stead, and
   what they give to it (next_start.py);
@@ -22,40 +22,27 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import NamedTuple
 
-from ..facts.engines import InstanceFacts
 from ..host.seam import Host
 from .faircom import observe as faircom
-from .faircom import rules as faircom_rules
 from .firebird import observe as firebird
-from .firebird import rules as firebird_rules
 from .instance import Instance
 from .mariadb import observe as mariadb
-from .mariadb import rules as mariadb_rules
 from .mssql import observe as mssql
-from .mssql import rules as mssql_rules
 from .postgresql import observe as postgresql
-from .postgresql import rules as postgresql_rules
-from .rules import Judge
 
 
 class Engine(NamedTuple):
-    """One engine: its two sides, and whether something else than its unit may start an instance at boot."""
+    """One engine: its side on the host, and whether something else than its unit may start an instance at boot."""
 
     observer: ModuleType
-    judge: Judge
     may_start: Callable[[Host, Instance], bool] = lambda _host, _found: False
 
 
 #: By name, in the order in which they are searched for.
 ENGINES: dict[str, Engine] = {
-    mssql.NAME: Engine(mssql, mssql_rules.JUDGE),
-    faircom.NAME: Engine(faircom, faircom_rules.JUDGE),
-    firebird.NAME: Engine(firebird, firebird_rules.JUDGE),
-    postgresql.NAME: Engine(postgresql, postgresql_rules.JUDGE, postgresql.is_started_by_debian),
-    mariadb.NAME: Engine(mariadb, mariadb_rules.JUDGE),
+    mssql.NAME: Engine(mssql),
+    faircom.NAME: Engine(faircom),
+    firebird.NAME: Engine(firebird),
+    postgresql.NAME: Engine(postgresql, postgresql.is_started_by_debian),
+    mariadb.NAME: Engine(mariadb),
 }
-
-
-def judge_of(instance: InstanceFacts) -> Judge:
-    """Return the rules that assess an instance of `durable_engines`."""
-    return ENGINES[instance["engine"]].judge

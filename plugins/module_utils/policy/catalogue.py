@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ..catalog import LAYERS
 from ..engines import findings as of_engines
-from ..engines.contract import ENGINES
+from ..engines.judges import JUDGES
 from ..engines.unit_mounts import SETTING as REQUIRES_MOUNTS
 from ..rows import Kind
 from ..storage import boot_findings as of_boot
@@ -21,9 +21,9 @@ from . import kinds
 def _settings() -> Iterator[tuple[str, str]]:
     """Yield (layer, setting) of all rows of the report."""
     named = {**of_storage.SETTINGS, **of_ups.SETTINGS, "unit_mounts": (REQUIRES_MOUNTS,)}
-    for name, engine in ENGINES.items():
-        full = dict.fromkeys(setting for rules in engine.judge.full.values() for setting in rules)
-        named[name] = (*full, *engine.judge.settings, of_engines.PRELOADS)
+    for name, judge in JUDGES.items():
+        full = dict.fromkeys(setting for rules in judge.full.values() for setting in rules)
+        named[name] = (*full, *judge.settings, of_engines.PRELOADS)
     yield from ((layer, setting) for layer in LAYERS for setting in named[layer])
 
 
@@ -32,7 +32,7 @@ KINDS: dict[str, Kind] = {
     kind.id: kind
     for kind in (
         *(*kinds.KINDS, *of_storage.KINDS, *of_boot.KINDS.values(), *of_ups.KINDS, *of_engines.KINDS),
-        *(kind for engine in ENGINES.values() for kind in engine.judge.kinds),
+        *(kind for judge in JUDGES.values() for kind in judge.kinds),
     )
 }
 #: Findings of settings: their sentence is that of the row.

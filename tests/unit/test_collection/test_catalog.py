@@ -20,6 +20,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ansible_collections.durable.dbhost.plugins.module_utils import catalog
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.contract import ENGINES
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.judges import JUDGES
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import plan
 from ansible_collections.durable.dbhost.plugins.module_utils.rows import Setting
 from ansible_collections.durable.dbhost.plugins.modules.apply import CODE
@@ -68,12 +69,13 @@ def test_the_contract_has_the_engines_of_the_catalogue_in_its_order() -> None:
     assert {path.name for path in (PLUGINS / "module_utils/engines").iterdir() if path.is_dir()} - {
         "__pycache__"
     } == set(NAMES)
-    for name, engine in ENGINES.items():
-        assert set(engine.judge.full) == set(catalog.engine(name).checks)
-        assert set(engine.judge.relaxed) <= set(engine.judge.full)
-        assert bool(engine.judge.rows) == catalog.engine(name).has_databases
+    assert list(JUDGES) == NAMES
+    for name, judge in JUDGES.items():
+        assert set(judge.full) == set(catalog.engine(name).checks)
+        assert set(judge.relaxed) <= set(judge.full)
+        assert bool(judge.rows) == catalog.engine(name).has_databases
         for function in ("find", "installed", "observe"):
-            assert callable(getattr(engine.observer, function))
+            assert callable(getattr(ENGINES[name].observer, function))
 
 
 @pytest.mark.parametrize("name", catalog.LAYERS)

@@ -99,12 +99,8 @@ def collection(tmp_path_factory: pytest.TempPathFactory) -> Path:
         '    Engine("toy", "toy_config", checks={"toy": "toycheck"}),\n',
     )
     contract = utils / "engines/contract.py"
-    insert(
-        contract,
-        "from .rules import Judge",
-        "from .toy import observe as toy\nfrom .toy import rules as toy_rules\n",
-    )
-    insert(contract, "    postgresql.NAME:", "    toy.NAME: Engine(toy, toy_rules.JUDGE),\n")
+    insert(contract, "\n\nclass Engine(", "from .toy import observe as toy\n")
+    insert(contract, "    postgresql.NAME:", "    toy.NAME: Engine(toy),\n")
     return top
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ... import catalog
 from ...engines import findings
-from ...engines.contract import judge_of
+from ...engines.judges import judge_of
 from ...engines.overrides import fix as fix_of_override
 from ...engines.placement import Placement, holder
 from ...engines.rules import (

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ... import attestations
 from ...catalog import NAMES
 from ...engines import findings as of_engines
-from ...engines.contract import judge_of
+from ...engines.judges import judge_of
 from ...facts.storage import DiskFacts
 from ...host import udev
 from ...rows import Reason

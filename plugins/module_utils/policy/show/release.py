@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ...catalog import is_engine
-from ...engines.contract import ENGINES
+from ...engines.judges import JUDGES
 from ...host.printable import Lines, line, lines, name
 from ...storage.mount_settings import fold
 from .page import HEIGHT, names, wrap_rows
@@ -168,7 +168,7 @@ def _loss(layer: str, change: Mapping[str, str]) -> str:
         return ", ".join(words) if is_off else ""
     if not is_engine(layer) or not _is_restored(change) or change["before"] == change["after"]:
         return ""
-    loses = change["after"] != "absent" and ENGINES[layer].judge.can_lose(change["setting"], change["after"])
+    loses = change["after"] != "absent" and JUDGES[layer].can_lose(change["setting"], change["after"])
     return f"{change['setting']} {change['after']}" if loses else ""
 
 

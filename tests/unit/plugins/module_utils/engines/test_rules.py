@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.contract import ENGINES
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.judges import JUDGES
 
-FULL = {kind: rules for engine in ENGINES.values() for kind, rules in engine.judge.full.items()}
+FULL = {kind: rules for judge in JUDGES.values() for kind, rules in judge.full.items()}
 #: Setting -> (values that will do, values that will not, whether those lose commits or tear pages).
 MYSQL = {
     "innodb_flush_log_at_trx_commit": ("1", "0 2 3", True),

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import managers
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.contract import ENGINES
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.judges import JUDGES
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.placement import place
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.report import change_line
@@ -26,7 +26,7 @@ from ...fakes.runs import (
 from ...fakes.small_host import BOOT_ID, FakeMount, SmallHost
 from ...fakes.told_power import guard, power
 
-FULL = {kind: rules for engine in ENGINES.values() for kind, rules in engine.judge.full.items()}
+FULL = {kind: rules for judge in JUDGES.values() for kind, rules in judge.full.items()}
 GOOD = {
     "postgresql": {
         "fsync": "on",
