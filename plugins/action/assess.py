@@ -49,12 +49,12 @@ class ActionModule(Bounded):
             if before and self._task.check_mode:
                 found = before  # Nothing was changed since.
             else:
-                query = question(inputs)
-                if disarms(inputs, given):
+                is_confirmed = disarms(inputs, given)
+                if is_confirmed:
                     connect_anew(self)
-                    query["disarm"] = True
+                module = "durable.dbhost.confirm" if is_confirmed else "durable.dbhost.host_facts"
                 limit = limit_of_collection(inventory.time_limit(), given.get("applied"))
-                answer = execute(self, "durable.dbhost.host_facts", query, task_vars or {}, limit)
+                answer = execute(self, module, question(inputs), task_vars or {}, limit)
                 inputs = inputs._replace(benchmark=benchmark_of(inventory))
                 now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
                 found = printable(assess_answer(inputs, now, answer))

@@ -11,13 +11,14 @@ module: apply
 short_description: Carry out the steps of a plan, the safest first
 version_added: 0.1.0
 description:
+  - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.
   - Does what the modules of the layers do, step by step in the order of the plan, in one execution on the host.
   - After a step that failed those that make something safer are still done, and none that makes something less strict.
   - A step that is about speed alone withholds no other step, and its failures are in RV(slow).
   - It holds the host's lock meanwhile, which the modules of the layers hold too. If another run holds it, or has started to
     change the host since it was collected, nothing is done.
   - Where O(undo_after) is given, it arms the rollback timer before the first change of mounts, caches and their boot files,
-    which takes those back unless M(durable.dbhost.host_facts) disarms it.
+    which takes those back unless M(durable.dbhost.confirm) removes it.
   - It does not fail the task. Failures are in RV(error), and the host must be collected again.
   - Passwords are read from the inventory, are in no argument of a task, and are not shown.
 extends_documentation_fragment:

@@ -11,7 +11,9 @@ module: assess
 short_description: Collect a host's facts and hold them against its safety profile
 version_added: 0.1.0
 description:
-  - Runs M(durable.dbhost.host_facts) on the host, which is one execution, and assesses on the controller. Changes nothing.
+  - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.
+  - Runs M(durable.dbhost.host_facts) on the host, which is one execution, and assesses on the controller. Changes nothing,
+    except that O(disarm) removes the rollback timer of a run.
   - Reads the variables of the inventory itself, those that begin with C(durable_).
   - A host is never lost. Bad input is the verdict V(blocked) with the message, and a plan that is empty; a host that is
     not reached is V(unreachable).
@@ -31,9 +33,8 @@ options:
     type: dict
   disarm:
     description:
-      - Whether to take the rollback timer away, once the facts are collected over a connection that is made again.
-      - Not where O(applied) says that there is none. With O(before), where the inventory allows a reboot, it is left for the
-        look after that.
+      - Whether to remove the rollback timer once the facts are collected over a new connection, by M(durable.dbhost.confirm).
+      - The timer stays if O(applied) reports none. With O(before), it stays for the collection after a permitted reboot.
     type: bool
     default: false
   failed:

@@ -11,6 +11,7 @@ module: conclude
 short_description: Make one report of each host's run
 version_added: 0.1.0
 description:
+  - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.
   - The last assessment of a host, with what the run began with, what was done and what failed.
   - Runs on the controller, once for a batch of hosts, and connects to none. In check mode the hosts were only read.
 extends_documentation_fragment:

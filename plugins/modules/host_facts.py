@@ -16,7 +16,7 @@ description:
     with the battery.
   - Each of the three may fail alone, and the others are returned. All together are bounded; if they would be too
     large, the largest is left out.
-  - Changes nothing and writes nothing on the host, but where O(disarm) is set.
+  - Changes nothing and writes nothing on the host.
 extends_documentation_fragment:
   - durable.dbhost.attributes
   - durable.dbhost.attributes.facts
@@ -35,13 +35,6 @@ options:
     description: As in M(durable.dbhost.power_facts).
     type: int
     default: 60
-  disarm:
-    description:
-      - Whether to take the rollback timer away that a run has armed, once the facts of storage are collected. Not in check
-        mode.
-      - Use a connection that was made since the changes.
-    type: bool
-    default: false
 requirements:
   - Root. What the three modules require.
 author:
@@ -82,7 +75,7 @@ looked_at:
   returned: always
   type: int
 switch:
-  description: The rollback timer, as it is at the end.
+  description: The rollback timer.
   returned: always
   type: dict
   contains:
@@ -116,7 +109,6 @@ def main() -> None:
         "databases": {"type": "raw"},
         "power": {"type": "str", "choices": list(POWER), "default": POWER[0]},
         "margin": {"type": "int", "default": 60},
-        "disarm": {"type": "bool", "default": False},
     }
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -126,10 +118,7 @@ def main() -> None:
     if why:
         fail(module, why)
     found = collect(host, now, given["databases"], given["power"], given["margin"])
-    is_whole = given["disarm"] and "durable_storage" in found.facts and not module.check_mode
-    observed_all(
-        module, *found, (installed.disarm(host, now) if is_whole else installed.switch_of(host))._asdict()
-    )
+    observed_all(module, *found, installed.switch_of(host)._asdict())
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ module: managed_mounts
 short_description: Say which mounts of a host are managed
 version_added: 0.1.0
 description:
+  - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.
   - The same choice as M(durable.dbhost.assess) makes, from the inventory's variables and from what the engines have open.
   - Reads the inventory's variables itself, and collects the host's facts in one execution. Fails if nothing is managed.
 extends_documentation_fragment:

@@ -11,6 +11,7 @@ module: plug_witness
 short_description: Be the witness of the commits on a host whose plug is pulled
 version_added: 0.1.0
 description:
+  - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.
   - Starts a small server that goes on when the module has ended. It writes down which commits a host says are done
     (M(durable.dbhost.plug_writer)), and answers once they are on its own disk.
   - It listens on one port, takes only who knows the key, as many as the job has clients, and writes at most 256 MiB.

@@ -11,6 +11,7 @@ module: plug_writer
 short_description: Commit on a host whose plug is pulled, and check what was acknowledged
 version_added: 0.1.0
 description:
+  - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.
   - Writes commits to scratch files in the mounts, as database engines write their logs, in a process that goes on when
     the module has ended. Each is reported to a witness on another host (M(durable.dbhost.plug_witness)) before the next.
   - After the power was cut and is back, searches for each commit that was reported to the witness.

@@ -11,6 +11,7 @@ module: report
 short_description: Show the page that a run ends with, and write its files on the controller
 version_added: 0.1.0
 description:
+  - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.
   - Runs in the controller's process, once for a batch of hosts; connects to no host.
   - Shows which hosts are not right, why, and what to do, on one screen; nothing where the stdout callback is one for
     programs, as C(json).

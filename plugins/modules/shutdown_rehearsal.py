@@ -11,6 +11,7 @@ module: shutdown_rehearsal
 short_description: Look before and after a shutdown that the monitor of a UPS makes
 version_added: 0.1.0
 description:
+  - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.
   - V(planned) checks that a rehearsal would show something, and returns what V(read) needs. V(read) reads the journal of
     the boot that ended, and of this one. Whether the monitor shut the host down, in which order, how long each engine took,
     and whether anything had to be recovered.

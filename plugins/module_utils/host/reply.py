@@ -50,11 +50,12 @@ def observed_all(
     failures: dict[str, str],
     looked_at: int,
     switch: dict[str, str],
+    changed: bool = False,
 ) -> None:
     """End a module with several kinds of facts, bounded and printable already, why others are not there, the run
     that was the last to change the host, and the rollback timer."""
     result = {
-        "changed": False,
+        "changed": changed,
         "ansible_facts": facts,
         "failures": failures,
         "looked_at": looked_at,

@@ -4,13 +4,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from ansible_collections.durable.dbhost.plugins.module_utils import catalog
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect import inputs
+from ansible_collections.durable.dbhost.plugins.module_utils.rows import FAIL_ON, VERDICTS
+from ansible_collections.durable.dbhost.plugins.plugin_utils import variables
+
 ROOT = Path(__file__).resolve().parents[3]
+HARDEN = ROOT / "roles/harden"
 #: Without the whole, whose variables are checked by the policy: there a host with bad ones stays in the report.
 ROLES = sorted(path for path in (ROOT / "roles").iterdir() if path.is_dir() and path.name != "harden")
 
@@ -39,3 +46,49 @@ class TestRole:
 
 def test_there_are_roles() -> None:
     assert ROLES
+
+
+def documented() -> dict[str, Any]:
+    """Return the options that ansible-doc shows of the role harden."""
+    found = load(HARDEN / "meta/argument_specs.yml")["argument_specs"]["variables"]["options"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_harden_documents_the_variables_of_the_page() -> None:
+    text = (ROOT / "docs/variables.md").read_text(encoding="utf-8")
+    table = text[text.index("| variable | type |") : text.index("`durable_confirm`")]
+    names = {
+        name if name.startswith("durable") else f"durable_attestations{name}"
+        for row in re.findall(r"^\| \[(.+?)\]", table, re.M)
+        for name in re.findall(r"`(\w+)`", row)
+    }
+    # Of merge_reports, and of the play.
+    others = {"durable_reports", "durable_reports_max_hours", "durable_hosts", "durable_serial"}
+    assert others < names and set(documented()) == names - others
+
+
+def test_harden_documents_the_defaults_and_values_of_the_code() -> None:
+    options, read = documented(), inputs.Inputs()
+    defaults = {name: option["default"] for name, option in options.items() if "default" in option}
+    given = {name: getattr(read, name.removeprefix("durable_"), None) for name in defaults}
+    for name, value in given.items():
+        if value is not None:
+            assert defaults[name] == (list(value) if isinstance(value, tuple) else value), name
+    assert defaults["durable_report_dir"] == variables.REPORT_DIR
+    assert defaults["durable_report_formats"] == list(variables.REPORT_FORMATS)
+    assert defaults["durable_fail_on"] == list(FAIL_ON)
+    choices = {name: tuple(option["choices"]) for name, option in options.items() if "choices" in option}
+    assert choices == {
+        "durable_allow": inputs.PERMISSIONS,
+        "durable_fail_on": VERDICTS,
+        "durable_report_formats": variables.FORMATS,
+    }
+    assert set(options["durable_databases"]["options"]["engine"]["choices"]) == set(catalog.NAMES)
+
+
+def test_ansible_does_not_check_the_variables_of_harden_in_a_task_of_its_own() -> None:
+    """It would do that for an entry with the name of a tasks file, and lose a host with a bad value."""
+    entries = set(load(HARDEN / "meta/argument_specs.yml")["argument_specs"])
+    assert entries and entries.isdisjoint(path.stem for path in (HARDEN / "tasks").iterdir())
+    assert "argument_specs" not in load(HARDEN / "meta/main.yml")

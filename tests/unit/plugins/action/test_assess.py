@@ -435,7 +435,8 @@ def test_the_switch_is_disarmed_over_a_connection_that_is_made_anew(
     )
     assert plugin.run(task_vars=given)["switch"] == told
     assert order == (["reset", "asked"] if disarms else ["asked"])
-    assert plugin._execute_module.call_args.kwargs["module_args"].get("disarm", False) is disarms
+    module = "confirm" if disarms else "host_facts"
+    assert plugin._execute_module.call_args.kwargs["module_name"] == f"durable.dbhost.{module}"
 
 
 def test_a_connection_that_cannot_be_ended_keeps_nothing_from_being_looked_at() -> None:

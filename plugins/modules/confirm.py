@@ -1,0 +1,96 @@
+#!/usr/bin/python
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Collect the facts again after a run, then remove its rollback timer."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: confirm
+short_description: Collect the facts again after a run, then remove its rollback timer
+version_added: 0.1.0
+description:
+  - Private. Only the action of M(durable.dbhost.assess) calls it, over a new connection. Options and results can change in
+    each release.
+  - The options and the response are those of M(durable.dbhost.host_facts).
+  - The timer stays armed in check mode, and if the facts of storage cannot be collected.
+extends_documentation_fragment:
+  - durable.dbhost.attributes
+  - durable.dbhost.attributes.facts
+options:
+  databases:
+    description: As in M(durable.dbhost.host_facts).
+    type: raw
+  power:
+    description: As in M(durable.dbhost.host_facts).
+    type: str
+    choices: [always, guarded, never]
+    default: always
+  margin:
+    description: As in M(durable.dbhost.host_facts).
+    type: int
+    default: 60
+requirements:
+  - Root. What M(durable.dbhost.host_facts) requires.
+author:
+  - durable.dbhost contributors (@durable-db)
+"""
+
+EXAMPLES = r"""
+- name: Preserve the changes of a run
+  durable.dbhost.confirm:
+"""
+
+RETURN = r"""
+ansible_facts:
+  description: As M(durable.dbhost.host_facts) returns it.
+  returned: always
+  type: dict
+looked_at:
+  description: As M(durable.dbhost.host_facts) returns it.
+  returned: always
+  type: int
+switch:
+  description: The rollback timer at the end.
+  returned: always
+  type: dict
+failures:
+  description: As M(durable.dbhost.host_facts) returns it.
+  returned: always
+  type: dict
+"""
+
+import time
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host.reply import fail, observed_all
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host
+from ansible_collections.durable.dbhost.plugins.module_utils.host_facts import POWER, collect, refusal
+from ansible_collections.durable.dbhost.plugins.module_utils.undo import installed
+
+
+def main() -> None:
+    """Run the module."""
+    spec = {
+        "databases": {"type": "raw"},
+        "power": {"type": "str", "choices": list(POWER), "default": POWER[0]},
+        "margin": {"type": "int", "default": 60},
+    }
+    module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    host = Host()
+    given = module.params
+    why = refusal(host, given["margin"])
+    if why:
+        fail(module, why)
+    found = collect(host, now, given["databases"], given["power"], given["margin"])
+    before = installed.switch_of(host)
+    is_confirmed = "durable_storage" in found.facts and not module.check_mode
+    after = installed.disarm(host, now) if is_confirmed else before
+    observed_all(module, *found, after._asdict(), changed=after != before)
+
+
+if __name__ == "__main__":
+    main()
