@@ -20,6 +20,7 @@ from ...host.printable import (
     message,
 )
 from ...rows import VERDICTS
+from ..assess import plan
 from ..report_types import Rating, ReasonEntry, Report
 from .report import takes_place, worst_first
 
@@ -39,6 +40,12 @@ _REASONS = 3
 #: Verdicts that rest on attestations or waivers; and how many of these a group names.
 _ON_A_WORD = ("attested", "accepted_loss")
 _BASES = 3
+#: Lines of a table of changes, and the length of its cells and of names in it.
+_CHANGES = 8
+_CELL = 28
+_TARGET = 24
+#: Layer -> the plural of its targets.
+_NOUNS = {"mount_options": "mounts", "write_cache": "disks", "io_scheduler": "disks"}
 #: Lines about the profiles of rated hosts.
 _PROFILES = 6
 #: Lines of a fix.
@@ -67,6 +74,17 @@ class Group(NamedTuple):
         return [report["host"] for report in self.reports]
 
 
+class _Rows(NamedTuple):
+    """The lines of a group: those of its hosts and reasons, and those of changes, profiles and attestations below."""
+
+    reasons: list[str]
+    changes: list[str]
+
+    def both(self) -> list[str]:
+        """Return all of them."""
+        return [*self.reasons, *self.changes]
+
+
 def render(
     reports: Iterable[Mapping[str, Any]],
     missing: Sequence[str] = (),
@@ -87,8 +105,11 @@ def render(
     tail += _some(_engines(ordered), "engines", details)
     tail += ["", *_commands(ordered), *_end(ordered, missing)]
     tail += wrap_rows(f"Details: {details}", "", 2) if details else []
-    body = _body(groups(ordered), HEIGHT - len(head) - len(tail) - 2, details)
-    return lines([*head, "", *body, *([""] if tail[0] else []), *tail])
+    found, room = groups(ordered), HEIGHT - len(head) - len(tail) - 2
+    # The list of changes never takes the place of a reason.
+    body, long = (_body(found, room, details, table) for table in (False, True))
+    shown = [row for each in (long if _fits(body, long) else body) for row in each.both()]
+    return lines([*head, "", *shown, *([""] if tail[0] else []), *tail])
 
 
 def groups(ordered: Iterable[Report]) -> list[Group]:
@@ -161,40 +182,48 @@ def _hosts(number: int) -> str:
     return f"{number} host{'' if number == 1 else 's'}"
 
 
-def _body(found: list[Group], room: int, details: str) -> list[str]:
-    """Return the groups in so many lines: the worst get most, and each gets its minimum."""
-    needs = [min(_LEAST, len(_group(group, HEIGHT, details))) for group in found]
-    rows: list[str] = []
+def _body(found: list[Group], room: int, details: str, table: bool) -> list[_Rows]:
+    """Return the groups in so many lines: the worst get most, and each gets its minimum; `table`: of changes."""
+    needs = [min(_LEAST, len(_group(group, HEIGHT, details, False).both())) for group in found]
+    shown: list[_Rows] = []
     for index, group in enumerate(found):
-        left = room - len(rows)
+        left = room - sum(len(each.both()) for each in shown)
         rest = found[index:]
         # The last line counts the groups that do not fit.
         if left < needs[index] + (len(rest) > 1):
             number = sum(len(each.reports) for each in rest)
             verdicts = ", ".join(dict.fromkeys(each.verdict for each in rest))
-            return [*rows, f"and {len(rest)} more groups, {_hosts(number)} ({verdicts}){_see(details)}"]
-        rows += _group(group, max(needs[index], min(_MOST, left - sum(needs[index + 1 :]))), details)
-    return rows
+            more = f"and {len(rest)} more groups, {_hosts(number)} ({verdicts}){_see(details)}"
+            return [*shown, _Rows([more], [])]
+        most = max(needs[index], min(_MOST, left - sum(needs[index + 1 :])))
+        shown.append(_group(group, most, details, table))
+    return shown
+
+
+def _fits(short: list[_Rows], long: list[_Rows]) -> bool:
+    """Return whether pages with and without tables of changes have the same reasons."""
+    return [each.reasons for each in short] == [each.reasons for each in long]
 
 
 def _see(details: str) -> str:
     return ": see the files" if details else ""
 
 
-def _group(group: Group, room: int, details: str) -> list[str]:
+def _group(group: Group, room: int, details: str, table: bool) -> _Rows:
     """Return one group in at most so many lines: its hosts, the reasons, their fixes, and the number of other reasons."""
     head = f"{group.verdict:<12} {len(group.reports):>3}  {names(group.hosts)}{_beside(group)}"
     rows = wrap_rows(head, " " * 18, 1 if room <= _LEAST else 2)
     whys_by_fix = by_remedy(group)
-    sets = wrap_rows(_sets(group), _INDENT, 2) if room > _LEAST else []
-    sets += _advice(group, _PROFILES if room > _LEAST else 1)
-    sets += _basis(group, max(1, room - len(rows) - len(sets) - 1))
+    changes = _changes(group, table, details) if room > _LEAST else []
+    sets = _advice(group, _PROFILES if room > _LEAST else 1)
+    sets += _basis(group, max(1, room - len(rows) - len(changes) - len(sets) - 1))
+    room -= len(changes) + len(sets)
     hidden = sum(map(len, whys_by_fix.values()))
     # A fix is shown whole or not at all, so the lines of reasons count those without a line.
     last = len(rows) - 1
     counts = Counter[int]()
     for remedy, whys in whys_by_fix.items():
-        left = room - len(rows) - len(sets)
+        left = room - len(rows)
         if left < (2 if remedy else 1):
             break
         do = _fix(remedy, min(_FIX, left - 1)) if remedy else []
@@ -205,14 +234,14 @@ def _group(group: Group, room: int, details: str) -> list[str]:
         counts[last] = more
         rows += [*shown, *do]
         hidden -= len(whys)
-    if hidden and len(rows) + len(sets) < room:
+    if hidden and len(rows) < room:
         rows.append(f"{_INDENT}and {hidden} more reason{'s' * (hidden > 1)}{_see(details)}")
     else:
         counts[last] += hidden
     for number, more in counts.items():
         if more:
             rows[number] = _cut(rows[number], f" (and {more} more{_see(details)})")
-    return rows + sets
+    return _Rows(rows, [*changes, *sets])
 
 
 def _fix(remedy: str, most: int) -> list[str]:
@@ -310,14 +339,44 @@ def _beside(group: Group) -> str:
     return f"  ({', '.join(filter(None, map(line, parts)))})" if any(parts) else ""
 
 
-def _sets(group: Group) -> str:
-    """Return in one line what a run would set, or has set, on the hosts of a group."""
-    changes = [change for report in group.reports for change in report["changes"] if takes_place(change)]
-    count = Counter(f"{change['setting']} {line(change['wanted'])}" for change in changes)
-    if not count:
-        return ""
-    verb = "would set" if changes[0]["state"] == "foreseen" else "has set"
-    return f"{verb}: {', '.join(f'{what} ({number})' for what, number in count.most_common())}"
+def _changes(group: Group, table: bool, details: str) -> list[str]:
+    """Return what a run would set, or has set, on the hosts of a group: a table of the values now and at boot, or two lines."""
+    changes = [(each, change) for each in group.reports for change in each["changes"] if takes_place(change)]
+    if not changes:
+        return []
+    verb = "would set" if changes[0][1]["state"] == "foreseen" else "has set"
+    if not table:
+        count = Counter(f"{change['setting']} {line(change['wanted'])}" for _report, change in changes)
+        each = ", ".join(f"{what} ({number})" for what, number in count.most_common())
+        return wrap_rows(f"{verb}: {each}", _INDENT, 2)
+    found: dict[tuple[str, str, str, str], list[str]] = {}
+    for report, change in changes:
+        wanted, at_boot = change["wanted"], change["persisted"]
+        now = _step(change["running"], wanted)
+        boot = "unchanged" if at_boot is None else _step(at_boot, wanted)
+        key = (_NOUNS.get(change["layer"], ""), line(change["setting"]), now, boot)
+        target = _unnamed(plan.named(change["layer"], change["target"]), report)
+        found.setdefault(key, []).append(target)
+    cells: list[tuple[str, ...]] = [(f"{verb}:", "", "now", "at boot")]
+    cells += [("  " + _targets(on, noun), *rest) for (noun, *rest), on in found.items()]
+    # A longer cell moves only its own row.
+    widths = [max(len(cell) for cell in column if len(cell) <= _CELL) for column in zip(*cells)]
+    rows = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
+    shown = [_cut(f"{_INDENT}{row}", "") for row in rows[: _CHANGES + 1]]
+    more = len(rows) - len(shown)
+    return [*shown, f"{_INDENT}  and {more} more{_see(details)}"] if more else shown
+
+
+def _step(before: str, wanted: str) -> str:
+    """Return a value before and after a change."""
+    return line(wanted if before == wanted else before if before == "stopped" else f"{before} -> {wanted}")
+
+
+def _targets(named: Sequence[str], noun: str) -> str:
+    """Return the targets of one change: a few names, or their number."""
+    text = " ".join(dict.fromkeys(named))
+    number = len(named)
+    return text if number == len(set(named)) and len(text) <= _TARGET else f"{number} {noun or 'targets'}"
 
 
 def _notes(ordered: list[Report], notes: Sequence[str]) -> Iterator[str]:

@@ -431,13 +431,46 @@ def test_engines_are_listed_with_version_and_place() -> None:
     assert "found: postgresql 15/main, 15.8, on /srv/pgdata\n" in render(found[2:3])
 
 
-def test_the_changes_are_counted_by_setting() -> None:
+def test_the_changes_have_their_values_now_and_at_boot() -> None:
     (found,) = (each for each in reports(6) if each["verdict"] == "at_risk")
-    assert "would set: atime noatime (3), write_cache disabled (3)" in render([found])
+    table = [
+        "    would set:                        now                  at boot",
+        "      /srv/pgdata  barrier            off -> on            on",
+        "      3 mounts     atime              relatime -> noatime  relatime -> noatime",
+        "      sda sdb vdb  write_cache        enabled -> disabled  unset -> disabled",
+        "      sda sdb      kernel_cache_mode  write back           unset -> write back",
+        "      sda sdb      scheduler          none                 unset -> none",
+    ]
+    rows = render([found]).splitlines()
+    assert set(table) <= set(rows), "\n".join(rows)
     done = [{**change, "state": "done"} for change in found["changes"]]
-    assert "has set: atime noatime (3)" in render([{**found, "changes": done}])
+    assert "    has set: " in render([{**found, "changes": done}])
     failed = [{**change, "state": "failed"} for change in found["changes"]]
     assert " set: " not in render([{**found, "changes": failed}])
+    # A server that does not run has no value now, and a mount of an initramfs is not set for the next boot.
+    given = {
+        "phase": "tighten",
+        "layer": "postgresql",
+        "target": "15/main",
+        "setting": "fsync",
+        "wanted": "on",
+    }
+    changes = [
+        {**given, "running": "stopped", "persisted": "off", "state": "foreseen"},
+        {**given, "setting": "x" * 120, "running": "off", "persisted": None, "state": "foreseen"},
+    ]
+    rows = render([{**found, "changes": changes}]).splitlines()
+    assert [row.split()[-4:] for row in rows if " fsync " in row] == [["stopped", "off", "->", "on"]]
+    assert max(map(len, rows)) <= WIDTH
+    many = [{**changes[0], "setting": f"s{number}"} for number in range(20)]
+    assert "      and 12 more: see the files\n" in render([{**found, "changes": many}], details=WHERE)
+
+
+@pytest.mark.parametrize("number", [6, 300])
+def test_the_changes_of_many_hosts_are_counted_so_that_each_reason_has_its_line(number: int) -> None:
+    text = render(reports(number))
+    assert f"would set: atime noatime ({number // 2}), write_cache disabled ({number // 2})" in text
+    assert " now " not in text
 
 
 def test_what_is_otherwise_than_in_the_last_report_is_named() -> None:
