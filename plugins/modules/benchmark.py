@@ -56,10 +56,11 @@ options:
     elements: int
     default: [1]
   clients:
-    description: Numbers of clients that commit at the same time on each mount, each 1 to 80.
+    description:
+      - Numbers of clients that commit at the same time on each mount, each 1 to 80.
+      - If none are named, 1, 10, 20, 40 and 80 with O(transactions), else 1, 4 and 16.
     type: list
     elements: int
-    default: [1, 4, 16]
   schedulers:
     description: I/O schedulers to try in addition to the one in force; all must be loaded.
     type: list
@@ -84,6 +85,10 @@ options:
     description: Seconds of one run; 2 to 60.
     type: int
     default: 5
+  runs:
+    description: How often each measurement is repeated; 1 to 9. The figures are those of the run with the median rate.
+    type: int
+    default: 3
   minutes:
     description: Minutes that all runs may take together; 1 to 60. More is refused before the first.
     type: int
@@ -176,6 +181,14 @@ rows:
         the disk.
       type: raw
       returned: always
+    runs:
+      description: How often it was measured.
+      type: int
+      returned: always
+    spread:
+      description: The difference between the fastest and the slowest run, as a share of the median.
+      type: float
+      returned: always
     held_back:
       description: Whether O(rate) was reached. V(yes) or V(no).
       type: str
@@ -226,6 +239,11 @@ prices:
       type: list
       elements: dict
       returned: always
+group_vars:
+  description: Lines of YAML with the recommended profile and settings; empty without a recommendation, or with RV(doubts).
+  returned: always
+  type: list
+  elements: str
 table:
   description: All of it as text.
   returned: always
@@ -265,7 +283,7 @@ SPEC = {
         "choices": list(transactions.LOADS),
     },
     "commit_delays": {"type": "list", "elements": "int", "default": [1]},
-    "clients": {"type": "list", "elements": "int", "default": [1, 4, 16]},
+    "clients": {"type": "list", "elements": "int"},
     "schedulers": {"type": "list", "elements": "str", "default": [], "choices": list(variants.SCHEDULERS)},
     "mount_options": {
         "type": "list",
@@ -280,6 +298,7 @@ SPEC = {
         "choices": list(variants.WRITE_CACHES),
     },
     "seconds": {"type": "int", "default": 5},
+    "runs": {"type": "int", "default": 3},
     "minutes": {"type": "int", "default": 15},
     "size": {"type": "int", "default": 8},
     "rate": {"type": "int", "default": 50000},

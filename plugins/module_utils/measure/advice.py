@@ -11,7 +11,7 @@ from typing import Any
 
 from ..facts.storage import DiskFacts
 from . import variants
-from .figures import Row
+from .figures import Price, Row, spread_of
 from .planned import Plan
 from .plausible import doubt
 from .plot import way
@@ -25,10 +25,11 @@ def all_of(
     made: Plan,
     rows: Sequence[Row],
     profiles: Mapping[str, Mapping[str, Any]],
+    priced: Sequence[Price],
     doubted: Sequence[str],
 ) -> list[str]:
     """Return all lines except the doubts."""
-    lines = recommend(made, rows, profiles)
+    lines = [*recommend(made, rows, profiles), *_profiles(made, rows, priced)]
     limited = [row for row in rows if row["held_back"] == "yes"]
     if limited:
         lines.append(
@@ -77,16 +78,59 @@ def _fastest(made: Plan, rows: Sequence[Row]) -> list[str]:
     return lines
 
 
-def _delays(made: Plan, rows: Sequence[Row]) -> list[str]:
-    """Return which commit_delay is the fastest on each mount, by the number of clients, if several were measured."""
+def group_vars(
+    made: Plan,
+    rows: Sequence[Row],
+    profiles: Mapping[str, Mapping[str, Any]],
+    priced: Sequence[Price],
+) -> list[str]:
+    """Return the recommendations as lines of YAML: a profile only if it is the same on each mount."""
+    found = _cheap(made, rows, priced)
+    names = {name for _mount, name, _cost in found}
     lines = []
+    if len(names) == 1 and {mount for mount, _name, _cost in found} == set(made.targets):
+        cost = max(cost for _mount, _name, cost in found)
+        lines.append(f"durable_profile: {names.pop()}  # {_cost_of(cost)}")
+    overrides: dict[str, str] = {}
+    for variant in _best_settings(made, rows):
+        setting = _setting(made, variant)
+        if setting and not _is_pinned(made, variant, setting, profiles):
+            overrides[setting] = f"{variant.value}  # {gain(rows, variant.name):.0%} more commits"
+    delays = {delay for best in _best_delays(made, rows).values() for delay in best.values()} - {None}
+    if len(delays) == 1:
+        overrides["commit_delay"] = f"{delays.pop()}  # ms, of FairCom DB"
+    if overrides:
+        lines += ["durable_overrides:", *(f"  {name}: {value}" for name, value in overrides.items())]
+    return lines
+
+
+def _best_delays(made: Plan, rows: Sequence[Row]) -> dict[str, dict[int, int | None]]:
+    """Return the fastest commit_delay on each mount, by the number of clients, if several were measured."""
+    found = {}
     for place in made.places:
-        rates: dict[int, dict[int | None, float]] = {}
+        measured: dict[int, list[Row]] = {}
         for row in rows:
-            if (row["mount"], row["variant"]) == (place["target"], variants.AS_IT_IS):
-                rates.setdefault(row["clients"], {})[row["commit_delay"]] = row["rate"]
-        grouped = {clients: {k: v for k, v in of.items() if k is not None} for clients, of in rates.items()}
-        best = {clients: _best_delay(of) for clients, of in sorted(grouped.items()) if len(of) > 1}
+            here = (row["mount"], row["variant"]) == (place["target"], variants.AS_IT_IS)
+            if here and row["commit_delay"] is not None:
+                measured.setdefault(row["clients"], []).append(row)
+        best = {clients: _best_delay(own) for clients, own in sorted(measured.items()) if len(own) > 1}
+        if best:
+            found[place["target"]] = best
+    return found
+
+
+def _best_delay(rows: Sequence[Row]) -> int | None:
+    """Return the fastest delay, None if it is faster by noise alone."""
+    best = max(rows, key=lambda row: float(row["rate"]))
+    others = [row for row in rows if row is not best]
+    effect = best["rate"] / max(row["rate"] for row in others) - 1
+    return best["commit_delay"] if effect >= max(WORTH, spread_of(rows)) else None
+
+
+def _delays(made: Plan, rows: Sequence[Row]) -> list[str]:
+    """Return a line for each mount on which several delays were measured."""
+    lines = []
+    for target, best in _best_delays(made, rows).items():
         chosen = {delay for delay in best.values() if delay is not None}
         each = ", ".join(
             f"{clients} client(s): {'no difference' if delay is None else delay}"
@@ -97,27 +141,91 @@ def _delays(made: Plan, rows: Sequence[Row]) -> list[str]:
             how = f"durable_overrides: {{commit_delay: {chosen.pop()}}}"
         elif chosen:
             how = "durable_overrides: {commit_delay: N}, by the number of clients that commit at once"
-        if best:
-            lines.append(f"{place['target']}: the fastest commit_delay of FairCom DB for {each}; {how}")
+        lines.append(f"{target}: the fastest commit_delay of FairCom DB for {each}; {how}")
     return lines
 
 
-def _best_delay(rates: Mapping[int, float]) -> int | None:
-    """Return the fastest delay, None if it is faster by noise alone."""
-    best = max(rates, key=lambda delay: rates[delay])
-    others = [rate for delay, rate in rates.items() if delay != best]
-    return best if rates[best] >= (1 + WORTH) * max(others) else None
-
-
 def _settings(made: Plan, rows: Sequence[Row], profiles: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    by_name = {variant.name: variant for variant in made.variants if variant.is_about_speed}
-    gains = {name: gain(rows, name) for name in by_name}
-    best = max(gains, key=lambda name: gains[name], default=None)
-    if best is None:
-        return []
-    if gains[best] < WORTH:
-        return [f"keep the settings as they are: nothing tried was faster by {WORTH:.0%}"]
-    return [f"{best}: faster by {gains[best]:.0%}; {_how(made, by_name[best], profiles)}"]
+    tried = [variant for variant in made.variants if variant.is_about_speed]
+    best = _best_settings(made, rows)
+    lines = [
+        f"{variant.name}: faster by {gain(rows, variant.name):.0%}; {_how(made, variant, profiles)}"
+        for variant in best
+    ]
+    lines += [
+        f"{variant.name}: observed {gain(rows, variant.name):+.0%}, but runs of the same setting differ by"
+        f" {_spread(rows, variant.name):.0%}. Fix: measure on a quiet host, with more seconds"
+        for variant in tried
+        if abs(gain(rows, variant.name)) >= WORTH and not _is_clear(rows, variant.name)
+    ]
+    if tried and not best:
+        lines.append(f"keep the settings as they are: nothing tried was clearly faster by {WORTH:.0%}")
+    return lines
+
+
+def _best_settings(made: Plan, rows: Sequence[Row]) -> list[Variant]:
+    """Return the fastest value of each kind of setting, if it is faster by more than noise."""
+    found: dict[str, Variant] = {}
+    for variant in made.variants:
+        if variant.is_about_speed and gain(rows, variant.name) >= WORTH and _is_clear(rows, variant.name):
+            other = found.get(variant.setting)
+            if other is None or gain(rows, variant.name) > gain(rows, other.name):
+                found[variant.setting] = variant
+    return list(found.values())
+
+
+def _is_clear(rows: Sequence[Row], name: str) -> bool:
+    """Return whether a setting differs from what is as it is by more than the runs of either."""
+    return abs(gain(rows, name)) > _spread(rows, name)
+
+
+def _spread(rows: Sequence[Row], name: str) -> float:
+    points = {_point(row) for row in rows if row["variant"] == name}
+    return spread_of(
+        row for row in rows if row["variant"] in (name, variants.AS_IT_IS) and _point(row) in points
+    )
+
+
+def _profiles(made: Plan, rows: Sequence[Row], priced: Sequence[Price]) -> list[str]:
+    """Return what profiles with other caches than now cost, and which are cheap."""
+    lines = []
+    cheap = {(mount, name) for mount, name, _cost in _cheap(made, rows, priced)}
+    for price in _other(priced):
+        cost, spread = _cost(price), _spread(rows, str(price["variant"]))
+        why = "choose by the guarantee that you need"
+        if (price["mount"], price["profile"]) in cheap:
+            why = f"durable_profile: {price['profile']}, which depends on no flush, is worth it"
+        lines.append(f"{price['mount']}: {price['profile']} is {_cost_of(cost)}; {why}")
+        if abs(cost) < spread:
+            lines.append(
+                f"{price['mount']}: runs of the same setting differ by {spread:.0%}, more than {price['profile']} and the present"
+                " settings do. Fix: measure on a quiet host, with more seconds, before you choose by cost"
+            )
+    return lines
+
+
+def _cheap(made: Plan, rows: Sequence[Row], priced: Sequence[Price]) -> list[tuple[str, str, float]]:
+    """Return (mount, profile, cost) of those with the cache off that cost little, and more than noise could hide."""
+    return [
+        (price["mount"], price["profile"], _cost(price))
+        for price in _other(priced)
+        if max(_cost(price), 0.0) + _spread(rows, str(price["variant"])) < WORTH
+        and price["mount"] in made.targets
+    ]
+
+
+def _other(priced: Sequence[Price]) -> list[Price]:
+    return [price for price in priced if price["variant"] == variants.CACHE_OFF and price["rates"]]
+
+
+def _cost(price: Price) -> float:
+    """Return by which share the commits of a profile are fewer than now, the geometric mean over what was measured."""
+    ratios = [max(rate["of_now"], 0.001) for rate in price["rates"]]
+    return float(1 - math.prod(ratios) ** (1 / len(ratios)))
+
+
+def _cost_of(cost: float) -> str:
+    return f"{abs(cost):.0%} {'slower' if cost >= 0 else 'faster'} than the present settings"
 
 
 def gain(rows: Sequence[Row], name: str) -> float:
@@ -134,15 +242,30 @@ def _point(row: Row) -> tuple[str, str, int | None, int]:
 def _how(made: Plan, variant: Variant, profiles: Mapping[str, Mapping[str, Any]]) -> str:
     if variant.setting == "sync":
         return "no profile sets it: put it into fstab by hand, if slower buffered writes are acceptable"
-    setting = "atime" if variant.setting == "atime" else _scheduler_setting(made.leaves)
+    setting = _setting(made, variant)
     if setting is None:
         return "no profile sets a scheduler for this kind of disk"
-    profiles = {mount: fields for mount, fields in profiles.items() if mount in made.targets}
-    if not profiles:
-        return f"pin a profile, and set durable_overrides: {{{setting}: {variant.value}}}"
-    if all(profile.get(setting) == variant.value for profile in profiles.values()):
+    if _is_pinned(made, variant, setting, profiles):
         return "the pinned profile wants it already: run harden_db"
+    if not _of_targets(made, profiles):
+        return f"pin a profile, and set durable_overrides: {{{setting}: {variant.value}}}"
     return f"it meets the guarantee of the profile: durable_overrides: {{{setting}: {variant.value}}}"
+
+
+def _setting(made: Plan, variant: Variant) -> str | None:
+    """Return the key of a profile that sets a variant, None without one."""
+    if variant.setting == "sync":
+        return None
+    return "atime" if variant.setting == "atime" else _scheduler_setting(made.leaves)
+
+
+def _is_pinned(made: Plan, variant: Variant, setting: str, profiles: Mapping[str, Mapping[str, Any]]) -> bool:
+    own = _of_targets(made, profiles)
+    return bool(own) and all(profile.get(setting) == variant.value for profile in own)
+
+
+def _of_targets(made: Plan, profiles: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [fields for mount, fields in profiles.items() if mount in made.targets]
 
 
 def _scheduler_setting(leaves: Iterable[DiskFacts]) -> str | None:

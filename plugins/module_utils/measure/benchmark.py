@@ -17,7 +17,7 @@ from ..host.printable import Lines, lines
 from ..host.seam import ChangeFailed, Host, Unobservable
 from ..storage.flush import flushes
 from . import advice, costs, fio, grouped, scratch, transactions, variants
-from .figures import Price, Result, Row, Run
+from .figures import Price, Result, Row, Run, median
 from .limits import MIB, Refused
 from .planned import Plan, Way
 from .plot import as_lines, svg
@@ -61,11 +61,7 @@ def run(host: Host, made: Plan, busy_allowed: bool) -> list[Row]:
             opened.enter_context(alone)
         sizes = [made.size * MIB] * max(made.files(way, max(made.clients)) for way in made.ways)
         on_mounts = [opened.enter_context(_scratch(host, made, place, sizes)) for place in made.places]
-        return [
-            {"variant": variant.name, **row}
-            for variant in made.variants
-            for row in _under(host, made, variant, on_mounts)
-        ]
+        return [row for variant in made.variants for row in _under(host, made, variant, on_mounts)]
 
 
 class _Scratch(NamedTuple):
@@ -93,15 +89,19 @@ def _scratch(host: Host, made: Plan, place: Place, sizes: Sequence[int]) -> Iter
         yield _Scratch(files, {load: running[server] for load, server in made.servers.items()})
 
 
-def _under(host: Host, made: Plan, variant: Variant, on_mounts: Sequence[_Scratch]) -> list[Run]:
-    """Return what is measured under one variant."""
+def _under(host: Host, made: Plan, variant: Variant, on_mounts: Sequence[_Scratch]) -> list[Row]:
+    """Return what is measured under one variant: each measurement once, then each again."""
     with variants.in_force(host, made.places, variant):
-        return [
-            row
-            for way in made.ways
-            for clients in made.clients
-            for row in _measure(host, made, way, clients, on_mounts)
+        rounds = [
+            [
+                run
+                for way in made.ways
+                for clients in made.clients
+                for run in _measure(host, made, way, clients, on_mounts)
+            ]
+            for _round in range(made.repeats)
         ]
+    return [median(variant.name, runs) for runs in zip(*rounds)]
 
 
 def _measure(host: Host, made: Plan, way: Way, clients: int, on_mounts: Sequence[_Scratch]) -> Iterator[Run]:
@@ -180,7 +180,8 @@ def result_of(
     """
     doubts = advice.doubts(made, rows)
     priced = costs.of(made, rows, known) if rows else []
-    advised = advice.all_of(made, rows, profiles, doubts) if rows else []
+    advised = advice.all_of(made, rows, profiles, priced, doubts) if rows else []
+    copied = advice.group_vars(made, rows, profiles, priced) if rows and not doubts else []
     notes = [*(f"WARNING: {line}" for line in doubts), *advised]
     return {
         "mounts": made.targets,
@@ -189,9 +190,14 @@ def result_of(
         "doubts": doubts,
         "advice": advised,
         "prices": priced,
-        "table": lines([*costs.as_lines(priced), *as_lines(rows, notes)]) if rows else "",
+        "group_vars": copied,
+        "table": lines([*costs.as_lines(priced), *as_lines(rows, notes), *_to_copy(copied)]) if rows else "",
         "svg": _plot(made, rows, priced) if rows else "",
     }
+
+
+def _to_copy(group_vars: Sequence[str]) -> list[str]:
+    return ["for group_vars, if measured hosts alike share them:", *group_vars] if group_vars else []
 
 
 def _plot(made: Plan, rows: list[Row], priced: list[Price]) -> Lines:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TypedDict
 
 
@@ -35,9 +36,14 @@ class Run(Rate):
 
 
 class Row(Run):
-    """The same, with the setting that was in force."""
+    """The median of several runs, with the setting that was in force.
+
+    `spread`: the difference between the fastest and the slowest run, as a share of the median.
+    """
 
     variant: str
+    runs: int
+    spread: float
 
 
 class PricedRate(Rate):
@@ -65,5 +71,20 @@ class Result(TypedDict):
     doubts: list[str]
     advice: list[str]
     prices: list[Price]
+    group_vars: list[str]
     table: str
     svg: str
+
+
+def median(variant: str, runs: Sequence[Run]) -> Row:
+    """Return the run with the median rate of several of one measurement; of an even number, the slower one. Pure."""
+    by_rate = sorted(runs, key=lambda run: run["rate"])
+    found = by_rate[(len(by_rate) - 1) // 2]
+    spread = (by_rate[-1]["rate"] - by_rate[0]["rate"]) / found["rate"]
+    return {"variant": variant, **found, "runs": len(runs), "spread": round(spread, 3)}
+
+
+def spread_of(rows: Iterable[Row]) -> float:
+    """Return by which share runs of the same measurement differ: the mean of several measurements. Pure."""
+    found = [row["spread"] for row in rows]
+    return sum(found) / len(found) if found else 0.0

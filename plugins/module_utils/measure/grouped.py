@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One log that all clients share, opened with O_SYNC: FairCom DB's LOG_WRITETHRU with its COMMIT_DELAY.
 
-fio(1) has no word for it: there each client syncs for itself.
+fio(1) has no option for it: there each client syncs for itself.
 """
 
 from __future__ import annotations
@@ -91,17 +91,23 @@ class Log:
 
 
 class _Client(threading.Thread):
-    """Commits without a rest until the end, but no faster than it may; `took`: the seconds of each commit."""
+    """Commits without a rest for some seconds, but no faster than `pace`; `took`: the seconds of each commit."""
 
-    def __init__(self, log: Log, pace: float, until: float, stop: threading.Event) -> None:
+    def __init__(
+        self, log: Log, pace: float, seconds: float, start: threading.Event, stop: threading.Event
+    ) -> None:
+        """`start`: set once all clients run, because the start of a thread takes time."""
         super().__init__(daemon=True)
         self.took, self.ended, self.error = array("d"), 0.0, None  # type: array[float], float, OSError | None
-        self._log, self._pace, self._until, self._stopped = log, pace, until, stop
+        self._log, self._pace, self._seconds = log, pace, seconds
+        self._start, self._stopped = start, stop
 
     def run(self) -> None:
         filler = secrets.token_bytes(BLOCK - 8)
+        self._start.wait()
+        until = time.monotonic() + self._seconds
         try:
-            while time.monotonic() < self._until and not self._stopped.is_set():
+            while time.monotonic() < until and not self._stopped.is_set():
                 began = time.monotonic()
                 self._log.commit(len(self.took).to_bytes(8, "big") + filler)
                 self.took.append(time.monotonic() - began)
@@ -117,19 +123,22 @@ def measure(descriptors: Sequence[int], clients: int, delay: int, seconds: float
     `most`: commits in a second to one log. Raises OSError.
     """
     logs = [Log(descriptor, delay) for descriptor in descriptors]
-    began, stop = time.monotonic(), threading.Event()
+    start, stop = threading.Event(), threading.Event()
     every = [
-        [_Client(log, clients / most, began + seconds, stop) for _client in range(clients)] for log in logs
+        [_Client(log, clients / most, seconds, start, stop) for _client in range(clients)] for log in logs
     ]
     started = []
     try:
         for client in (client for those in every for client in those):
             client.start()
             started.append(client)
+        began = time.monotonic()
+        start.set()
         for client in started:
             client.join()
     finally:
         stop.set()
+        start.set()
         for client in started:
             client.join()
         for log in logs:

@@ -21,6 +21,8 @@ from .variants import Variant
 PATTERNS = (*fio.WORDS, grouped.PATTERN)
 #: The most that commit at the same time: as many as in FairCom's published table.
 CLIENTS = 80
+#: Numbers of clients if the user names none: those of the published table for transactions.
+_FEW, _PUBLISHED = (1, 4, 16), (1, 10, 20, 40, 80)
 
 
 class Way(NamedTuple):
@@ -39,6 +41,7 @@ class Plan(NamedTuple):
     """What is measured on some mounts at the same time; `size` is MiB for each client, `rate` that of each mount.
 
     `looked_at`: the number of enforce/one_run.py when the host was collected. `servers`: load -> its server.
+    `repeats`: how often each measurement is repeated, for the spread.
     """
 
     places: list[Place]
@@ -50,13 +53,14 @@ class Plan(NamedTuple):
     rate: int
     looked_at: int | None = None
     servers: Mapping[str, transactions.Server] = MappingProxyType({})
+    repeats: int = 1
 
     @property
     def runs(self) -> int:
         """Return how often it is measured."""
         # Transactions are measured on one mount after the other.
         ways = sum(len(self.places) if way.is_load else 1 for way in self.ways)
-        return ways * len(self.clients) * len(self.variants)
+        return ways * len(self.clients) * len(self.variants) * self.repeats
 
     def files(self, way: Way, clients: int) -> int:
         """Return how many files so many clients write to on each mount."""
@@ -86,7 +90,8 @@ def plan(host: Host, row: Mapping[str, Any]) -> Plan:
     loads = _some("transactions", row, transactions.LOADS)
     ways = [*(_ways(host, row) if row["patterns"] or not loads else []), *map(Way, loads)]
     places = _places(host, row["mounts"])
-    clients = [number("clients", count, 1, CLIENTS) for count in row["clients"]]
+    requested = row["clients"] if row["clients"] is not None else _PUBLISHED if loads else _FEW
+    clients = [number("clients", count, 1, CLIENTS) for count in requested]
     if not clients:
         raise Refused("clients: observed none; expected at least one number")
     made = Plan(
@@ -105,6 +110,7 @@ def plan(host: Host, row: Mapping[str, Any]) -> Plan:
         rate=number("rate", row["rate"], 64, 1_000_000),
         looked_at=looked_at,
         servers=transactions.find(host, loads, [place["target"] for place in places]),
+        repeats=number("runs", row["runs"], 1, 9),
     )
     most = number("minutes", row["minutes"], 1, 60) * 60
     if made.runs * made.seconds > most:

@@ -42,14 +42,14 @@ def label(row: Row) -> str:
 def as_lines(rows: Sequence[Row], notes: Sequence[str]) -> list[str]:
     """Return the rows as lines of text, those of a mount below its name, and the notes below."""
     head = (
-        f"{'pattern':<20} {'clients':>7} {'setting':<24} {'commits/s':>10} {'mean ms':>9}"
+        f"{'pattern':<20} {'clients':>7} {'setting':<24} {'commits/s':>10} {'spread':>6} {'mean ms':>9}"
         f" {'p99 ms':>9} {'flushes':>8}"
     )
     found = []
     for mount in dict.fromkeys(row["mount"] for row in rows):
         found += [mount, head]
         found += [
-            f"{way(row):<20} {row['clients']:>7} {row['variant']:<24} {row['rate']:>10} {row['mean']:>9}"
+            f"{way(row):<20} {row['clients']:>7} {row['variant']:<24} {row['rate']:>10} {row['spread']:>6.0%} {row['mean']:>9}"
             f" {'-' if row['p99'] is None else row['p99']:>9} {row['flushes_per_commit']:>8}"
             for row in rows
             if row["mount"] == mount

@@ -25,11 +25,16 @@ from ansible_collections.durable.dbhost.plugins.module_utils.measure import (
     benchmark,
     fio,
     planned,
+    plot,
     variants,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.plausible import doubt
-from ansible_collections.durable.dbhost.plugins.module_utils.measure.variants import AS_IT_IS, Variant
+from ansible_collections.durable.dbhost.plugins.module_utils.measure.variants import (
+    AS_IT_IS,
+    CACHE_OFF,
+    Variant,
+)
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fake_host import FakeHost
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import SmallHost
 
@@ -45,6 +50,7 @@ ROW = {
     "mount_options": [],
     "write_caches": [],
     "seconds": 5,
+    "runs": 1,
     "minutes": 15,
     "size": 1,
     "rate": 50000,
@@ -375,6 +381,8 @@ def row(variant: str, rate: float, clients: int = 1, pattern: str = "dsync") -> 
         "flushes_per_commit": 1.0,
         "held_back": "no",
         "server": None,
+        "runs": 3,
+        "spread": 0.02,
     }
 
 
@@ -432,10 +440,73 @@ class TestAdvice:
         one = [each for each in rows if each["commit_delay"] == 1]
         assert not any("fastest commit_delay" in line for line in advice.recommend(made, one, {}))
 
+    def tried(self, rates: dict[str, float], spread: float = 0.02) -> tuple[planned.Plan, list[Any]]:
+        """Return a plan with two schedulers and an atime, and its rows: by name the rate, 100 as it is."""
+        tried = [
+            Variant(AS_IT_IS),
+            Variant("scheduler bfq", "scheduler", "bfq"),
+            Variant("scheduler none", "scheduler", "none"),
+            Variant("mount option noatime", "atime", "noatime"),
+            Variant(CACHE_OFF, "write_cache", "disabled"),
+        ]
+        made = self.made()._replace(variants=[each for each in tried if each.name in {AS_IT_IS, *rates}])
+        rows = [{**row(name, rate), "spread": spread} for name, rate in {AS_IT_IS: 100.0, **rates}.items()]
+        return made, rows
+
+    def test_the_best_of_each_kind_of_setting_is_copied_to_group_vars(self) -> None:
+        made, rows = self.tried({"scheduler bfq": 130, "scheduler none": 150, "mount option noatime": 120})
+        assert advice.group_vars(made, rows, {}, []) == [
+            "durable_overrides:",
+            "  scheduler_rotational: none  # 50% more commits",
+            "  atime: noatime  # 20% more commits",
+        ]
+        pinned = {"/srv": {"scheduler_rotational": "none", "atime": "noatime"}}
+        assert advice.group_vars(made, rows, pinned, []) == []
+        table = str(benchmark.result_of(made, rows, {}, {})["table"])
+        assert table.endswith(
+            "durable_overrides:\n  scheduler_rotational: none  # 50% more commits\n  atime: noatime  # 20% more commits\n"
+        )
+
+    def test_a_difference_smaller_than_that_of_the_runs_is_no_advice(self) -> None:
+        made, rows = self.tried({"scheduler none": 130}, spread=0.4)
+        lines = advice.recommend(made, rows, {})
+        assert lines[-2:] == [
+            "scheduler none: observed +30%, but runs of the same setting differ by 40%. Fix: measure on a quiet host, with more"
+            " seconds",
+            "keep the settings as they are: nothing tried was clearly faster by 10%",
+        ]
+        assert advice.group_vars(made, rows, {}, []) == []
+        delays = [
+            {**row(AS_IT_IS, rate, 1, "group_osync"), "commit_delay": delay, "spread": 0.4}
+            for delay, rate in ((0, 130), (1, 100))
+        ]
+        assert any("1 client(s): no difference" in line for line in advice.recommend(made, delays, {}))
+
+    @pytest.mark.parametrize(
+        ("rate", "spread", "profile", "note"),
+        [
+            (97, 0.02, ["durable_profile: strict  # 3% slower than the present settings"], False),
+            (97, 0.08, [], True),
+            (60, 0.02, [], False),
+            (105, 0.02, ["durable_profile: strict  # 5% faster than the present settings"], False),
+        ],
+    )
+    def test_a_safer_profile_is_recommended_if_it_costs_little(
+        self, rate: float, spread: float, profile: list[str], note: bool
+    ) -> None:
+        made, rows = self.tried({CACHE_OFF: rate}, spread)
+        fields = {"engines": "full", "rests_on": "device", "barrier": "on", "write_cache": "disabled"}
+        result = benchmark.result_of(made, rows, {}, {"strict": fields})
+        assert result["group_vars"] == profile
+        (line,) = [each for each in result["advice"] if "/srv: strict is " in each]
+        assert line.endswith("is worth it" if profile else "the guarantee that you need")
+        assert any("runs of the same setting differ by" in each for each in result["advice"]) == note
+
     def test_a_lying_cache_comes_before_all_advice(self) -> None:
         result = benchmark.result_of(self.made(), [row(AS_IT_IS, 9000)], {}, {})
         assert len(result["doubts"]) == 1
         assert result["advice"][0].startswith("do not choose by these figures")
+        assert result["group_vars"] == []
         assert "WARNING: sda" in result["table"]
 
     def test_without_rows_there_is_nothing_to_say(self) -> None:
@@ -465,6 +536,28 @@ def test_a_run_measures_each_combination_on_all_mounts_and_leaves_nothing(tmp_pa
     with pytest.raises(Unobservable):
         benchmark.run(host, made, busy_allowed=True)
     assert [os.listdir(one) for one in made.targets] == [[], []]
+
+
+def test_each_measurement_is_repeated_and_the_median_has_the_spread(tmp_path: Path) -> None:
+    here = place(target=str(tmp_path), mount=mount_of(tmp_path))
+
+    class Varied(FioHost):
+        """Each of three runs is as fast as another."""
+
+        rates = iter([100, 300, 200, 50, 50, 60])
+
+        def run(self, argv: list[str], timeout: float = 10.0) -> Result:
+            self.said = said(commits=next(self.rates), milliseconds=1000)
+            return super().run(argv, timeout)
+
+    made = planned.Plan(
+        [here], [planned.Way("direct_dsync")], [1], [Variant(AS_IT_IS)], 2, 1, 50000, repeats=3
+    )
+    assert made.runs == 3
+    for rate, spread in ((200.0, 1.0), (50.0, 0.2)):
+        (found,) = benchmark.run(Varied(), made, busy_allowed=True)
+        assert (found["rate"], found["commits"], found["runs"], found["spread"]) == (rate, rate, 3, spread)
+    assert " 100% " in "".join(plot.as_lines([{**found, "spread": 1.0}], []))
 
 
 def test_clients_that_share_a_log_take_the_room_of_one(tmp_path: Path) -> None:

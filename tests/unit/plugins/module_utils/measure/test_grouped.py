@@ -101,6 +101,21 @@ def test_a_disk_that_fails_fails_all(log: int, delay: int, monkeypatch: pytest.M
         grouped.measure([log], 4, delay, 5, 10**6)
 
 
+def test_the_start_of_the_clients_is_not_measured(log: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow(grouped._Client):
+        """A client whose thread takes a while to start."""
+
+        def start(self) -> None:
+            super().start()
+            time.sleep(0.1)
+
+    monkeypatch.setattr(grouped, "_Client", Slow)
+    (figures,) = grouped.measure([log], 4, grouped.NO_DELAY, 0.2, 40)
+    # Each client has a commit every 0.1 s: two within 0.2 s, or three if the last is early.
+    assert 8 <= figures.commits <= 12
+    assert 0.18 < figures.commits / figures.rate < 0.35
+
+
 def test_a_signal_ends_all_clients(log: int) -> None:
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM))
     began = time.monotonic()

@@ -288,6 +288,10 @@ class TestBenchmark:
         )
         made = planned.plan(FioHost(), {**ROW, "patterns": [], "transactions": ["pgbench_tpcb"]})
         assert (made.ways, made.runs) == ([planned.Way("pgbench_tpcb")], 2)
+        unnamed = {**ROW, "patterns": ["osync"], "clients": None}
+        assert planned.plan(FioHost(), unnamed).clients == [1, 4, 16]
+        unnamed["transactions"] = ["pgbench_tpcb"]
+        assert planned.plan(FioHost(), unnamed).clients == [1, 10, 20, 40, 80]
         both = planned.plan(FioHost(), {**ROW, "patterns": ["osync"], "transactions": ["pgbench_tpcb"]})
         assert both.ways == [planned.Way("osync"), planned.Way("pgbench_tpcb")]
         # One mount after the other.
