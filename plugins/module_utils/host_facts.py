@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from .enforce import one_run
 from .engines import collect as engines
-from .facts.engines import StopTimeout
-from .facts.ups import PowerFacts
+from .facts.classes import PowerFacts, StopTimeout
 from .host import bounds
 from .host.paths import of_databases
 from .host.printable import line, printable

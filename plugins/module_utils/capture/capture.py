@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..facts.storage import StorageFacts
+from ..facts.classes import StorageFacts
 from ..host.seam import Host, Unobservable
 from ..storage.collect import collect
 from . import servers

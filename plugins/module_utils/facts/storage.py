@@ -83,7 +83,7 @@ WRITE_POLICIES = ("write_back", "always_write_back", "write_through", UNKNOWN)
 BACKUPS = ("good", "charging", "failed", "missing", UNKNOWN)
 #: The caches of the disks behind the controller, which no battery of it covers.
 DRIVE_CACHES = ("enabled", "disabled", UNKNOWN)
-#: What the client does when the server does not answer: the options of that name, nfs(5).
+#: storage/nfs.py reads them from the mount options.
 RECOVERIES = ("hard", "soft", "softerr")
 #: The modes of ext3 and ext4; `none`: no such mode, or no journal.
 DATA_MODES = ("ordered", "journal", "writeback", "none", UNKNOWN)

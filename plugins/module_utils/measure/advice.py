@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..facts.storage import DiskFacts
+from ..facts.classes import DiskFacts
 from . import variants
 from .figures import Price, Row, spread_of
 from .planned import Plan

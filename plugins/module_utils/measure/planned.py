@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..enforce import one_run
-from ..facts.storage import DiskFacts
+from ..facts.classes import DiskFacts
 from ..host.seam import Host, Unobservable
 from . import fio, grouped, transactions, variants
 from .limits import Refused, chosen, number

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ..facts.storage import DiskFacts
+from ..facts.classes import DiskFacts
 
 #: Rotations in a second of the fastest disks that were ever sold, 15,000 in a minute.
 ROTATIONS = 15_000 / 60

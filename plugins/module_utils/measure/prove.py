@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
 
-from ..facts.storage import DiskFacts
+from ..facts.classes import DiskFacts
 from ..host.observation import UNKNOWN
 from ..host.printable import Lines, lines
 from ..host.seam import ChangeFailed, Host, Unobservable

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
 from ..enforce.change import verify
-from ..facts.storage import DiskFacts
+from ..facts.classes import DiskFacts
 from ..host.mountinfo import Mount, parse_mountinfo, visible
 from ..host.seam import ChangeFailed, Host, Unobservable
 from ..storage import cache_rules, write_cache

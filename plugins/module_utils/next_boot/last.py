@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, cast
 
-from ..facts.storage import DiskFacts, MountFacts, MountPersisted
+from ..facts.classes import DiskFacts, MountFacts, MountPersisted
 from ..host.observation import UNKNOWN, Because, Evidence, Observation, because_of, caused
 from ..host.seam import Host, Unobservable
 from . import (

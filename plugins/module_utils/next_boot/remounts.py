@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..facts.storage import DiskFacts, MountFacts
+from ..facts.classes import DiskFacts, MountFacts
 from ..host.observation import UNKNOWN
 from . import acts, zfs_commands
 from .acts import ATIME, BARRIER, DATA_MODE, WRITE_BACK, Act, Device

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import cast
 
-from ..facts.storage import CauseFacts, TunedFacts
+from ..facts.classes import CauseFacts, TunedFacts
 from ..host import bounds, read_budget
 from ..host.observation import UNKNOWN, Undecided, because_of
 from ..host.seam import Host, Unobservable

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, Union
 
 from ..facts.boot_causes import FAULT_OF
-from ..facts.storage import BootFaultFacts
+from ..facts.classes import BootFaultFacts
 from ..host import units
 from ..host.mount_api.options import split as split_options
 from ..host.mountinfo import Mount

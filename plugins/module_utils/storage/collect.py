@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
 
-from ..facts.storage import DiskFacts, MountFacts, Readahead, StorageFacts
+from ..facts.classes import DiskFacts, MountFacts, Readahead, StorageFacts
 from ..host import bounds, named_by, os_release
 from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from ..facts.storage import BootFaultFacts, LayerFacts, MountFacts
+from ..facts.classes import BootFaultFacts, LayerFacts, MountFacts
 from ..host.observation import UNKNOWN
 from ..host.seam import Host, Unobservable
 from . import device_names

@@ -13,7 +13,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..facts.storage import BootFaultFacts, MountFacts
+from ..facts.classes import BootFaultFacts, MountFacts
 from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN
 from ..host.seam import Host, Unobservable

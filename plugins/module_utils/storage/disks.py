@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from ..facts.storage import DiskFacts, WriteCacheFacts
+from ..facts.classes import DiskFacts, WriteCacheFacts
 from ..host import udev
 from ..host.observation import UNKNOWN, Because, Evidence, Observation, caused, observe, unknown, unread
 from ..host.seam import Host, NoProgram, Result, Unobservable

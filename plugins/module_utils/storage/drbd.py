@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from ..facts.storage import MountFacts
+from ..facts.classes import MountFacts
 from ..host import json_text
 from ..host.observation import Because
 from ..host.seam import Host, Result, Unobservable

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ..facts.storage import WriteHoleFacts
+from ..facts.classes import WriteHoleFacts
 from ..host import kernel_version
 from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN, Because, Observation, caused, unknown

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..facts.storage import LayerFacts, MountFacts
+from ..facts.classes import LayerFacts, MountFacts
 
 
 class FlushLayer(NamedTuple):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..facts.storage import DiskFacts, MountFacts
+from ..facts.classes import DiskFacts, MountFacts
 from ..host.kernel_version import version
 from ..host.observation import UNKNOWN, Observation, caused
 from . import flush_passthrough

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ..facts.storage import DiskFacts
+from ..facts.classes import DiskFacts
 from .caches import CONTROLS
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..enforce import originals
 from ..enforce.arguments import Arguments
 from ..enforce.change import Change, each, verify
-from ..facts.storage import MountFacts
+from ..facts.classes import MountFacts
 from ..host import systemd
 from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN

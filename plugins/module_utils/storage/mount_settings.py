@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..facts.storage import MountFacts
+from ..facts.classes import MountFacts
 from ..host.observation import UNKNOWN, Observation, caused
 
 _OF_THE_SYSTEM = ("/", "/boot", "/usr", "/var", "/etc", "/home")

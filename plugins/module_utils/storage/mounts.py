@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, cast
 
-from ..facts.storage import BootFaultFacts, CauseFacts, MountFacts, MountPersisted, ViewFacts
+from ..facts.classes import BootFaultFacts, CauseFacts, MountFacts, MountPersisted, ViewFacts
 from ..host import bounds, namespaces
 from ..host.mountinfo import Mount, covered, parse_mountinfo, visible, why_absent
 from ..host.observation import (

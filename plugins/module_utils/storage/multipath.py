@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ..facts.storage import LayerFacts, MountFacts
+from ..facts.classes import LayerFacts, MountFacts
 from ..host.observation import UNKNOWN
 from ..host.seam import Host, Unobservable
 

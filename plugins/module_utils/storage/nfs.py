@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..facts.storage import RECOVERIES, DiskFacts, MountFacts
+from ..facts.classes import DiskFacts, MountFacts
 from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN, Observation, caused
 from .blockstack import Layer, Stack
@@ -26,6 +26,8 @@ from .shown_options import HIDDEN, without_login
 TYPES = ("nfs", "nfs4")
 TRANSPORT = "nfs"
 HARD = "hard"
+#: What the client does when the server does not answer: the options of that name, nfs(5).
+RECOVERIES = (HARD, "soft", "softerr")
 #: By its protocol the client sends COMMIT at each fsync.
 _COMMIT = "NFS"
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..enforce.arguments import Arguments
 from ..enforce.change import Change, each, verify
-from ..facts.storage import DiskFacts
+from ..facts.classes import DiskFacts
 from ..host.observation import UNKNOWN
 from ..host.seam import ChangeFailed, Host, Unobservable
 from . import cache_rules, causes, kernel_cache_mode

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
-from ..facts.ups import BudgetFacts
+from ..facts.classes import BudgetFacts
 from ..host.observation import UNKNOWN
 from .conditions import MET, UNMET, Condition
 from .device import Ups

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..engines import since_start
-from ..facts.ups import PowerFacts
+from ..facts.classes import PowerFacts
 from ..host.observation import UNKNOWN, Observation
 from ..host.processes import Process
 from ..host.seam import Host, Unobservable

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..facts.ups import ConditionFacts
+from ..facts.classes import ConditionFacts
 from ..host.observation import UNKNOWN
 from .device import BAD, ECONOMY, GOOD, RELAYS, TESTS, YES, Ups
 from .fixes import Fixes, add_monitor, each_once, fix

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ..facts.ups import UpsFacts
+from ..facts.classes import UpsFacts
 from ..host.observation import UNKNOWN
 from . import upsd
 from .fixes import Fixes, fix

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..facts.ups import FixFacts
+from ..facts.classes import FixFacts
 
 
 class Fix(NamedTuple):

@@ -22,6 +22,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host_facts import p
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import budgets, facts_schema
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.caches import CONTROLS
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.disk_kinds import PLACES
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.nfs import RECOVERIES
 
 from ..plugins.module_utils.fakes.fake_firebird import FakeDatabase, FirebirdHost
 from ..plugins.module_utils.fakes.fake_mariadb import MariaHost
@@ -232,5 +233,6 @@ def test_no_fact_of_storage_holds_a_sentence() -> None:
 
 def test_the_values_of_facts_are_those_of_the_code() -> None:
     assert {*CONTROLS, "none"} == set(storage.CONTROLS)
+    assert RECOVERIES == storage.RECOVERIES
     assert set(PLACES) == set(storage.PLACES)
     assert tuple(ups.BudgetsFacts.__annotations__) == budgets.NAMES

@@ -80,6 +80,27 @@ def test_an_import_that_runs_up_would_be_seen() -> None:
     assert "policy.assess.compare" in imported("policy.show.assessment")
 
 
+def sent() -> set[str]:
+    """Return the modules that the facts of a host send to it: each import statement counts, wherever it is."""
+    found: set[str] = set()
+    waiting = ["host_facts", "undo.installed"]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += imported(name)
+    return found
+
+
+def test_a_host_gets_only_what_a_host_runs() -> None:
+    text = (ROOT / "plugins/modules/host_facts.py").read_text(encoding="utf-8")
+    assert {"host_facts", "undo"} <= set(re.findall(r"plugins\.module_utils\.(host_facts|undo) import", text))
+    gets = sent()
+    assert "engines.postgresql.observe" in gets
+    assert not {name for name in gets if room(name) in ("policy", "watch", "capture", "measure")}
+    assert not gets & {"engines.judges", "facts.ups", "storage.findings", "ups.findings"}
+
+
 #: Modules of the policy outside of its parts: the catalogue of findings, and types.
 OUTSIDE = ("catalogue", "kinds", "report_types")
 #: The parts of the policy, each with the parts that it may import.

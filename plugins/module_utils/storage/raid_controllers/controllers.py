@@ -10,7 +10,7 @@ from collections.abc import Collection
 from types import ModuleType
 from typing import NamedTuple
 
-from ...facts.storage import RaidFacts
+from ...facts.classes import RaidFacts
 from ...host import trusted_path
 from ...host.observation import UNKNOWN, Because, Observation, because_of, caused
 from ...host.seam import Host, Unobservable

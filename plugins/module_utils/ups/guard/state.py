@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from ...facts.ups import GuardedMount, GuardFacts, LeaseFacts
+from ...facts.classes import GuardedMount, GuardFacts, LeaseFacts
 from ...host import json_text
 from ...host.mountinfo import Mount, parse_mountinfo, visible
 from ...host.observation import UNKNOWN
