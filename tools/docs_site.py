@@ -39,6 +39,7 @@ SECTIONS = {
     "Look up": (
         *("docs/findings", "docs/variables", "docs/profiles", "docs/report", "docs/storage", "docs/boot"),
         *("docs/engines", "docs/engines/postgresql", "docs/engines/mariadb", "docs/engines/mssql"),
+        *("docs/engines/mssql-test",),
         *("docs/engines/faircom", "docs/engines/firebird", "docs/power", "docs/files", "docs/support"),
         *("docs/distributions", "docs/papers", "docs/glossary"),
     ),

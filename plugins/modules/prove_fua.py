@@ -16,6 +16,8 @@ description:
   - The scratch file is removed at the end, also after a failure or a signal. One that a killed run left is removed
     by the next run. Nothing else is changed.
   - In check mode nothing is written. Mounts and limits are still checked.
+  - With O(observe) nothing is written to the mounts. The requests of a running server are traced instead. This has not
+    run on a real SQL Server.
   - Without C(blktrace) FUA writes are unknown, and only a flush, or disks to which the kernel sends no FUA, can be assessed.
 extends_documentation_fragment:
   - durable.dbhost.attributes
@@ -48,6 +50,12 @@ options:
       - MiB of the scratch file, 1 to 64. Four times as much must be free, and 5 per cent of the file system afterwards.
     type: int
     default: 4
+  observe:
+    description:
+      - The file name of a running server's program, for example V(sqlservr) or V(postgres).
+      - Its requests are traced for O(seconds). O(patterns), O(commits), O(rate) and O(size) have no effect then.
+      - A synchronous write counts as flushed if a flush was sent to its disk within 1 s of its end.
+    type: str
 author:
   - durable.dbhost contributors (@durable-db)
 """
@@ -56,6 +64,12 @@ EXAMPLES = r"""
 - name: What does a commit become below the data
   durable.dbhost.prove_fua:
     mounts: [/srv/pgdata]
+
+- name: How the writes of a running SQL Server reach the disks
+  durable.dbhost.prove_fua:
+    mounts: [/var/opt/mssql]
+    observe: sqlservr
+    seconds: 30
 """
 
 RETURN = r"""
@@ -74,7 +88,7 @@ rows:
       type: str
       returned: always
     pattern:
-      description: How commits were written.
+      description: How commits were written; V(observed) with O(observe).
       type: str
       returned: always
     words:
@@ -82,7 +96,7 @@ rows:
       type: str
       returned: always
     commits:
-      description: How many were made.
+      description: How many were made; with O(observe) the server's synchronous writes.
       type: int
       returned: always
     found:
@@ -120,7 +134,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.durable.dbhost.plugins.module_utils.host.refusals import explained
 from ansible_collections.durable.dbhost.plugins.module_utils.host.reply import fail, finish
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Unobservable
-from ansible_collections.durable.dbhost.plugins.module_utils.measure import prove
+from ansible_collections.durable.dbhost.plugins.module_utils.measure import prove, server_trace
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.patterns import PATTERNS
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.scratch import Ended
@@ -132,6 +146,7 @@ SPEC = {
     "rate": {"type": "int", "default": 200},
     "seconds": {"type": "int", "default": 10},
     "size": {"type": "int", "default": 4},
+    "observe": {"type": "str"},
 }
 
 
@@ -142,7 +157,10 @@ def main() -> None:
     try:
         limits = prove.limits_of(module.params)
         places, patterns = prove.plan(host, module.params["mounts"], module.params["patterns"])
-        if not module.check_mode:
+        program = server_trace.expect_name(module.params["observe"])
+        if program and not module.check_mode:
+            rows = server_trace.run(host, places, program, limits.seconds)
+        elif not module.check_mode:
             rows = prove.run(host, places, patterns, limits)
     except (Refused, Unobservable, Ended) as error:
         fail(module, error)

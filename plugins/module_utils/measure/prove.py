@@ -185,7 +185,7 @@ def assess(observed: Observed, quiet: Observed, leaves: Sequence[DiskFacts], red
     if carried:
         return Verdict(FUA, "ok", "each commit was one write with FUA")
     if few_flushes and sums[1] <= FEW:
-        return Verdict(NEITHER, *_of_neither(leaves))
+        return Verdict(NEITHER, *of_neither(leaves))
     return Verdict(
         UNCLEAR,
         UNKNOWN,
@@ -216,8 +216,8 @@ def _share(observed: Observed, quiet: Observed, count: int, of_others: int) -> t
     return max(0.0, count - others) / observed.commits, count / observed.commits
 
 
-def _of_neither(leaves: Sequence[DiskFacts]) -> tuple[str, str]:
-    """Return what it means that neither was sent, and why."""
+def of_neither(leaves: Sequence[DiskFacts]) -> tuple[str, str]:
+    """Return the safety of commits that carry neither, and why."""
     caches = {leaf["name"]: leaf["write_cache"] for leaf in leaves}
     caching = [name for name, cache in caches.items() if cache["kernel"] != "write through"]
     if caching:

@@ -14,7 +14,7 @@ import resource
 import signal
 import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import IO
 
 from ..host import bounds
@@ -46,8 +46,19 @@ def count(text: str) -> dict[str, int]:
 class Trace:
     """A running trace of some disks. `stop` ends it and counts; one that is forgotten ends automatically."""
 
-    def __init__(self, host: Host, names: Iterable[str], seconds: int) -> None:
-        """Begin, and wait until the kernel traces all of them. Raises Unobservable with the reason."""
+    def __init__(
+        self,
+        host: Host,
+        names: Iterable[str],
+        seconds: int,
+        masks: Sequence[str] = _MASKS,
+        line_format: str = _FORMAT,
+    ) -> None:
+        """Begin, and wait until the kernel traces all of them. Raises Unobservable with the reason.
+
+        `masks` are blktrace's filters, `line_format` is blkparse's format of an event.
+        """
+        self._masks, self._format = tuple(masks), line_format
         self._names = {host.read(f"/sys/block/{name}/dev").strip().replace(":", ","): name for name in names}
         enabled = [f"/sys/block/{name}/trace/enable" for name in self._names.values()]
         for path in enabled:
@@ -71,6 +82,11 @@ class Trace:
 
     def stop(self) -> dict[str, int]:
         """End the trace and return the FUA writes of each disk. Raises Unobservable."""
+        found = count(self.text())
+        return {name: found.get(number, 0) for number, name in self._names.items()}
+
+    def text(self) -> str:
+        """End the trace and return its events as blkparse printed them. Raises Unobservable."""
         try:
             # What was sent last is still on its way through the kernel's buffers.
             time.sleep(0.2)
@@ -82,12 +98,11 @@ class Trace:
                 raise Unobservable(f"blktrace lost events: {complaint}")
             if any(child.returncode not in (0, -signal.SIGINT) for child in self._children):
                 raise Unobservable(f"blktrace: {complaint or 'failed without a word'}")
-            found = count(_content(self._output))
+            return _content(self._output)
         except subprocess.TimeoutExpired as error:
             raise Unobservable(f"blktrace did not end within {_PATIENCE:g} s") from error
         finally:
             self.abandon()
-        return {name: found.get(number, 0) for number, name in self._names.items()}
 
     def abandon(self) -> None:
         """End what still runs, and give everything back. A second time does nothing."""
@@ -106,8 +121,8 @@ class Trace:
 
     def _start(self, seconds: int) -> None:
         devices = [word for name in self._names.values() for word in ("-d", f"/dev/{name.replace('!', '/')}")]
-        tracing = self._popen(["blktrace", *_MASKS, "-w", str(seconds), "-o", "-", *devices], None)
-        self._popen(["blkparse", "-q", "-i", "-", "-f", _FORMAT], tracing.stdout)
+        tracing = self._popen(["blktrace", *self._masks, "-w", str(seconds), "-o", "-", *devices], None)
+        self._popen(["blkparse", "-q", "-i", "-", "-f", self._format], tracing.stdout)
         if tracing.stdout:
             tracing.stdout.close()
 

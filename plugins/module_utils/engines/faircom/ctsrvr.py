@@ -109,7 +109,11 @@ def slips(lines: Sequence[Line], keywords: Collection[str], flags: Collection[st
             continue
         is_flag = line.name == _COMPATIBILITY
         observed, known = (str(line.value).upper(), tuple(flags)) if is_flag else (line.name, keywords)
-        if len(observed) > _LONGEST or observed in known or observed.startswith(tuple(f"{k}_" for k in known)):
+        if (
+            len(observed) > _LONGEST
+            or observed in known
+            or observed.startswith(tuple(f"{k}_" for k in known))
+        ):
             continue
         near = difflib.get_close_matches(observed, known, 1, _ALIKE)
         if near:
