@@ -85,7 +85,7 @@ class ActionModule(Bounded):
             clock=time.monotonic_ns(),
             slow=printable(slow),
         )
-        diffs = [_diff(step) for step in results if step["diff"]["before"] or step["diff"]["after"]]
+        diffs = [shown for step in results for shown in step["diff"]]
         result.update(learned(answer), **({"diff": diffs} if diffs else {}))
         if arguments["release"]:
             # Of a step that failed, the error lists what was done.
@@ -160,7 +160,11 @@ def _results(answer: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
                 "step": [str(phase), str(layer)],
                 "is_slow": step["class"] == "performance",
                 "failures": [line(str(why)) for why in step["failures"]],
-                "diff": {side: str(step["diff"][side]) for side in ("before", "after")},
+                "diff": [
+                    _diff(f"{phase} {layer}", shown)
+                    for shown in step.get("diff", ())
+                    if shown["before"] or shown["after"]
+                ],
                 "changes": as_changes(step.get("changes", ())),
             }
             for step in answer.get("taken", ())
@@ -170,9 +174,9 @@ def _results(answer: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
         return [], [f"its answer is not one of the module's: {error!r}"]
 
 
-def _diff(step: dict[str, Any]) -> dict[str, str]:
-    """Return what --diff shows of a step."""
+def _diff(step: str, shown: Mapping[str, Any]) -> dict[str, str]:
+    """Return what --diff shows of the settings of a step, or of a file that has its own headers."""
     return {
-        **{f"{side}_header": " ".join(step["step"]) for side in ("before", "after")},
-        **{side: str(laid_out(text)) for side, text in step["diff"].items()},
+        **{name: line(str(shown.get(name, step))) for name in ("before_header", "after_header")},
+        **{name: str(laid_out(str(shown[name]))) for name in ("before", "after")},
     }

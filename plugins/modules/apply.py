@@ -26,7 +26,7 @@ extends_documentation_fragment:
   - durable.dbhost.attributes.action
 attributes:
   diff_mode:
-    description: Returns what each setting was and is, by step.
+    description: Returns what each setting was and is, by step, and the lines of the files that change.
     support: full
 options:
   steps:
@@ -173,12 +173,12 @@ def _guarded(host: Host, given: Mapping[str, Any], check_mode: bool) -> tuple[Ho
         return UnarmedHost(host), str(error)
 
 
-def _as_result(step: StepResult) -> Mapping[str, object]:
+def _as_result(step: StepResult, shows_diff: bool) -> Mapping[str, object]:
     return {
         "step": [step.phase, step.layer],
         "class": step.klass,
         "failures": list(step.outcome.failures),
-        "diff": as_diff(step.outcome.changes),
+        **({"diff": [as_diff(step.outcome.changes), *step.outcome.files]} if shows_diff else {}),
         # The page of a release names them.
         **({"changes": [row._asdict() for row in step.outcome.changes]} if step.phase == "release" else {}),
     }
@@ -208,14 +208,23 @@ def main() -> None:
             guarded, unarmed = _guarded(host, given, module.check_mode) if undone else (host, "")
             hosts = dict.fromkeys(undone, guarded)
             results = list(
-                take(host, CODE, given["steps"], given["secrets"], module.check_mode, hosts, bool(unarmed))
+                take(
+                    host,
+                    CODE,
+                    given["steps"],
+                    given["secrets"],
+                    module.check_mode,
+                    hosts,
+                    failed=bool(unarmed),
+                    shows_files=module._diff,
+                )
             )
     except (ChangeFailed, Unobservable) as error:
         fail(module, error)
     for warning in (warning for step in results for warning in step.outcome.warnings):
         warn(module, warning)
     changed = is_disarmed or any(step.outcome.changed for step in results)
-    as_results = [_as_result(step) for step in results]
+    as_results = [_as_result(step, module._diff) for step in results]
     if unarmed:
         fail(module, unarmed, changed, taken=as_results)
     finish(module, changed=changed, taken=as_results, switch=installed.switch_of(host).state)

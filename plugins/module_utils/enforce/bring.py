@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from ..host.printable import message
 from ..host.seam import ChangeFailed, Host, Unobservable
+from . import file_diff
 from .change import Change, account
 
 
@@ -22,19 +23,29 @@ class Outcome(NamedTuple):
     """The result of a layer.
 
     `changes`: what was planned; `changed`: whether any of it was made, or would be; `failures`: why the rest, or all of
-    it, was not, ending in what was done by then; `warnings`: what is left as it is, and why.
+    it, was not, ending in what was done by then; `warnings`: what is left as it is, and why; `files`: what `--diff` shows of
+    the files that were planned, if it was requested.
     """
 
     changes: tuple[Change, ...] = ()
     changed: bool = False
     failures: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    files: tuple[dict[str, str], ...] = ()
 
 
-def bring(host: Host, layer: Any, given: Mapping[str, Any], foretell: bool, partly: bool = False) -> Outcome:
+def bring(
+    host: Host,
+    layer: Any,
+    given: Mapping[str, Any],
+    foretell: bool,
+    partly: bool = False,
+    shows_files: bool = False,
+) -> Outcome:
     """Bring a layer to what its arguments say, or foretell it. `given`: values of all of layer.ARGUMENTS.spec.
 
-    `partly`: whether a target that cannot be planned, as a disk that was pulled, leaves the others to be changed.
+    `partly`: whether a target that cannot be planned, as a disk that was pulled, leaves the others to be changed. `shows_files`:
+    whether the lines of files that change are returned, as `--diff` shows them.
     """
     common = {name: given[name] for name in layer.ARGUMENTS.shared}
     options = {**common, **{name: given[name] for name in layer.ARGUMENTS.permissions}}
@@ -53,6 +64,7 @@ def bring(host: Host, layer: Any, given: Mapping[str, Any], foretell: bool, part
         return Outcome(failures=(f"{message(str(error))}; nothing of this step was done",))
     failures += getattr(work, "failures", {}).values()
     left: tuple[Change, ...] | None = ()
+    files = file_diff.of_plan(host, layer, work) if shows_files and work.changes else ()
     try:
         if work.changes and not foretell:
             if released:
@@ -68,7 +80,8 @@ def bring(host: Host, layer: Any, given: Mapping[str, Any], foretell: bool, part
     # Also if it cannot be read any more.
     changed = left is None or any(change not in left for change in changes)
     changed = changed and not (failures and foretell)
-    return Outcome(changes, changed, tuple(map(message, failures)), tuple(getattr(work, "warnings", ())))
+    warnings = tuple(getattr(work, "warnings", ()))
+    return Outcome(changes, changed, tuple(map(message, failures)), warnings, tuple(files))
 
 
 def _planned(

@@ -28,7 +28,7 @@ def run(layer: Any) -> None:
         expect_root(host)
         alone = one_run.hold(host, f"the module {name}", now, [name])
         with nullcontext() if module.check_mode else alone:
-            done = bring(host, layer, module.params, module.check_mode)
+            done = bring(host, layer, module.params, module.check_mode, shows_files=module._diff)
     except (ChangeFailed, Unobservable) as error:
         fail(module, error)
     for warning in done.warnings:
@@ -39,5 +39,5 @@ def run(layer: Any) -> None:
         module,
         changed=done.changed,
         changes=[change._asdict() for change in done.changes],
-        diff=as_diff(done.changes),
+        **({"diff": [as_diff(done.changes), *done.files]} if module._diff else {}),
     )

@@ -35,13 +35,14 @@ def take(
     foretell: bool,
     hosts: Mapping[str, Host] = MappingProxyType({}),
     failed: bool = False,
+    shows_files: bool = False,
 ) -> Iterator[StepResult]:
     """Yield each step as it ends. After one that failed those that make safer are still done, and no other: a guard that could
     not be released may still remove barriers. One about speed alone keeps nothing back.
 
     `code`: {layer: what enforce/bring.py takes}; `steps`: [{phase, layer, class, arguments}], as the plan has them; `secrets`:
     {layer: arguments that are never shown}; `hosts`: {layer: the host as that layer takes it}, if it is another;
-    `failed`: whether something failed before the first step.
+    `failed`: whether something failed before the first step; `shows_files`: as enforce/bring.py takes it.
     """
     for step in steps:
         phase, layer, klass = str(step["phase"]), str(step["layer"]), str(step["class"])
@@ -50,17 +51,19 @@ def take(
         given = {**step["arguments"], **secrets.get(layer, {})}
         # What makes less safe changes all targets of its step or none.
         partly = phase in _SAFER and code[layer].ARGUMENTS.apart
-        outcome = _brought(hosts.get(layer, host), code[layer], given, foretell, partly)
+        outcome = _brought(hosts.get(layer, host), code[layer], given, foretell, partly, shows_files)
         failed = failed or (bool(outcome.failures) and klass != "performance")
         yield StepResult(phase, layer, klass, outcome)
 
 
-def _brought(host: Host, code: Any, given: Mapping[str, Any], foretell: bool, partly: bool) -> Outcome:
+def _brought(
+    host: Host, code: Any, given: Mapping[str, Any], foretell: bool, partly: bool, shows_files: bool
+) -> Outcome:
     try:
         checked = ArgumentSpecValidator(code.ARGUMENTS.spec).validate(given)
         if checked.error_messages:
             return Outcome(failures=tuple(checked.error_messages))
-        return bring(host, code, checked.validated_parameters, foretell, partly)
+        return bring(host, code, checked.validated_parameters, foretell, partly, shows_files)
     except (
         Exception
     ) as error:  # Steps that make safer are still done; the next collection finds what this one did.

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from ..enforce import file_diff
 from ..enforce.arguments import Arguments
 from ..enforce.change import Change, verify
 from ..host import systemd, units
@@ -114,6 +116,13 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
         host.write_file(drop_in(unit), text.encode())
     host.change(["systemctl", "daemon-reload"])
     verify(plan(host, targets).changes)
+
+
+def edits(host: Host, work: Work | Release) -> Iterable[file_diff.Edit]:
+    """Return the files that a plan changes."""
+    if isinstance(work, Release):
+        return file_diff.of_root(host, dict.fromkeys(work.drop_ins))
+    return file_diff.of_root(host, {drop_in(unit): text for unit, text in work.drop_ins.items()})
 
 
 def plan_release(host: Host) -> Release:

@@ -106,13 +106,21 @@ def is_woken(host: Host) -> bool:
     return all(host.exists(f"/etc/systemd/system/{target}.wants/{UNIT}") for target in _TARGETS)
 
 
+def files(host: Host, text: str) -> dict[str, str | None]:
+    """Return {path: text afterwards} of the files that `write` changes, None for one that it removes."""
+    former = {FORMER_PATH: None} if host.exists(FORMER_PATH) else {}
+    return {RULES_PATH: text, **former, **({} if is_woken(host) else {UNIT_PATH: _unit_text(host)})}
+
+
 def write(host: Host, text: str) -> None:
     """Make the host keep what the rule file's text says. Raises ChangeFailed."""
-    host.write_file(RULES_PATH, text.encode("ascii"))
-    if host.exists(FORMER_PATH):
-        host.remove_file(FORMER_PATH)
-    if not is_woken(host):
-        host.write_file(UNIT_PATH, _unit_text(host).encode("ascii"))
+    is_enabled = is_woken(host)
+    for path, content in files(host, text).items():
+        if content is None:
+            host.remove_file(path)
+        else:
+            host.write_file(path, content.encode("ascii"))
+    if not is_enabled:
         host.change(["systemctl", "--quiet", "enable", UNIT])
 
 

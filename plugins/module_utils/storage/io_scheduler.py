@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from ..enforce import file_diff
 from ..enforce.arguments import Arguments
 from ..enforce.change import Change, each, verify
 from ..host.observation import UNKNOWN
@@ -97,6 +99,16 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
         if any(change.when == "persisted" for change in work.changes):
             scheduler_rules.write(host, work.rules)
     verify(plan(host, targets).changes)
+
+
+def edits(host: Host, work: Work | Release) -> Iterable[file_diff.Edit]:
+    """Return the files that a plan changes."""
+    if isinstance(work, Release):
+        return file_diff.of_root(host, dict.fromkeys(scheduler_rules.ours(host)))
+    former = [path for path in scheduler_rules.ours(host) if path != scheduler_rules.RULES_PATH]
+    is_written = any(change.when == "persisted" for change in work.changes)
+    written = {scheduler_rules.RULES_PATH: work.rules, **dict.fromkeys(former)}
+    return file_diff.of_root(host, written if is_written else {})
 
 
 def plan_release(host: Host) -> Release:

@@ -9,7 +9,7 @@ import posixpath
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ..enforce import originals
+from ..enforce import file_diff, originals
 from ..enforce.arguments import Arguments
 from ..enforce.change import Change, each, verify
 from ..facts.classes import MountFacts
@@ -129,6 +129,17 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
         _persist(host, work)
     each(loosened, lambda target: _remount(host, work, target, live[target]))
     verify(plan(host, targets).changes)
+
+
+def edits(host: Host, work: Work | Release) -> Iterable[file_diff.Edit]:
+    """Return the files that a plan changes."""
+    if isinstance(work, Release):
+        return file_diff.of_root(host, {FSTAB: work.fstab, **dict.fromkeys(work.drop_ins)})
+    drop_ins = {mount_units.drop_in(name): mount_units.render(found) for name, found in work.drop_ins.items()}
+    return [
+        file_diff.Edit(FSTAB, work.fstab_before, work.fstab_after),
+        *file_diff.of_root(host, drop_ins),
+    ]
 
 
 def as_now(host: Host, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

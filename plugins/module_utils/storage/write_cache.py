@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from ..enforce import file_diff
 from ..enforce.arguments import Arguments
 from ..enforce.change import Change, each, verify
 from ..facts.classes import DiskFacts
@@ -94,6 +96,16 @@ def apply(host: Host, work: Work, targets: list[Target], lasting: bool = True) -
         if any(change.when == "persisted" for change in work.changes):
             cache_rules.write(host, work.rules)
     verify(plan(host, targets, lasting).changes)
+
+
+def edits(host: Host, work: Work | Release) -> Iterable[file_diff.Edit]:
+    """Return the files that a plan changes."""
+    if isinstance(work, Release):
+        # Links of systemd to our unit have no text.
+        found = [path for path in cache_rules.ours(host) if ".wants/" not in path]
+        return file_diff.of_root(host, dict.fromkeys(found))
+    is_written = any(change.when == "persisted" for change in work.changes)
+    return file_diff.of_root(host, cache_rules.files(host, work.rules) if is_written else {})
 
 
 def as_now(host: Host, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ..enforce import originals, our_files, ownership
+from ..enforce import file_diff, originals, our_files, ownership
 from ..enforce.arguments import Arguments
 from ..enforce.change import Change, verify
 from ..engines import since_start
@@ -142,6 +142,11 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
     if work.unit:
         _restart(host, work.unit)
     verify(plan(host, targets, work.password).changes)
+
+
+def edits(host: Host, work: Work) -> Iterable[file_diff.Edit]:
+    """Return the files that a plan changes."""
+    return file_diff.of_root(host, {edit.path: edit.after for edit in (*work.edits, *work.later)})
 
 
 def plan_release(host: Host, password: str = "") -> Work:

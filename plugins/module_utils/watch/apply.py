@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ..enforce import our_files
+from ..enforce import file_diff, our_files
 from ..enforce.arguments import Arguments
 from ..enforce.change import Change, verify
 from ..enforce.our_files import ABSENT, CURRENT
@@ -109,6 +109,13 @@ def apply(host: Host, work: Work, targets: list[Any]) -> None:
     # Not waited for: that the verdict fails is no failure of this.
     host.change(["systemctl", "start", "--no-block", our_paths.WATCH_SERVICE])
     verify(plan(host, targets, **work.options).changes)
+
+
+def edits(host: Host, work: Work | Release) -> Iterable[file_diff.Edit]:
+    """Return the files that a plan changes."""
+    if isinstance(work, Work):
+        return file_diff.of_root(host, dict(work.files))
+    return file_diff.of_root(host, {change.target: None for change in work.changes})
 
 
 def plan_release(host: Host, **_options: Any) -> Release:

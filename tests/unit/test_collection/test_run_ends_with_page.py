@@ -152,6 +152,10 @@ esac
 """
 
 
+#: Options of a mount before and after the release, and how --diff marks their lines.
+FSTAB, SIGNS = {"before": "barrier=1", "after": "barrier=0"}, {"before": "-", "after": "+"}
+
+
 @pytest.mark.parametrize(("callback", "check"), [("default", True), ("durable.dbhost.brief", False)])
 def test_a_release_ends_with_its_page(directory: Path, callback: str, check: bool) -> None:
     """db1 answers, and db2 is unreachable."""
@@ -165,7 +169,9 @@ def test_a_release_ends_with_its_page(directory: Path, callback: str, check: boo
         }
     ]
     taken = {"step": ["release", "mount_options"], "class": "safety", "failures": [], "changes": changes}
-    taken["diff"] = {"before": "", "after": ""}
+    lines = {side: f"UUID=db /srv/db ext4 {options} 0 2\n" for side, options in FSTAB.items()}
+    headers = {f"{side}_header": "/etc/fstab" for side in FSTAB}
+    taken["diff"] = [{"before": "", "after": ""}, {**headers, **lines}]
     gone = {
         "target": "/etc/x.timer",
         "setting": "x",
@@ -184,7 +190,7 @@ def test_a_release_ends_with_its_page(directory: Path, callback: str, check: boo
     (directory / "hosts.yml").write_text(
         json.dumps({"databases": {"vars": {"durable_profile": "strict"}, "hosts": hosts}})
     )
-    options = ["--check"] if check else []
+    options = ["--check"] if check else ["--diff"]
     code, out, _err = run(directory, *options, playbook="release_db", ANSIBLE_STDOUT_CALLBACK=callback)
     assert code == 2
     page = " ".join(out[out.index("not released  db2\n  cause     ") :].split())
@@ -204,6 +210,12 @@ def test_a_release_ends_with_its_page(directory: Path, callback: str, check: boo
         assert done in page
     assert ("PLAY RECAP" in out) is (callback == "default")
     assert "included:" not in out
+    shown = [
+        "--- before: /etc/fstab",
+        "+++ after: /etc/fstab",
+        *(f"{SIGNS[side]}{lines[side]}" for side in FSTAB),
+    ]
+    assert [row.rstrip("\n") in out.split("\n") for row in shown] == [not check] * 4
 
 
 def test_a_value_of_a_vault_is_a_text(directory: Path) -> None:

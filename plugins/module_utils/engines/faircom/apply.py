@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from ...enforce import originals
+from ...enforce import file_diff, originals
 from ...enforce.arguments import Arguments
 from ...enforce.change import Change, attempt, expect_some, verify
 from ...facts.engines import InstanceFacts
@@ -129,6 +130,18 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
         failures["restart"] = str(error)
     if failures:
         raise ChangeFailed("; ".join(failures.values()))
+
+
+def edits(host: Host, work: Work | Release) -> Iterator[file_diff.Edit]:
+    """Yield the files that a plan changes."""
+    if isinstance(work, Work):
+        for name, (before, after) in work.texts.items():
+            yield file_diff.Edit(_config(work.facts[name]), before, after)
+    else:
+        with named_by.one(host, named_by.UNKNOWN_USER):
+            found = {path: _text(host, path) for path in work.owners}
+        for path, text in found.items():
+            yield file_diff.Edit(path, text, work.texts[path])
 
 
 @named_by.by_others

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from ...enforce import file_diff
 from ...enforce.arguments import Arguments
 from ...enforce.change import Change, each, expect_some, verify
 from ...facts.engines import InstanceFacts
@@ -236,6 +237,13 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
     if restarted:
         settle(host, observe, restarted, lambda: _left(host, work, done, restarted))
     verify(plan(host, done, work.restart).changes)
+
+
+def edits(host: Host, work: Work | Release) -> Iterable[file_diff.Edit]:
+    """Return the files that a plan changes."""
+    return file_diff.of_root(
+        host, dict.fromkeys(work.files) if isinstance(work, Release) else dict(work.files)
+    )
 
 
 def _left(host: Host, work: Work, targets: list[Target], restarted: Iterable[str]) -> Iterable[Change]:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from ...enforce import ownership
+from ...enforce import file_diff, ownership
 from ...enforce.arguments import Arguments
 from ...enforce.change import Change, each, expect_some, verify
 from ...facts.engines import InstanceFacts, OverrideFacts, SettingFacts
@@ -111,7 +111,7 @@ class Work(NamedTuple):
 
 class Release(NamedTuple):
     """What release changes: {configuration: its text without our line}, the files that go, and as whom each
-    of all these is changed.
+    of all these is changed; `texts`: what they contain now.
 
     `failures`: {cluster: why what is ours stays there}.
     """
@@ -123,6 +123,7 @@ class Release(NamedTuple):
     failures: dict[str, str]
     back: tuple[restore.Cluster, ...]
     stored: dict[str, str]
+    texts: dict[str, str | None]
 
 
 @named_by.by_others
@@ -170,6 +171,17 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
     verify(plan(host, list(work.possible), work.restart, work.alter_system).changes)
 
 
+def edits(host: Host, work: Work | Release) -> list[file_diff.Edit]:
+    """Return the files that a plan changes."""
+    if isinstance(work, Work):
+        return [
+            file_diff.Edit(path, *texts)
+            for step in work.steps.values()
+            for path, texts in step.writes.items()
+        ]
+    return [file_diff.Edit(path, text, work.writes.get(path)) for path, text in work.texts.items()]
+
+
 @named_by.by_others
 def plan_release(host: Host) -> Release:
     """Return what release changes; reads only.
@@ -180,6 +192,7 @@ def plan_release(host: Host) -> Release:
     writes: dict[str, str] = {}
     owners: dict[str, int] = {}
     gone: list[str] = []
+    texts: dict[str, str | None] = {}
     found = _clusters(host)
     back, changes, stored, failures = restore.plan(host, found)
     for name, facts in found.items():
@@ -192,13 +205,15 @@ def plan_release(host: Host) -> Release:
                     continue
                 ours = drop_in.ours(files, facts["config"])
                 text = drop_in.without_line(files, facts["config"])
-            own = [*ours, *([facts["config"]] if text != files.read(facts["config"]) else [])]
+                own = [*ours, *([facts["config"]] if text != files.read(facts["config"]) else [])]
+                before = {path: files.read(path) for path in own}
             user = ownership.user_of(host, facts["pids"], facts["config"]) if own else 0
             writers = {path: drop_in.writer(host, path, facts["config"], user, restores=True) for path in own}
         except (ChangeFailed, Unobservable, ValueError) as error:
             failures[name] = f"{name}: {without_content(error)}"
             continue
         owners.update(writers)
+        texts.update(before)
         for path, settings in ours.items():
             changes.append(Change(path, "drop_in", "persisted", "present", "absent"))
             changes += [Change(name, key, "persisted", value, "unset") for key, value in settings.items()]
@@ -207,7 +222,7 @@ def plan_release(host: Host) -> Release:
             changes.append(Change(facts["config"], "include", "persisted", "present", "absent"))
             writes[facts["config"]] = text
     expect_some(changes, failures)
-    return Release(tuple(changes), writes, owners, tuple(gone), failures, back, stored)
+    return Release(tuple(changes), writes, owners, tuple(gone), failures, back, stored, texts)
 
 
 @named_by.by_others

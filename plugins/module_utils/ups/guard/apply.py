@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import posixpath
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ...enforce import our_files
+from ...enforce import file_diff, our_files
 from ...enforce.arguments import Arguments
 from ...enforce.change import Change, verify
 from ...enforce.our_files import ABSENT, CURRENT
@@ -124,6 +125,14 @@ def apply(host: Host, work: Work, targets: list[str]) -> None:
         change._replace(before=f"{change.before} ({reason})") if change.setting == "state" else change
         for change in left
     )
+
+
+def edits(host: Host, work: Work | Release) -> Iterable[file_diff.Edit]:
+    """Return the files that a plan changes."""
+    if isinstance(work, Work):
+        return file_diff.of_root(host, dict(work.files))
+    # The directory of the running guard's state has no text.
+    return file_diff.of_root(host, {path: None for path in work.files if path != our_paths.RUNTIME})
 
 
 def plan_release(host: Host, **_terms: Any) -> Release:

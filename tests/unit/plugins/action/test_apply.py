@@ -26,10 +26,13 @@ STEPS = [
 BEGUN = [[step["phase"], step["layer"]] for step in STEPS]
 
 
-def taken(number: int, *failures: str, before: str = "", after: str = "") -> dict[str, Any]:
-    """Return what a host says of a step."""
-    diff = {"before": before, "after": after}
-    return {"step": BEGUN[number], "class": "safety", "failures": list(failures), "diff": diff}
+def taken(
+    number: int, *failures: str, before: str = "", after: str = "", files: list[Any] | None = None
+) -> dict[str, Any]:
+    """Return what a host reports of a step; with --diff its settings, and files that change."""
+    settings = {"before": before, "after": after}
+    step = {"step": BEGUN[number], "class": "safety", "failures": list(failures)}
+    return {**step, "diff": [settings, *(files or ())]} if before or files else step
 
 
 def run(
@@ -99,6 +102,24 @@ def test_all_steps_are_one_execution() -> None:
     assert result["diff"] == [
         {"before_header": header, "after_header": header, "before": "a\n", "after": "b\n"}
     ]
+
+
+def test_lines_of_files_have_the_headers_of_their_files() -> None:
+    edit = {
+        "before_header": "/etc/fstab",
+        "after_header": "/etc/fstab",
+        "before": "a\n",
+        "after": "b\x1b[2J\nc\n",
+    }
+    result, _given = run({"changed": True, "taken": [taken(0, files=[edit])]})
+    assert result["diff"] == [{**edit, "after": "b\\x1b[2J\nc\n"}]
+    assert "diff" not in run({"changed": True, "taken": [taken(0)]})[0]
+
+
+@pytest.mark.parametrize("files", [["x"], [{"before": "a"}], [7]])
+def test_malformed_lines_of_files_are_a_malformed_answer(files: list[Any]) -> None:
+    result, _given = run({"changed": True, "taken": [taken(0, files=files)]})
+    assert "its answer is not one of the module's" in result["error"]
 
 
 def test_what_was_changed_before_a_step_failed_counts() -> None:

@@ -24,11 +24,11 @@ def run_module(
     check: bool = False,
     **arguments: Any,
 ) -> dict[str, Any]:
-    """Return the module's result."""
+    """Return the module's result, with what `--diff` shows."""
     basic = pytest.importorskip("ansible.module_utils.basic")
     # The layers' modules share their main.
     monkeypatch.setattr(module if hasattr(module, "Host") else runner, "Host", lambda: host)
-    given = {**arguments, "_ansible_check_mode": check}
+    given = {**arguments, "_ansible_check_mode": check, "_ansible_diff": True}
     with _given(basic, given, monkeypatch), pytest.raises(SystemExit) as ended:
         module.main()
     result = json.loads(capsys.readouterr().out)

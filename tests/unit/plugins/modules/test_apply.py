@@ -78,7 +78,7 @@ def test_each_step_does_what_its_layer_s_module_does(
     assert done["changed"] is foretold["changed"] is True
     (taken,) = done["taken"]
     assert (taken["step"], taken["failures"]) == (["tighten", "mount_options"], [])
-    assert taken["diff"]["before"] != taken["diff"]["after"]
+    assert taken["diff"][0]["before"] != taken["diff"][0]["after"]
     assert run(barriers("on"), looked_at=1)["changed"] is False
 
 

@@ -41,7 +41,7 @@ def test_check_predicts_a_run_and_a_second_one_does_nothing(
     done = run_module(firebird_config, machine, monkeypatch, capsys, targets=TARGETS)
     assert done == predicted
     assert done["changed"] is True
-    assert done["diff"]["after"] == (
+    assert done["diff"][0]["after"] == (
         "/data/a.fdb forced_writes (persisted): on\n/log/b.fdb forced_writes (persisted): on\n"
     )
     documented = yaml.safe_load(firebird_config.RETURN)["changes"]["contains"]

@@ -75,7 +75,7 @@ def test_check_predicts_what_a_run_does_and_a_second_run_does_nothing(
     assert host.mutations
     assert done == predicted
     assert done["changed"] is True
-    assert done["diff"]["before"] != done["diff"]["after"]
+    assert done["diff"][0]["before"] != done["diff"][0]["after"]
     assert {tuple(change) for change in done["changes"]} == {("target", "setting", "when", "before", "after")}
     for check in (True, False):
         host.mutations.clear()

@@ -45,7 +45,7 @@ def test_check_predicts_what_a_run_does_and_a_second_run_does_nothing(
     done = run_module(mariadb_config, host, monkeypatch, capsys, **given)
     assert done == predicted
     assert done["changed"] is True
-    assert done["diff"]["before"] != done["diff"]["after"]
+    assert done["diff"][0]["before"] != done["diff"][0]["after"]
     assert host.restarts == int(restart)
     for check in (True, False):
         host.mutations.clear()

@@ -46,7 +46,7 @@ def test_check_predicts_what_a_run_does_and_a_second_run_does_nothing(
     assert host.mutations == []
     done = run_module(module, host, monkeypatch, capsys, **arguments)
     assert (done, done["changed"]) == (predicted, True)
-    assert done["diff"]["before"] != done["diff"]["after"]
+    assert done["diff"][0]["before"] != done["diff"][0]["after"]
     assert ("restart" in host.done) is restart
     for check in (True, False):
         host.mutations.clear()

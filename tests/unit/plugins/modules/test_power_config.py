@@ -45,7 +45,7 @@ def test_check_predicts_what_a_run_does_and_release_what_was_there(
     assert host.mutations
     assert done == predicted
     assert done["changed"] is True
-    assert done["diff"]["before"] != done["diff"]["after"]
+    assert done["diff"][0]["before"] != done["diff"][0]["after"]
     host.mutations.clear()
     again = run_module(power_config, host, monkeypatch, capsys, **arguments)
     assert (again["changed"], host.mutations) == (False, [])

@@ -67,7 +67,7 @@ def test_check_predicts_what_a_run_does_and_a_second_run_does_nothing(
     done = run_module(module, host, monkeypatch, capsys, **arguments)
     assert done == predicted
     assert done["changed"] is True
-    assert done["diff"]["before"] != done["diff"]["after"]
+    assert done["diff"][0]["before"] != done["diff"][0]["after"]
     assert {change["when"] for change in done["changes"]} == {"persisted", *(["running"] if restart else [])}
     assert any(mutation[1] == "systemctl" for mutation in host.mutations) == restart
     for check in (True, False):
