@@ -19,7 +19,7 @@ from typing import Any
 from ansible.errors import AnsibleError
 
 from ..action.engine_facts import Bounded, TooMuch
-from ..module_utils.policy.show.results import MINIMUM, of_python
+from ..module_utils.policy.show.results import INSTALL_PYTHON, MINIMUM, Explained, Recognised, of_python
 
 #: Where distributions and administrators put interpreters.
 _PLACES = (
@@ -58,7 +58,8 @@ def explained(action: Bounded, variables: Mapping[str, Any], result: Result) -> 
     good = sorted((version, path) for path, version in found.items() if version >= MINIMUM and path != used)
     if not is_old and not good:
         return result
-    return {**result, "msg": _message(observed if is_old else None, used, [path for _version, path in good])}
+    why = _explanation(observed if is_old else None, used, [path for _version, path in good])
+    return Recognised({**result, "msg": f"{why.meaning}. Fix: {why.fix}"}, why)
 
 
 def _used(action: Bounded, variables: Mapping[str, Any], result: Result) -> str:
@@ -85,13 +86,13 @@ def _listed(action: Bounded, used: str) -> dict[str, _Version]:
     return found
 
 
-def _message(observed: _Version | None, used: str, found: list[str]) -> str:
+def _explanation(observed: _Version | None, used: str, found: list[str]) -> Explained:
     expected = f"{MINIMUM[0]}.{MINIMUM[1]} or later expected"
     if observed:
         what = f"Python {observed[0]}.{observed[1]} observed, {expected}"
     else:
         what = f"no usable Python at {used or 'the path that Ansible uses'}, {expected}"
     if not found:
-        return f"{what}. Fix: install Python {MINIMUM[0]}.{MINIMUM[1]} or later there, or name one in ansible_python_interpreter"
+        return Explained(what, fix=INSTALL_PYTHON)
     more = f" (or {', '.join(found[1:_MOST])})" if found[1:] else ""
-    return f"{what}. Fix: set ansible_python_interpreter to {found[0]}{more} in the inventory"
+    return Explained(what, fix=f"set ansible_python_interpreter to {found[0]}{more} in the inventory")

@@ -18,14 +18,12 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ..action.engine_facts import Bounded
 from ..module_utils.host.printable import printable
 from ..module_utils.host.refusals import remedy
-from ..module_utils.policy.show.results import of_python
+from ..module_utils.policy.show.results import Explained, Recognised, of_python
 from ..module_utils.rows import HANGS, NO_ANSWER
 from . import interpreters
 from .deadline import Expired, deadline
 from .interpreters import Result
 
-#: How a module ends that its interpreter is too old for, among others.
-_UNHANDLED = "an error that it does not handle"
 #: What mkdir prints that cannot make a directory.
 _MKDIR = re.compile(r"^mkdir: .*", re.M)
 #: How ansible-core before 2.19 begins `msg` for a module that printed no result.
@@ -49,14 +47,17 @@ def execute(
             result: Result = action._execute_module(
                 module_name=module, module_args=arguments, task_vars=variables
             )
-            result = _with_reason(result)
-            if result.get("failed") and (_UNHANDLED in str(result.get("msg")) or of_python(result)):
+            reason = _unhandled(result)
+            if reason is not None:
+                result = {**result, "msg": _message(reason)}
+            if result.get("failed") and (reason is not None or of_python(result)):
                 result = interpreters.explained(action, variables, result)
     except Expired:
         waited = int(time.monotonic() - started)
         action.is_given_up = True
         connect_anew(action)
-        return {"unreachable": True, "msg": f"{NO_ANSWER} {waited} seconds; {HANGS}"}
+        why = Explained(f"{NO_ANSWER} {waited} seconds", fix=HANGS)
+        return Recognised({"unreachable": True, "msg": f"{why.meaning}; {why.fix}"}, why)
     except AnsibleConnectionFailure as error:
         # Ansible reports a directory that it cannot make as a lost connection, and drops the error of mkdir.
         refused = _MKDIR.search(action.last_stderr)
@@ -68,25 +69,24 @@ def execute(
     return result
 
 
-def _with_reason(result: Result) -> Result:
-    """Return a result with `msg`: of a module that ended by an exception Ansible has the reason in `exception` alone.
+def _unhandled(result: Result) -> str | None:
+    """Return the exception that ended a module, None for another end: Ansible has the reason in `exception` alone.
 
     ansible-core 2.19 and later make it an object, and leave `msg` empty. Earlier ones have the traceback.
     """
     found, msg = result.get("exception"), result.get("msg")
-    reason: str | None
+    if not result.get("failed"):
+        return None
     if isinstance(found, str) and str(msg).startswith(_NO_JSON):
-        reason = found.rstrip().rpartition("\n")[2]
-    else:
-        reason = None if msg else getattr(getattr(found, "event", None), "msg", None)
-    if not result.get("failed") or reason is None:
-        return result
+        return found.rstrip().rpartition("\n")[2]
+    reason: str | None = None if msg else getattr(getattr(found, "event", None), "msg", None)
+    return reason
+
+
+def _message(reason: str) -> str:
     is_full = os.strerror(errno.ENOSPC) in reason
     fix = remedy(reason) if is_full else "run again with -vvv, which shows the traceback, and report it"
-    return {
-        **result,
-        "msg": f"the module failed with {_UNHANDLED}: {reason or 'no text'}; {fix}",
-    }
+    return f"the module failed with an error that it does not handle: {reason or 'no text'}; {fix}"
 
 
 def connect_anew(action: Bounded) -> None:

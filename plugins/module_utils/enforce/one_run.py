@@ -19,7 +19,7 @@ from typing import NamedTuple
 from ..host import bounds, json_text
 from ..host.our_paths import LOCK
 from ..host.printable import line
-from ..host.seam import ChangeFailed, Held, Host, Unobservable
+from ..host.seam import ChangeFailed, Held, Host, Refused, Unobservable
 
 #: Reported for a host that is changed while it is read, and for one whose lock cannot be read: no run has such a number.
 CHANGING, UNREADABLE = -1, -2
@@ -105,9 +105,9 @@ def hold(
                 )
             yield
     except Held as error:
-        raise ChangeFailed(
-            f"another run changes this host: {_holder(error.holder)}; nothing was changed by this one; run again when"
-            " that has ended"
+        raise Refused(
+            f"another run changes this host: {_holder(error.holder)}; nothing was changed by this one",
+            "run again when that has ended",
         ) from error
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..enforce import one_run, our_files
 from ..host import json_text, our_paths, systemd
-from ..host.seam import ChangeFailed, Host, Unobservable
+from ..host.seam import ChangeFailed, Host, Refused, Unobservable
 from . import journal
 
 #: States of the switch: there is none; one waits; one has put a host back; one cannot, with the reason.
@@ -90,7 +90,8 @@ def disarm(host: Host, now: str) -> Switch:
                 return switch_of(host)
             remove(host, is_stopped=False)
     except ChangeFailed as error:
-        return Switch(switch_of(host).state, f"it was not removed: {str(error).partition('; ')[0]}")
+        why = error.reason if isinstance(error, Refused) else str(error)
+        return Switch(switch_of(host).state, f"it was not removed: {why}")
     return switch_of(host)
 
 

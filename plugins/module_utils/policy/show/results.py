@@ -9,7 +9,7 @@ import errno
 import os
 import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...facts.engines import EnginesFacts
@@ -17,7 +17,7 @@ from ...facts.storage import StorageFacts
 from ...facts.ups import PowerFacts
 from ...host.printable import line
 from ...profiles import BadInput, choose
-from ...rows import FIX_READ_ERROR, HANGS, Reason
+from ...rows import FIX_READ_ERROR, Reason
 from ...undo.installed import WAITS
 from .. import kinds
 from ..assess import engines, ups
@@ -42,14 +42,14 @@ _ONE_LINE = 160
 _UNREACHABLE = "start the host and check ssh, then run again"
 #: The first version of Python on which the modules run.
 MINIMUM = (3, 9)
-_PYTHON = "install Python 3.9 or later there, or name one in ansible_python_interpreter"
+INSTALL_PYTHON = "install Python 3.9 or later there, or name one in ansible_python_interpreter"
 _CANNOT_WRITE = "Ansible cannot write its own files there"
 #: Message of a failed task, its meaning, and the fix: Ansible reports a symptom only.
 _CAUSES = (
     (
         re.compile(r"interpreter .* was not found|python[\d.]*: (command )?not found", re.I),
         "no Python where Ansible looks for it",
-        _PYTHON,
+        INSTALL_PYTHON,
     ),
     (
         # 3.6 knows no annotations, 3.7 no :=, and 3.8 no dict[...].
@@ -58,7 +58,7 @@ _CAUSES = (
             re.I,
         ),
         "its Python is too old",
-        _PYTHON,
+        INSTALL_PYTHON,
     ),
     (
         re.compile(r"password is required|missing \w+ password|incorrect \w+ password", re.I),
@@ -136,8 +136,6 @@ _UNREACHED = tuple(
 _FILE_ERROR = re.compile(
     "|".join(os.strerror(each) for each in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO))
 )
-#: The message of plugin_utils/interpreters.py about a host's Python.
-_OF_PYTHON = re.compile(r"(?P<meaning>(?:no usable )?Python .*)\. Fix: (?P<fix>.*)", re.S)
 #: With these, Ansible only reports that a module failed: the message of the host is in another field.
 _SYMPTOMS = re.compile(r"Module result deserialization failed|MODULE FAILURE|See stdout/stderr", re.I)
 
@@ -159,17 +157,27 @@ class Explained(NamedTuple):
     fix: str = ""
 
 
+class Recognised(dict[str, Any]):
+    """The result of a task whose failure an action of ours has explained.
+
+    `why` is no field of the result: no host can send it.
+    """
+
+    def __init__(self, fields: Mapping[str, Any], why: Explained) -> None:
+        super().__init__(fields)
+        self.why = why
+
+
 def explained(result: Result) -> Explained:
     """Return why a task failed, and the fix: as `cause`."""
+    if isinstance(result, Recognised):
+        return result.why
     text = str(result.get("msg") or "")
     if _SYMPTOMS.search(text) or not text:
         text = str(result.get("module_stderr") or result.get("module_stdout") or text)
     lines = [line.strip() for line in text.split("\n") if line.strip() and not line.startswith(">>>")]
     if not lines:
         return Explained()
-    ours = _OF_PYTHON.fullmatch(text)
-    if ours:
-        return Explained(ours["meaning"], "", ours["fix"])
     # The cause is at the end of a traceback or of sudo's message; else it is the module's sentence.
     last = lines[-1] if len(lines) > 1 else lines[0]
     for pattern, meaning, fix in _CAUSES:
@@ -181,7 +189,7 @@ def explained(result: Result) -> Explained:
 
 def of_python(result: Result) -> bool:
     """Tell whether a task failed because the host's Python is missing or too old."""
-    return explained(result).fix == _PYTHON
+    return explained(result).fix == INSTALL_PYTHON
 
 
 def why_missing(answer: Result, name: str) -> str:
@@ -243,14 +251,15 @@ def assess_answer(inputs: Inputs, now: str, answer: Result) -> dict[str, Any]:
     still made safer.
     """
     if answer.get("unreachable"):
-        return unobserved(inputs, _unreached(" ".join(str(answer.get("msg", "")).split())))
+        return unobserved(inputs, _unreached(answer))
     storage = facts_of(answer, "durable_storage")
     if storage is None:
         why = explained(_failure_of(answer, "durable_storage") or answer)
-        # Our message ends with the fix.
-        fix = why.fix or ("" if why.meaning.endswith("run again") else FIX_READ_ERROR)
         cause = why.meaning or "none collected"
-        return unobserved(inputs, kinds.NO_FACTS.found(cause=cause, detail=_in_brackets(why.text), cure=fix))
+        return unobserved(
+            inputs,
+            kinds.NO_FACTS.found(cause=cause, detail=_in_brackets(why.text), cure=why.fix or FIX_READ_ERROR),
+        )
     power = _or_nothing(answer, "durable_power", ups.nothing_known, storage)
     return assess(
         inputs,
@@ -261,10 +270,11 @@ def assess_answer(inputs: Inputs, now: str, answer: Result) -> dict[str, Any]:
     )
 
 
-def _unreached(text: str) -> Reason:
+def _unreached(answer: Result) -> Reason:
     """Return why a host is unreachable, from the message of Ansible."""
-    if text.endswith(f"; {HANGS}"):
-        return kinds.UNREACHABLE.found(cause=text.removesuffix(f"; {HANGS}"), detail="", cure=HANGS)
+    if isinstance(answer, Recognised):
+        return kinds.UNREACHABLE.found(cause=answer.why.meaning, detail="", cure=answer.why.fix)
+    text = " ".join(str(answer.get("msg", "")).split())
     # Ansible reports a host as unreachable if it cannot create its directory there.
     found = explained({"msg": text})
     if found.meaning.startswith(_CANNOT_WRITE):

