@@ -11,7 +11,11 @@ from ansible_collections.durable.dbhost.plugins.action.engine_facts import Bound
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput
 from ansible_collections.durable.dbhost.plugins.plugin_utils.on_host import execute
 from ansible_collections.durable.dbhost.plugins.plugin_utils.output import refused
-from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Unreadable, Variables
+from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import (
+    Unreadable,
+    Variables,
+    collection_version,
+)
 
 
 class ActionModule(Bounded):
@@ -26,7 +30,7 @@ class ActionModule(Bounded):
         given = dict(self._task.args)
         inventory = Variables(self._templar, task_vars or {})
         if given.get("state") != "released":
-            given["inputs"] = _inputs(inventory)
+            given.update(inputs=_inputs(inventory), version=collection_version())
         result.update(execute(self, "durable.dbhost.watch", given, task_vars or {}, inventory.time_limit()))
         return result
 

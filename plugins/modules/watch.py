@@ -38,6 +38,10 @@ options:
     description: Set by the action itself, from the inventory.
     type: dict
     default: {}
+  version:
+    description: Set by the action itself, the version of the collection.
+    type: str
+    default: ''
   state:
     description: V(released) takes all of it away.
     type: str

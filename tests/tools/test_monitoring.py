@@ -71,7 +71,7 @@ def test_the_node_exporter_tells_each_line_of_each_kind_of_host(
     """Verdict, reasons, settings and attestations."""
     directory, answer = exporter
     for report in reports(6):
-        text = metrics.render(report, failing=True)
+        text = metrics.render(report, failing=True, version="1.2.3")
         (directory / "durable_dbhost.prom").write_text(text)
         told = answer()
         assert "node_textfile_scrape_error 0" in told

@@ -25,6 +25,7 @@ ARGUMENTS = Arguments(
         "inputs": {"type": "dict", "default": {}},
         "calendar": {"type": "str", "default": "hourly"},
         "metrics": {"type": "str", "default": ""},
+        "version": {"type": "str", "default": ""},
     },
 )
 
@@ -63,7 +64,9 @@ def target_of(row: Any) -> Any:
     return row
 
 
-def plan(host: Host, _targets: list[Any], inputs: Mapping[str, Any], calendar: str, metrics: str) -> Work:
+def plan(
+    host: Host, _targets: list[Any], inputs: Mapping[str, Any], calendar: str, metrics: str, version: str
+) -> Work:
     """Return the work that makes the host watch itself by these inputs; reads only. Raises ChangeFailed, Unobservable."""
     if not systemd.runs(host):
         raise ChangeFailed(
@@ -77,7 +80,7 @@ def plan(host: Host, _targets: list[Any], inputs: Mapping[str, Any], calendar: s
         )
     wanted = {
         our_paths.WATCH_PROGRAM: program.build(watch.__name__),
-        our_paths.WATCH_INPUTS: orders.render(inputs, metrics),
+        our_paths.WATCH_INPUTS: orders.render(inputs, metrics, version),
         our_paths.WATCH_UNIT: units.service(program.interpreter()).encode(),
         our_paths.WATCH_TIMER_UNIT: units.timer(calendar).encode(),
     }
@@ -94,7 +97,8 @@ def plan(host: Host, _targets: list[Any], inputs: Mapping[str, Any], calendar: s
     if runs != _ACTIVE:
         changes.append(Change(our_paths.WATCH_TIMER, "state", "running", runs, _ACTIVE))
     files = {path: wanted[path] for path, word in states.items() if word != CURRENT}
-    return Work(tuple(changes), files, {"inputs": inputs, "calendar": calendar, "metrics": metrics})
+    options = {"inputs": inputs, "calendar": calendar, "metrics": metrics, "version": version}
+    return Work(tuple(changes), files, options)
 
 
 def apply(host: Host, work: Work, targets: list[Any]) -> None:

@@ -17,6 +17,7 @@ from ..rows import VERDICTS
 _PREFIX = "durable_dbhost"
 #: Name -> what it says; all of them are gauges. Times are in seconds since the epoch.
 HELP = {
+    "info": "1 for the collection that installed the watch, and the pinned profile.",
     "assessed_timestamp_seconds": "When the host was last collected.",
     "verdict": "1 for the host's verdict, 0 for each other one.",
     "failing": "Whether the verdict is one that fails.",
@@ -28,10 +29,10 @@ HELP = {
 _DAY = 86400
 
 
-def render(report: Mapping[str, Any], failing: bool) -> str:
-    """Return the whole file."""
+def render(report: Mapping[str, Any], failing: bool, version: str) -> str:
+    """Return the whole file; `version` is that of the collection."""
     lines = []
-    for name, rows in _families(report, failing):
+    for name, rows in _families(report, failing, version):
         lines += [f"# HELP {_PREFIX}_{name} {HELP[name]}", f"# TYPE {_PREFIX}_{name} gauge"]
         lines += [f"{_PREFIX}_{name}{_labels(labels)} {value}" for labels, value in rows]
     return "\n".join([*lines, ""])
@@ -40,8 +41,9 @@ def render(report: Mapping[str, Any], failing: bool) -> str:
 _Rows = list[tuple[dict[str, str], int]]
 
 
-def _families(report: Mapping[str, Any], failing: bool) -> Iterator[tuple[str, _Rows]]:
+def _families(report: Mapping[str, Any], failing: bool, version: str) -> Iterator[tuple[str, _Rows]]:
     profile = str(report["profile"] or "")
+    yield "info", [({"version": line(version), "profile": profile}, 1)]
     yield "assessed_timestamp_seconds", [({}, _seconds(report["time"], "%Y-%m-%dT%H:%M:%SZ"))]
     yield (
         "verdict",

@@ -22,20 +22,22 @@ MODE = 0o600
 
 
 class Orders(NamedTuple):
-    """`inputs`: what the inventory says; `metrics`: the directory of the textfile collector, '' for none."""
+    """`inputs`: what the inventory says; `metrics`: the directory of the textfile collector, '' for none; `version`: that of
+    the collection that installed the watch."""
 
     inputs: Inputs
     metrics: str
+    version: str
 
 
-def render(inputs: Mapping[str, Any], metrics: str) -> bytes:
+def render(inputs: Mapping[str, Any], metrics: str, version: str) -> bytes:
     """Return the file's content, of Inputs as a mapping. Raises ChangeFailed for keys that this version does not know."""
     unknown = sorted(set(inputs) - set(Inputs._fields))
     if unknown:
         raise ChangeFailed(f"inputs: observed {', '.join(unknown)}; expected {', '.join(Inputs._fields)}")
     if metrics and not posixpath.isabs(metrics):
         raise ChangeFailed(f"metrics: observed {metrics!r}, expected an absolute path")
-    orders = {"inputs": dict(inputs), "metrics": metrics}
+    orders = {"inputs": dict(inputs), "metrics": metrics, "version": version}
     return f"{json.dumps(orders, indent=1, sort_keys=True)}\n".encode()
 
 
@@ -43,7 +45,7 @@ def read(host: Host) -> Orders:
     """Return what is in force. Raises Unobservable."""
     try:
         orders = json_text.loads(host.read(WATCH_INPUTS))
-        return Orders(Inputs(**orders["inputs"]), str(orders["metrics"]))
+        return Orders(Inputs(**orders["inputs"]), str(orders["metrics"]), str(orders.get("version", "")))
     except (ValueError, TypeError, KeyError) as error:
         raise Unobservable(f"{WATCH_INPUTS}: none of this version's: {error}; run the role again") from error
 

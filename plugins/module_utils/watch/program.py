@@ -58,7 +58,7 @@ def run_once(host: Host, name: str, now: str) -> int:
     host.write_file(our_paths.WATCH_REPORT, f"{text}\n".encode(), 0o640)
     failed = results.failure(whole)
     if given.metrics:
-        orders.write_metrics(host, given.metrics, metrics.render(whole, failed is not None))
+        orders.write_metrics(host, given.metrics, metrics.render(whole, failed is not None, given.version))
     sys.stdout.write(
         f"{_ERROR}{line(name)} is {line(failed)}\n"
         if failed

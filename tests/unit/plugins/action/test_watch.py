@@ -15,6 +15,7 @@ pytest.importorskip("ansible")
 from ansible.errors import AnsibleActionFail
 
 from ansible_collections.durable.dbhost.plugins.action import watch as action
+from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import collection_version
 
 
 def run(monkeypatch: pytest.MonkeyPatch, state: str, **variables: Any) -> list[dict[str, Any]]:
@@ -39,6 +40,6 @@ def test_a_name_that_nothing_reads_is_refused(monkeypatch: pytest.MonkeyPatch) -
 
 def test_known_inputs_reach_the_host_and_a_release_takes_none(monkeypatch: pytest.MonkeyPatch) -> None:
     (known,) = run(monkeypatch, "present", durable_profile="strict")
-    assert known["inputs"]["profile"] == "strict"
+    assert (known["inputs"]["profile"], known["version"]) == ("strict", collection_version())
     (released,) = run(monkeypatch, "released", durable_watch="yes")
     assert "inputs" not in released

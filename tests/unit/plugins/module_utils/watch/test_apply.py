@@ -66,7 +66,7 @@ def watch(
     host: WatchHost, inputs: Any = None, calendar: str = "hourly", metrics: str = ""
 ) -> list[tuple[str, str]]:
     """Plan and carry out; return (setting, before) of each change."""
-    work = layer.plan(host, [], inputs or INPUTS, calendar, metrics)
+    work = layer.plan(host, [], inputs or INPUTS, calendar, metrics, "1.2.3")
     if work.changes:
         layer.apply(host, work, [])
     return [(change.setting, change.before) for change in work.changes]
@@ -142,12 +142,17 @@ def test_a_mode_that_lets_others_read_is_closed() -> None:
     assert host.modes[our_paths.WATCH_INPUTS] == 0o600
 
 
+@pytest.mark.parametrize("is_old", [False, True])
 @pytest.mark.parametrize("metrics", ["", NUMBERS])
-def test_release_leaves_no_trace(metrics: str) -> None:
+def test_release_leaves_no_trace(metrics: str, is_old: bool) -> None:
     host = WatchHost()
     before = dict(host.files)
     watch(host, metrics=metrics)
     host.files[our_paths.WATCH_REPORT] = "{}"
+    if is_old:  # Of a version that did not write its number.
+        written = json.loads(host.files[our_paths.WATCH_INPUTS])
+        assert written.pop("version") == "1.2.3"
+        host.files[our_paths.WATCH_INPUTS] = json.dumps(written)
     if metrics:
         orders.write_metrics(host, metrics, "x 1\n")
         assert host.written_as[f"{NUMBERS}/{orders.METRICS}"] == 117

@@ -52,7 +52,7 @@ class WatchingHost(SmallHost):
 def watching(inputs: dict[str, Any], numbers: str = "") -> SmallHost:
     """Return a host that watches itself by these."""
     host = WatchingHost()
-    host.files[our_paths.WATCH_INPUTS] = orders.render(inputs, numbers).decode()
+    host.files[our_paths.WATCH_INPUTS] = orders.render(inputs, numbers, "1.2.3").decode()
     host.files["/metrics/other.prom"] = ""
     return host
 
@@ -110,6 +110,7 @@ def test_numbers_name_the_verdict_and_when_words_end() -> None:
     assert len(verdicts) == len(VERDICTS)
     assert sum(verdicts.values()) == 1
     assert found["durable_dbhost_assessed_timestamp_seconds"] == 1769860800
+    assert found['durable_dbhost_info{version="1.2.3",profile="strict"}'] == 1
     ends = found[
         'durable_dbhost_attestation_expires_timestamp_seconds{claim="host_honours_flush",target="host"}'
     ]
@@ -129,7 +130,7 @@ def test_reasons_are_counted_by_id_and_verdict() -> None:
     once = Counter((each["id"], each["verdict"]) for each in report["reasons"])
     assert by_id(host) == once
     assert once[("risk.barrier_off", "at_risk")] == 1 and len(once) > 2
-    twice = metrics.render({**report, "reasons": report["reasons"] * 2}, True)
+    twice = metrics.render({**report, "reasons": report["reasons"] * 2}, True, "")
     host.files[f"/metrics/{orders.METRICS}"] = twice
     assert by_id(host) == once + once
 
@@ -193,7 +194,10 @@ def test_the_report_has_the_rollback_timer() -> None:
     assert kept["switch"] == "broken"
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"inputs": {"new": 1}, "metrics": ""}'])
+@pytest.mark.parametrize(
+    "text",
+    ["{", "[]", '{"inputs": {"new": 1}, "metrics": "", "version": ""}'],
+)
 def test_a_file_of_another_version_is_told(text: str) -> None:
     host = SmallHost()
     host.files[our_paths.WATCH_INPUTS] = text
