@@ -9,7 +9,7 @@ DOCUMENTATION = r"""
 name: brief
 type: stdout
 short_description: Shows the page of a run, and no line for each host
-version_added: 0.1.0
+version_added: 1.0.0
 author:
   - durable.dbhost contributors (@durable-db)
 description:

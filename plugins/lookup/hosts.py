@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: hosts
 short_description: A pattern of hosts that matches one at least
-version_added: 0.1.0
+version_added: 1.0.0
 author:
   - durable.dbhost contributors (@durable-db)
 description:

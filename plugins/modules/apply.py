@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: apply
 short_description: Carry out the steps of a plan, the safest first
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.
   - Does what the modules of the layers do, step by step in the order of the plan, in one execution on the host.

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: assess
 short_description: Collect a host's facts and hold them against its safety profile
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.
   - Runs M(durable.dbhost.host_facts) on the host, which is one execution, and assesses on the controller. Changes nothing,

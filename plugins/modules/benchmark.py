@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: benchmark
 short_description: Measure commit latency on mounts, by pattern, clients and setting
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Runs C(fio) on scratch files in mounts, writing as database engines write their logs. Every pattern waits for the
     disk with each commit. Several mounts are written to at the same time, and each has its own figures.

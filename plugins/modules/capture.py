@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: capture
 short_description: Pack what the facts read on a host into a file
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Asks the host all that M(durable.dbhost.storage_facts) asks, and keeps the answers, so that the same facts can be
     collected again from the file, on another machine. It serves bug reports and tests.

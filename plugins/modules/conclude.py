@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: conclude
 short_description: Make one report of each host's run
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.
   - The last assessment of a host, with what the run began with, what was done and what failed.

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: confirm
 short_description: Collect the facts again after a run, then remove its rollback timer
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Private. Only the action of M(durable.dbhost.assess) calls it, over a new connection. Options and results can change in
     each release.

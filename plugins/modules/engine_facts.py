@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: engine_facts
 short_description: Detect database engines and the files that they have open
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Finds SQL Server, FairCom DB, Firebird, PostgreSQL, MariaDB and MySQL, running in any mount namespace or container, and
     those that are installed and stopped.

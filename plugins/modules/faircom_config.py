@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: faircom_config
 short_description: Set how FairCom DB brings its writes to the disk
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Edits C(ctsrvr.cfg) and leaves every other byte of it. What it writes is marked by a comment above it.
   - FairCom DB takes the file at its start. Without O(restart) changes wait for the next one.

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: firebird_config
 short_description: Set forced writes of Firebird databases
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Changes the flag in a database's header with gfix, reads it back, and brings onto the disk what was written before.
   - gfix runs as the owner of the database's file and needs no server. Where that fails and O(password) is given, the server

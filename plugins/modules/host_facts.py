@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: host_facts
 short_description: Collect the facts of engines, storage and power in one execution
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - The same facts as M(durable.dbhost.engine_facts), M(durable.dbhost.storage_facts) and M(durable.dbhost.power_facts), which
     are documented there. Storage is read where the engines have their files, and a clean stop of the engines is compared

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: io_scheduler
 short_description: Set the I/O scheduler and readahead of block devices, now and at each boot
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Writes the queue's attributes, reads them back, and keeps them by a udev rule by WWN, serial number, or the UUID of
     a device-mapper or md device.

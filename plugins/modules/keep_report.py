@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: keep_report
 short_description: Show what was measured on a host, and keep it on the controller
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.
   - Runs on the controller and connects to no host. In check mode too it writes its files, as M(durable.dbhost.report) does.

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: managed_mounts
 short_description: Say which mounts of a host are managed
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.
   - The same choice as M(durable.dbhost.assess) makes, from the inventory's variables and from what the engines have open.

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: mariadb_config
 short_description: Set what MariaDB and MySQL servers do so that commits survive, now and at each start
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Changes what a running server takes, flushes what it had not flushed until then, and keeps the settings in an option
     separate file, C(zz-durable-dbhost.cnf), in the last directory of option files that the server includes.

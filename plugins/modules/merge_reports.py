@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: merge_reports
 short_description: Make one page and one result of the reports of several runs
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Reads the JSON reports that M(durable.dbhost.report) has written in several runs, such as slices of a job or hosts that
     pull, and shows and writes the page of them all. Runs in the controller's process, once; connects to no host.

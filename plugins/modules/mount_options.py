@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: mount_options
 short_description: Set barriers, data= and atime of mounted file systems, live and at the next boot
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Remounts live with exactly the flags in force and the wanted change; it never unmounts.
   - After barriers come back on, it syncs the file system and requires each disk's flush counter to rise.

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: mssql_conf
 short_description: Set how SQL Server on Linux brings its writes to the disk
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Sets trace flags and C(control) settings by SQL Server's own C(mssql-conf), one after the other in an order that is
     never less safe than the start, and reads the file back. It checks that the file's owner and mode are unchanged.

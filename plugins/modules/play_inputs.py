@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: play_inputs
 short_description: Refuse variables of a play that the inventory sets in vain
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.
   - Ansible reads C(hosts) and C(serial) of a play before any variable of the inventory. Set there, C(durable_hosts) and

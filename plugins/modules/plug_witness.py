@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: plug_witness
 short_description: Be the witness of the commits on a host whose plug is pulled
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.
   - Starts a small server that goes on when the module has ended. It writes down which commits a host says are done

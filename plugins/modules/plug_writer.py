@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: plug_writer
 short_description: Commit on a host whose plug is pulled, and check what was acknowledged
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.
   - Writes commits to scratch files in the mounts, as database engines write their logs, in a process that goes on when

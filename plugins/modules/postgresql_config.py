@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: postgresql_config
 short_description: Set the durability of PostgreSQL clusters, now and at each start
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Writes a separate file that the server reads last, C(zz-durable-dbhost.conf), reloads the configuration, and reads the
     settings back from the server.

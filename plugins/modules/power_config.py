@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: power_config
 short_description: Configure the monitor of a UPS
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Edits single directives of NUT's C(upsmon.conf) and C(nut.conf), marked by a comment above each, and leaves every
     other byte. With apcupsd it puts scripts of events next to C(apcupsd.conf), which run the scripts that were there.

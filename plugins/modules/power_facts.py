@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: power_facts
 short_description: Detect a UPS, its monitor, and whether both do what a database without barriers needs
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Reads the configuration of NUT's upsmon or of apcupsd, and asks each UPS's upsd or apcupsd over the network.
   - Says of each condition of a properly configured UPS whether it is met, unmet or unknown, with evidence and fixes.

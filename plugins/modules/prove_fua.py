@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: prove_fua
 short_description: Report whether a commit reaches the disks as FUA, as a flush, or as neither
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Writes to a scratch file in each mount as database engines write their logs, and counts what the block layer sends
     to each disk below, flushes from C(/sys/block/DISK/stat), FUA writes by C(blktrace).

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: report
 short_description: Show the page that a run ends with, and write its files on the controller
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.
   - Runs in the controller's process, once for a batch of hosts; connects to no host.

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: shutdown_rehearsal
 short_description: Look before and after a shutdown that the monitor of a UPS makes
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.
   - V(planned) checks that a rehearsal would show something, and returns what V(read) needs. V(read) reads the journal of

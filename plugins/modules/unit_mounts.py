@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: unit_mounts
 short_description: Have services of database servers require the mounts of their files
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Writes a drop-in with C(RequiresMountsFor=) over the unit of a service, so that its next start waits for the mounts of
     its files, and fails without them. A mount with C(nofail) or C(noauto) is otherwise not waited for.

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: watch
 short_description: Have a host assess itself regularly, without a controller
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Installs a program, what it goes by, and a timer of systemd that runs it.
   - The program takes the same facts, makes the same assessment and writes the same report as a check run of

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: write_cache
 short_description: Switch the volatile write cache of disks, now and at each boot
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Switches the cache in the device, with C(hdparm) for SATA, the kernel's C(cache_type) for SCSI, SAS and virtio, and
     C(nvme set-feature) for NVMe, and reads it back from there.

@@ -34,7 +34,7 @@ def result(**changes: Any) -> dict[str, Any]:
         "was": "drifted",
         "error": "",
         "time": NOW,
-        "collection": "0.1.0",
+        "collection": "1.0.0",
         **changes,
     }
 

@@ -122,5 +122,5 @@ def report(name: str, assessment: dict[str, Any], looked_only: bool = True, **gi
     """Return the report of a host, of its assessment."""
     found = conclude([{"assessment": assessment, "error": None}], {}, {}, looked_only)
     engines = [ENGINE] if assessment["settings"] else []
-    of_run = {"time": NOW, "collection": "0.1.0", "since": None}
+    of_run = {"time": NOW, "collection": "1.0.0", "since": None}
     return {**with_outcomes({"host": name, **found}), "engines": engines, **of_run, **given}
