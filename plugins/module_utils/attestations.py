@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from .host.printable import is_plain, line, yaml
-from .profiles import BadInput, gathered, near
+from .profiles import BadInput, Refusal, gathered, near
 
 #: Claim -> the longest that one attestation of it may last, in days.
 CLAIMS = {
@@ -107,8 +107,11 @@ def expect_plain(names: Iterable[str]) -> None:
     for name in names:
         if not is_plain(name):
             raise BadInput(
-                f"{line(name)}: observed control characters, or what Ansible evaluates, in a name; expected a plain one:"
-                " an attestation of it is written for people to copy; rename it, then run again"
+                Refusal(
+                    f"{line(name)}: observed control characters, or what Ansible evaluates, in a name; expected a plain one:"
+                    " an attestation of it is written for people to copy",
+                    "rename it, then run again",
+                )
             )
 
 
@@ -135,7 +138,11 @@ def _read(where: str, entry: Any, today: str) -> Attestation:
 def _expect_claim(where: str, found: Attestation) -> None:
     if found.claim not in CLAIMS:
         raise BadInput(
-            f"{where}: claim: observed {found.claim!r}; expected one of {', '.join(CLAIMS)}{near(found.claim, CLAIMS)}"
+            Refusal(
+                f"{where}: claim: observed {found.claim!r}; expected one of {', '.join(CLAIMS)}",
+                "",
+                near(found.claim, CLAIMS),
+            )
         )
     if found.claim in _OF_ONE and found.target == HOST:
         raise BadInput(f"{where}: {found.claim}: observed target {HOST!r}; expected {_OF_ONE[found.claim]}")
@@ -156,19 +163,23 @@ def expect_fields(where: str, entry: Any, fields: Collection[str], optional: Col
         raise BadInput(f"{where}: observed {entry!r}; {expected}")
     allowed = (*fields, *optional)
     wrong = [
-        f"{where}: observed the unknown key {key!r}; {expected}{near(key, allowed)}"
+        Refusal(f"{where}: observed the unknown key {key!r}; {expected}", "", near(key, allowed))
         for key in entry
         if key not in allowed
     ]
     missing = [field for field in fields if field not in entry]
     if missing:
-        wrong.append(f"{where}: missing {', '.join(missing)}; {expected}")
+        wrong.append(
+            Refusal(f"{where}: missing {', '.join(missing)}; {expected}", f"add {', '.join(missing)}")
+        )
     if wrong:
         raise BadInput(*wrong)
     if isinstance(entry["expires"], datetime.date):
         raise BadInput(
-            f"{where}: expires: observed an unquoted date ({entry['expires']});"
-            f' expected text; write expires: "{entry["expires"]}", in quotes'
+            Refusal(
+                f"{where}: expires: observed an unquoted date ({entry['expires']}); expected text",
+                f'write expires: "{entry["expires"]}", in quotes',
+            )
         )
 
 
@@ -178,7 +189,10 @@ def expect_filled(where: str, entry: dict[str, Any], expected: Mapping[str, str]
     if wrong:
         raise BadInput(
             *(
-                f"{where}: {field}: observed {entry[field]!r}; expected {expected.get(field, 'text')}"
+                Refusal(
+                    f"{where}: {field}: observed {entry[field]!r}; expected {expected.get(field, 'text')}",
+                    f"check the claim, then complete {field}" if field in expected else "",
+                )
                 for field in wrong
             )
         )
@@ -192,9 +206,18 @@ def expect_soon(where: str, what: str, expires: str, days: int, today: str) -> N
         end = None
     # In that one spelling dates compare as their texts do.
     if end is None or end.isoformat() != expires:
-        raise BadInput(f'{where}: expires: observed {expires!r}; expected "YYYY-MM-DD"')
+        example = end or datetime.date.fromisoformat(today) + datetime.timedelta(days=min(days, 365))
+        raise BadInput(
+            Refusal(
+                f'{where}: expires: observed {expires!r}; expected "YYYY-MM-DD"',
+                f'write the last day in that form, for example expires: "{example}"',
+            )
+        )
     latest = datetime.date.fromisoformat(today) + datetime.timedelta(days=days)
     if end > latest:
         raise BadInput(
-            f"{where}: {what} may last {days} days at most: observed {expires}; expected {latest} or sooner"
+            Refusal(
+                f"{where}: {what} may last {days} days at most: observed {expires}; expected {latest} or sooner",
+                f'set expires: "{latest}" or an earlier day',
+            )
         )

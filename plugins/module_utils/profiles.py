@@ -12,12 +12,32 @@ from typing import Any, NamedTuple
 
 from .host import printable
 
+#: The fix for a value if the accepted ones are the whole fix.
+CORRECT = "correct this value, then run again"
+
+
+class Refusal(str):
+    """One error of the input as one text.
+
+    `problem`: the observed value and the accepted ones; `fix`: the remedy, with the nearest accepted value.
+    """
+
+    problem: str
+    fix: str
+
+    def __new__(cls, problem: str, fix: str = "", question: str = "") -> Refusal:
+        """Return the error; `question`: as `near` returns it."""
+        found = super().__new__(cls, f"{problem}; {fix}{question}" if fix else f"{problem}{question}")
+        found.problem, found.fix = problem, f"{fix or CORRECT}{question}"
+        return found
+
 
 class BadInput(ValueError):
-    """Input that cannot be used. Each of `errors`: observed value, expected value, fix."""
+    """Input that cannot be used, with all its errors."""
 
     def __init__(self, *errors: str) -> None:
-        self.errors = tuple(dict.fromkeys(errors))
+        found = (each if isinstance(each, Refusal) else Refusal(each) for each in errors)
+        self.errors = tuple(dict.fromkeys(found))
         super().__init__(". Also: ".join(self.errors))
 
 
@@ -143,8 +163,11 @@ def _named(where: str, name: Any, shipped: Any, own: Any) -> Profile:
     if not isinstance(name, str) or name not in profiles:
         names = sorted(map(str, profiles))
         raise BadInput(
-            f"{where}: observed {name!r}; expected one of {', '.join(names)};"
-            f" pin one of these, or add yours to durable_profiles{near(name, names)}"
+            Refusal(
+                f"{where}: observed {name!r}; expected one of {', '.join(names)}",
+                "pin one of these, or add yours to durable_profiles",
+                near(name, names),
+            )
         )
     return _read(name, _mapping(f"profile {name}", profiles[name]))
 
@@ -158,12 +181,19 @@ def _own(shipped: Any, own: Any) -> dict[str, Any]:
     found = _mapping("durable_profiles", own)
     for name in found:
         if not isinstance(name, str):
-            raise BadInput(f"durable_profiles: observed the name {name!r}; expected text, in quotes")
+            raise BadInput(
+                Refusal(
+                    f"durable_profiles: observed the name {name!r}; expected text",
+                    "write the name in quotes",
+                )
+            )
     used = sorted(set(found) & set(shipped))
     if used:
         raise BadInput(
-            f"durable_profiles: observed {', '.join(used)}, which this collection ships;"
-            " expected a name of your own, so that a shipped name always means the same"
+            Refusal(
+                f"durable_profiles: observed {', '.join(used)}, which this collection ships; expected a name of your own",
+                "give your profile another name, so that a shipped name always means the same",
+            )
         )
     return found
 
@@ -178,8 +208,10 @@ def _read(name: str, fields: dict[str, Any]) -> Profile:
     _consistent(where, profile)
     if profile.rests_on == "device" and profile.write_cache == "enabled":
         raise BadInput(
-            f"{where}: rests_on 'device' says that no volatile cache is in use; expected write_cache"
-            " 'disabled', or rests_on 'flush'"
+            Refusal(
+                f"{where}: rests_on 'device' says that no volatile cache is in use; expected write_cache 'disabled'",
+                "set write_cache 'disabled', or rests_on 'flush'",
+            )
         )
     return profile
 
@@ -188,11 +220,13 @@ def _check_keys(where: str, fields: dict[str, Any]) -> None:
     needed = sorted(set(Profile._fields) - {"name", *_OPTIONAL})
     missing = [name for name in needed if name not in fields]
     expected = f"{', '.join(needed)}, optional: {', '.join(_OPTIONAL)}"
-    wrong = [f"{where}: observed no {', '.join(missing)}; expected {expected}"] if missing else []
+    wrong: list[str] = []
+    if missing:
+        add = f"add {', '.join(missing)}"
+        wrong.append(Refusal(f"{where}: observed no {', '.join(missing)}; expected {expected}", add))
     for name in sorted(map(str, set(fields) - {*needed, *_OPTIONAL})):
-        wrong.append(
-            f"{where}: observed {name!r}; expected only {expected}{near(name, (*needed, *_OPTIONAL))}"
-        )
+        question = near(name, (*needed, *_OPTIONAL))
+        wrong.append(Refusal(f"{where}: observed {name!r}; expected only {expected}", "", question))
     if wrong:
         raise BadInput(*wrong)
 
@@ -214,7 +248,11 @@ def changes(where: str, overrides: Any) -> dict[str, Any]:
 def _override(where: str, setting: Any, value: Any) -> None:
     if setting not in _SETTINGS:
         raise BadInput(
-            f"{where}: observed {setting!r}; expected one of {', '.join(_SETTINGS)}{near(setting, _SETTINGS)}"
+            Refusal(
+                f"{where}: observed {setting!r}; expected one of {', '.join(_SETTINGS)}",
+                "",
+                near(setting, _SETTINGS),
+            )
         )
     _check(where, setting, value)
 
@@ -253,18 +291,26 @@ def _check(where: str, setting: str, value: Any) -> None:
         return
     if isinstance(value, bool):
         raise BadInput(
-            f"{where}: {setting}: observed the boolean {value} (YAML reads an unquoted on or off as one);"
-            f" expected one of {', '.join(VALUES[setting])}, in quotes"
+            Refusal(
+                f"{where}: {setting}: observed the boolean {value} (YAML reads an unquoted on or off as one);"
+                f" expected one of {', '.join(VALUES[setting])}",
+                "write the value in quotes",
+            )
         )
     if value not in VALUES[setting]:
-        raise BadInput(
-            f"{where}: {setting}: observed {value!r}; expected one of {', '.join(VALUES[setting])}"
-        )
+        raise BadInput(_not_one_of(f"{where}: {setting}", value, VALUES[setting]))
 
 
 def _check_promise(where: str, value: Any) -> None:
     if value not in RESTS_ON:
-        raise BadInput(f"{where}: rests_on: observed {value!r}; expected one of {', '.join(RESTS_ON)}")
+        raise BadInput(_not_one_of(f"{where}: rests_on", value, RESTS_ON))
+
+
+def _not_one_of(where: str, value: Any, accepted: Iterable[str]) -> Refusal:
+    accepted = tuple(accepted)
+    return Refusal(
+        f"{where}: observed {value!r}; expected one of {', '.join(accepted)}", "", near(value, accepted)
+    )
 
 
 def _is_of(numbers: range, value: Any) -> bool:
@@ -273,42 +319,49 @@ def _is_of(numbers: range, value: Any) -> bool:
 
 
 def _consistent(where: str, profile: Profile) -> None:
-    if profile.barrier == "off" and profile.write_cache == "disabled":
-        raise BadInput(
-            f"{where}: barrier 'off' with write_cache 'disabled' contradict each other: a device"
-            " reset turns the cache on again, and then nothing flushes it; set barrier 'on'"
-        )
-    if profile.rests_on == "ups" and profile.write_cache == "disabled":
-        raise BadInput(
-            f"{where}: write_cache 'disabled' with rests_on 'ups' contradict each other: the guard"
-            " disables barriers, and a device reset turns the cache on again; pin strict, or set 'enabled'"
-        )
-    if profile.rests_on == "ups" and (profile.keeps("write_cache") or profile.keeps("barrier")):
-        raise BadInput(
-            f"{where}: 'keep' with rests_on 'ups': the guard disables barriers over an enabled cache; set write_cache"
-            " 'enabled' and barrier 'on'"
-        )
-    if profile.barrier == "off" and profile.rests_on == "ups":
-        raise BadInput(
-            f"{where}: barrier 'off' with rests_on 'ups': the next boot would have no barriers before"
-            " the UPS is checked; set 'on': the guard disables them while it runs"
-        )
-    if profile.barrier == "off" and profile.rests_on != "nothing":
-        raise BadInput(
-            f"{where}: barrier 'off' breaks the guarantee of rests_on {profile.rests_on!r};"
-            " set barrier 'on', or pin disposable where losing data is accepted"
-        )
-    if profile.data_mode == "writeback" and profile.promises_durability:
-        raise BadInput(
-            f"{where}: data_mode 'writeback' breaks the guarantee of rests_on {profile.rests_on!r};"
-            " set 'ordered', or pin disposable where losing data is accepted"
-        )
-
-    if profile.engines == "relaxed" and profile.promises_durability:
-        raise BadInput(
-            f"{where}: engines 'relaxed' breaks the guarantee of rests_on {profile.rests_on!r};"
-            " set 'full', or pin disposable where losing data is accepted"
-        )
+    """Refuse settings that contradict each other. Raises BadInput."""
+    rests_on, loses = profile.rests_on, "or pin disposable if losing data is accepted"
+    for is_wrong, problem, fix in (
+        (
+            profile.barrier == "off" and profile.write_cache == "disabled",
+            "barrier 'off' with write_cache 'disabled' contradict each other: a device reset turns the cache on again,"
+            " and then nothing flushes it",
+            "set barrier 'on'",
+        ),
+        (
+            rests_on == "ups" and profile.write_cache == "disabled",
+            "write_cache 'disabled' with rests_on 'ups' contradict each other: the guard disables barriers, and a device"
+            " reset turns the cache on again",
+            "pin strict, or set write_cache 'enabled'",
+        ),
+        (
+            rests_on == "ups" and (profile.keeps("write_cache") or profile.keeps("barrier")),
+            "'keep' with rests_on 'ups': the guard disables barriers over an enabled cache",
+            "set write_cache 'enabled' and barrier 'on'",
+        ),
+        (
+            rests_on == "ups" and profile.barrier == "off",
+            "barrier 'off' with rests_on 'ups': the next boot would have no barriers before the UPS is checked",
+            "set barrier 'on': the guard disables barriers while it runs",
+        ),
+        (
+            rests_on != "nothing" and profile.barrier == "off",
+            f"barrier 'off' breaks the guarantee of rests_on {rests_on!r}",
+            f"set barrier 'on', {loses}",
+        ),
+        (
+            profile.promises_durability and profile.data_mode == "writeback",
+            f"data_mode 'writeback' breaks the guarantee of rests_on {rests_on!r}",
+            f"set data_mode 'ordered', {loses}",
+        ),
+        (
+            profile.promises_durability and profile.engines == "relaxed",
+            f"engines 'relaxed' breaks the guarantee of rests_on {rests_on!r}",
+            f"set engines 'full', {loses}",
+        ),
+    ):
+        if is_wrong:
+            raise BadInput(Refusal(f"{where}: {problem}", fix))
 
 
 def _mapping(where: str, value: Any, of: str = "") -> dict[str, Any]:

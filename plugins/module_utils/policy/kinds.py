@@ -39,7 +39,7 @@ WITHHELD_REQUIREMENT = Kind(
     "meet the requirements that are listed as blocked, then run again",
 )
 
-INPUT = Kind("host.input", "blocked", "{cause}")
+INPUT = Kind("host.input", "blocked", "{cause}", "{cure}")
 FACTS = Kind("host.facts", "unknown", "{cause}")
 #: `detail`: the message of Ansible, ssh or a module, in brackets; '' without one. The page omits it: it names the host.
 NO_FACTS = Kind("host.no_facts", "unknown", "no facts: {cause} {detail}", "{cure}")

@@ -39,8 +39,8 @@ VERDICTS_OF = {
     "host": set(VERDICTS),
     "note": {"note"},
 }
-#: The observed value states what to do: bad input names what is accepted.
-STATED = {"host.input", "host.facts", "host.no_report"}
+#: The observed value states the fix.
+STATED = {"host.facts", "host.no_report"}
 
 
 def entries() -> list[Kind]:

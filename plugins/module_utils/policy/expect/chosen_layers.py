@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ... import catalog
-from ...profiles import BadInput, near
+from ...profiles import BadInput, Refusal, near
 from ...rows import Setting
 
 _ALL = tuple(dict.fromkeys(layer for _phase, layer in catalog.STEPS))
@@ -33,7 +33,11 @@ def read(value: Any) -> frozenset[str]:
             else value
         )
         raise BadInput(
-            f"durable_layers: observed {value!r}; expected a list of {', '.join(known)}{near(wrong, known)}"
+            Refusal(
+                f"durable_layers: observed {value!r}; expected a list of {', '.join(known)}",
+                "",
+                near(wrong, known),
+            )
         )
     return frozenset(layer for name in value for layer in GROUPS.get(name, (name,)))
 

@@ -14,7 +14,7 @@ from ... import catalog
 from ...attestations import expect_fields, expect_filled, expect_soon
 from ...facts.engines import EnginesFacts, InstanceFacts
 from ...host.observation import UNKNOWN
-from ...profiles import BadInput, gathered, near
+from ...profiles import BadInput, Refusal, gathered, near
 
 #: Days after which ignoring an engine must be renewed.
 LONGEST = 366
@@ -208,11 +208,16 @@ def _read(where: str, entry: Any, named: set[str], today: str) -> Ignored:
 def _expect_engine(where: str, found: Ignored, named: set[str]) -> None:
     if found.engine not in catalog.NAMES:
         raise BadInput(
-            f"{where}: engine: observed {found.engine!r}; expected one of {', '.join(catalog.NAMES)}"
-            f"{near(found.engine, catalog.NAMES)}"
+            Refusal(
+                f"{where}: engine: observed {found.engine!r}; expected one of {', '.join(catalog.NAMES)}",
+                "",
+                near(found.engine, catalog.NAMES),
+            )
         )
     if not found.instance and named & {found.engine, catalog.NAMES[found.engine]}:
         raise BadInput(
-            f"{where}: observed {found.engine}, which durable_databases names: expected one or the other; delete one"
-            " of them, or name the instance that is ignored"
+            Refusal(
+                f"{where}: observed {found.engine}, which durable_databases names: expected one or the other",
+                "delete one of them, or name the instance that is ignored",
+            )
         )

@@ -20,6 +20,7 @@ from ...host.paths import normal
 from ...profiles import (
     BadInput,
     Profile,
+    Refusal,
     changes,
     choose,
     gathered,
@@ -108,7 +109,9 @@ def read(value: Any, shipped: Any, own: Any) -> dict[str, Entry]:
     paths = [normal(path) for path in value]
     twice = [path for path, number in Counter(paths).items() if number > 1]
     if twice:
-        raise BadInput(*(f"{VARIABLE}: {path}: observed twice; remove one" for path in twice))
+        raise BadInput(
+            *(Refusal(f"{VARIABLE}: {path}: observed twice", "delete one of them") for path in twice)
+        )
     return dict(zip(paths, read_in))
 
 
@@ -121,8 +124,11 @@ def _read(path: Any, entry: Any, shipped: Any, own: Any) -> Entry:
     if not isinstance(given, Mapping) or not given or unknown:
         question = near(unknown[0], _KEYS) if unknown else ""
         raise BadInput(
-            f"{where}: observed {given!r}; expected the name of a profile, or a mapping with profile, overrides or both"
-            + question
+            Refusal(
+                f"{where}: observed {given!r}; expected the name of a profile, or a mapping with profile, overrides or both",
+                "",
+                question,
+            )
         )
     overrides = given.get("overrides")
     named = choose(given["profile"], shipped, own, overrides, where, where) if "profile" in given else None
@@ -147,7 +153,10 @@ def of_mounts(
         named = [path for path in entries if path in mount["targets"]]
         if len(named) > 1:
             raise BadInput(
-                f"{VARIABLE}: {' and '.join(named)} are one file system; expected one entry for it: remove the others"
+                Refusal(
+                    f"{VARIABLE}: {' and '.join(named)} are one file system; expected one entry for it",
+                    "delete the other entries",
+                )
             )
         chosen, base = profile, pinned
         for path in named:
@@ -224,6 +233,9 @@ def _expect_no_guard(disk: DiskFacts, mounts: list[Mount], profile: Profile) -> 
     for mount in mounts:
         if mount.profile.rests_on == "ups":
             raise BadInput(
-                f"{VARIABLE}: {mount.named} is on {disk['name']}, whose cache {profile.name} disables: a guard never"
-                " disables barriers there; give all mounts of that disk the same profile, or profile flush"
+                Refusal(
+                    f"{VARIABLE}: {mount.named} is on {disk['name']}, whose cache {profile.name} disables: a guard never"
+                    " disables barriers there",
+                    "give all mounts of that disk the same profile, or profile flush",
+                )
             )

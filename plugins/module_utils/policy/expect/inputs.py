@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ...profiles import BadInput, near
+from ...profiles import BadInput, Refusal, near
 from ...rows import FAIL_ON, VERDICTS
 from . import variable_names as names
 
@@ -66,16 +66,15 @@ class Inputs(NamedTuple):
             given = value if isinstance(value, (list, tuple)) else ()
             if value is not given or any(each not in accepted for each in given):
                 unknown = next((each for each in given if each not in accepted), "")
-                yield (
-                    f"{name}: observed {value!r}; expected a list of {', '.join(accepted)}{near(unknown, accepted)}"
-                )
+                problem = f"{name}: observed {value!r}; expected a list of {', '.join(accepted)}"
+                yield Refusal(problem, "", near(unknown, accepted))
         if not isinstance(self.accept_data_loss, bool):
             # Ansible passes -e name=value as text.
             text = isinstance(self.accept_data_loss, str)
-            yield (
+            yield Refusal(
                 f"durable_accept_data_loss: observed {'the text ' if text else ''}{self.accept_data_loss!r}; expected true or"
-                " false, without quotes"
-                + (""": on the command line -e '{"durable_accept_data_loss": true}'""" if text else "")
+                " false, without quotes",
+                """on the command line use -e '{"durable_accept_data_loss": true}'""" if text else "",
             )
         if not undo_is_valid(self.undo_after):
             yield (

@@ -22,7 +22,7 @@ from ...host.mountinfo import why_absent
 from ...host.paths import normal
 from ...host.printable import name as quoted
 from ...host.printable import quote
-from ...profiles import BadInput, gathered, near
+from ...profiles import BadInput, Refusal, gathered, near
 from ...rows import Reason
 from ...storage import findings, mount_settings
 from . import guarantees
@@ -171,28 +171,39 @@ def _paths_of(where: str, entry: Any) -> list[str]:
     if not isinstance(entry, dict) or str(entry.get("engine")) not in NAMES:
         name = entry.get("engine") if isinstance(entry, dict) else ""
         raise BadInput(
-            f"{where}: observed {entry!r}; expected engine: one of {', '.join(NAMES)}, and paths: a list, for example"
-            f" {{engine: postgresql, paths: [/srv/pgdata]}}{near(name, NAMES)}"
+            Refusal(
+                f"{where}: observed {entry!r}; expected engine: one of {', '.join(NAMES)}, and paths: a list, for example"
+                " {engine: postgresql, paths: [/srv/pgdata]}",
+                "",
+                near(name, NAMES),
+            )
         )
     unknown = sorted(map(str, set(entry) - {"engine", "paths"}))
     if unknown:
         raise BadInput(
             *(
-                f"{where}: observed {key!r}; expected only engine and paths{near(key, ('engine', 'paths'))}"
+                Refusal(
+                    f"{where}: observed {key!r}; expected only engine and paths",
+                    "",
+                    near(key, ("engine", "paths")),
+                )
                 for key in unknown
             )
         )
     if not entry.get("paths"):
         raise BadInput(
-            f"{where}: no paths; list the directories of its data and logs, or delete durable_databases:"
-            " then those that the running engines use are found"
+            Refusal(
+                f"{where}: no paths",
+                "list the directories of its data and logs, or delete durable_databases: then those that the running"
+                " engines use are found",
+            )
         )
     return paths_in(f"{where}.paths", entry["paths"])
 
 
 def _lose(lost: list[Reason] | None, why: Reason) -> None:
     if lost is None:
-        raise BadInput(why.text())
+        raise BadInput(Refusal(why.reason, why.fix))
     lost.append(why)
 
 

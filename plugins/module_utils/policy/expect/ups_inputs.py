@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ...profiles import BadInput, gathered, near
+from ...profiles import BadInput, Refusal, gathered, near
 from ...ups import shutdown_commands
 from ...ups.conditions import UNMET
 
@@ -86,7 +86,8 @@ def _check(key: Any, value: Any) -> None:
     elif name == "monitor":
         _check_monitor(value)
     else:
-        raise BadInput(f"durable_ups: observed {name}; expected only {', '.join(KEYS)}{near(name, KEYS)}")
+        problem = f"durable_ups: observed {name}; expected only {', '.join(KEYS)}"
+        raise BadInput(Refusal(problem, "", near(name, KEYS)))
 
 
 def _check_command(command: str) -> None:
@@ -94,8 +95,10 @@ def _check_command(command: str) -> None:
     found = shutdown_commands.of_line(command)
     if found and found.state == UNMET:
         raise BadInput(
-            f"durable_ups: shutdown_command: {command!r} does not shut this host down at once: {found.why}."
-            " Fix: use /sbin/shutdown -h now"
+            Refusal(
+                f"durable_ups: shutdown_command: {command!r} does not shut this host down at once: {found.why}",
+                "use /sbin/shutdown -h now",
+            )
         )
 
 
@@ -108,11 +111,10 @@ def _check_monitor(line: Any) -> None:
     if any(name not in line for name in _MONITOR):
         missing = ", ".join(name for name in (*_MONITOR, "password") if name not in line)
         names = ", ".join(sorted(map(str, line))) or "nothing"
-        wrong.append(f"durable_ups: monitor: observed {names}; expected {_FIELDS}; missing {missing}")
+        wrong.append(Refusal(f"durable_ups: monitor: observed {names}; expected {_FIELDS}", f"add {missing}"))
     for name in sorted(str(key) for key in line if key not in (*_MONITOR, "password")):
-        wrong.append(
-            f"durable_ups: monitor: observed {name}; expected {_FIELDS}{near(name, (*_MONITOR, 'password'))}"
-        )
+        question = near(name, (*_MONITOR, "password"))
+        wrong.append(Refusal(f"durable_ups: monitor: observed {name}; expected {_FIELDS}", "", question))
     tests: dict[str, Callable[[Any], bool]] = {
         "system": functools.partial(_is_text, _SYSTEM),
         "power_value": functools.partial(_is_within, least=0, most=1_000),
@@ -122,9 +124,8 @@ def _check_monitor(line: Any) -> None:
     for name, fits in tests.items():
         if name in line and not fits(line[name]):
             question = near(line[name], _TYPES) if name == "type" else ""
-            wrong.append(
-                f"durable_ups: monitor: {name}: observed {line[name]!r}; expected {_MONITOR[name]}{question}"
-            )
+            problem = f"durable_ups: monitor: {name}: observed {line[name]!r}; expected {_MONITOR[name]}"
+            wrong.append(Refusal(problem, "", question))
     if wrong:
         raise BadInput(*wrong)
 

@@ -9,6 +9,7 @@ import difflib
 from collections.abc import Iterable, Iterator, Mapping
 
 from ...catalog import LAYERS, Engine
+from ...profiles import Refusal
 
 _PREFIX = "durable_"
 #: Options of a layer's role that its module does not have.
@@ -107,9 +108,11 @@ def unknown(names: Iterable[str]) -> Iterator[str]:
         own = "or give a variable of your own another name"
         meant = _near(name) if name.startswith(_PREFIX) else _BY_LETTERS.get(_letters(name)) or _option(name)
         if meant:
-            yield f"{name}: no such variable. Did you mean {meant}? Correct it, {own}"
+            yield Refusal(f"{name}: no such variable", f"correct it, {own}", f". Did you mean {meant}?")
         elif name.startswith(_PREFIX):
-            yield f"{name}: no such variable; expected a name of docs/variables.md: correct it, {own}"
+            yield Refusal(
+                f"{name}: no such variable; expected a name of docs/variables.md", f"correct it, {own}"
+            )
 
 
 def _near(name: str) -> str:

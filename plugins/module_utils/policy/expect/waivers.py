@@ -16,7 +16,7 @@ from ...attestations import (
     expect_soon,
 )
 from ...host.printable import message
-from ...profiles import BadInput, gathered, near
+from ...profiles import BadInput, Refusal, gathered, near
 from ...rows import Kind, Reason
 from .. import catalogue, kinds
 
@@ -113,13 +113,20 @@ def _read(where: str, entry: Any, today: str) -> Waiver:
 def _expect_finding(where: str, found: Waiver) -> None:
     if found.finding not in catalogue.IDS:
         raise BadInput(
-            f"{where}: finding: observed {found.finding!r}; expected an id of the report's reasons, for example risk.barrier_off"
-            f"{near(found.finding, catalogue.IDS)}"
+            Refusal(
+                f"{where}: finding: observed {found.finding!r}; expected an id of the report's reasons, for example"
+                " risk.barrier_off",
+                "",
+                near(found.finding, catalogue.IDS),
+            )
         )
     if found.finding.startswith(_NEVER) or found.finding in catalogue.NO_VERDICT:
         raise BadInput(
-            f"{where}: finding: observed {found.finding}; expected one of a setting, requirement, risk or unknown value: this one"
-            " cannot be accepted"
+            Refusal(
+                f"{where}: finding: observed {found.finding}; expected one of a setting, requirement, risk or unknown value:"
+                " this one cannot be accepted",
+                "delete the entry, and correct the finding",
+            )
         )
 
 

@@ -22,6 +22,7 @@ from ...host.printable import message, quote
 from ...profiles import (
     BadInput,
     Profile,
+    Refusal,
     choose,
     gathered,
 )
@@ -79,7 +80,7 @@ def assess(
         return _assess(inputs, storage, engines or NO_ENGINES, power, now[:10])
     except BadInput as error:
         found = _known_anyway(inputs, storage, engines or NO_ENGINES, power, now[:10])
-        refused = [kinds.INPUT.found(cause=each) for each in error.errors]
+        refused = [kinds.INPUT.found(cause=each.problem, cure=each.fix) for each in error.errors]
         exposed = [each for each in found if each.verdict == "at_risk"]
         others = [each for each in found if each.verdict != "at_risk"]
         return _empty(inputs, "at_risk" if exposed else "blocked", [*exposed, *refused, *others])
@@ -168,7 +169,9 @@ def _assess(
     profile, pinned = chosen
     if storage["fstab_error"]:
         error = quote(storage["fstab_error"])
-        raise BadInput(f"no plan for /etc/fstab. Fix: correct it, then run again. It cannot be read: {error}")
+        raise BadInput(
+            Refusal(f"no plan: /etc/fstab cannot be read: {error}", "correct that file, then run again")
+        )
     if case.is_empty:
         listed_only = (each._replace(verdict="not_applicable") for each in warnings.not_judged(case))
         nothing = {

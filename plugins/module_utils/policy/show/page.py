@@ -19,6 +19,7 @@ from ...host.printable import (
     lines,
     message,
 )
+from ...profiles import CORRECT
 from ...rows import VERDICTS
 from ..assess import plan
 from ..report_types import Rating, ReasonEntry, Report
@@ -227,9 +228,10 @@ def _group(group: Group, room: int, details: str, table: bool) -> _Rows:
         if left < (2 if remedy else 1):
             break
         do = _fix(remedy, min(_FIX, left - 1)) if remedy else []
-        most = 2 if remedy or len(whys_by_fix) > 1 else _WHOLE
-        # A reason that contains its fix, such as an input error, is shown whole.
-        shown, more = _whys(whys, left - len(do), most, _REASONS if remedy else _MOST)
+        # A reason that contains its fix, and an error of the input with its accepted values, are shown whole.
+        is_whole = not remedy or remedy.startswith(CORRECT)
+        most = _WHOLE if is_whole and len(whys_by_fix) == 1 else 2
+        shown, more = _whys(whys, left - len(do), most, _MOST if is_whole else _REASONS)
         last = len(rows) + len(shown) - 1
         counts[last] = more
         rows += [*shown, *do]

@@ -16,7 +16,7 @@ from ...facts.engines import EnginesFacts
 from ...facts.storage import StorageFacts
 from ...facts.ups import PowerFacts
 from ...host.printable import line
-from ...profiles import BadInput, choose
+from ...profiles import CORRECT, BadInput, choose
 from ...rows import FIX_READ_ERROR, Reason
 from ...undo.installed import WAITS
 from .. import kinds
@@ -240,7 +240,9 @@ def power_wanted(inputs: Inputs) -> str:
 
 def unreadable(inputs: Inputs, why: str) -> dict[str, Any]:
     """Return the assessment of a host with a variable that Ansible cannot read."""
-    return unobserved(inputs, kinds.INPUT.found(cause=f"the host's variables: {' '.join(why.split())}"))
+    return unobserved(
+        inputs, kinds.INPUT.found(cause=f"the host's variables: {' '.join(why.split())}", cure=CORRECT)
+    )
 
 
 def assess_answer(inputs: Inputs, now: str, answer: Result) -> dict[str, Any]:

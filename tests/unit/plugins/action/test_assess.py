@@ -286,7 +286,9 @@ def test_a_variable_that_cannot_be_read_blocks_its_host_by_name_before_it_is_ask
     plugin._templar.template = template
     found = assessment(plugin, PINNED)
     assert (found["verdict"], found["fails"], found["changes"]) == ("blocked", True, [])
-    assert found["why"] == ["the host's variables: durable_mounts: 'x' is undefined"]
+    assert found["why"] == [
+        "the host's variables: durable_mounts: 'x' is undefined; correct this value, then run again"
+    ]
     plugin._execute_module.assert_not_called()
 
 
@@ -310,7 +312,7 @@ def test_a_misspelt_variable_blocks_its_host(name: str, meant: str, pinned: bool
     found = assessment(started(given, answered()), given)
     assert (found["verdict"], found["fails"], found["changes"]) == ("blocked", True, [])
     assert found["why"] == [
-        f"{name}: no such variable. Did you mean {meant}? Correct it, or give a variable of your own another name"
+        f"{name}: no such variable; correct it, or give a variable of your own another name. Did you mean {meant}?"
     ]
     assert run({"durable_managed": {}})["verdict"] != "blocked"
 

@@ -97,7 +97,7 @@ def test_no_error_hides_another_and_each_names_its_hosts(monkeypatch: pytest.Mon
         ("durable_report_dir: observed 5", "'' for no files (of b)"),
         ("durable_report_formats: observed ['pdf']", "sarif (of c)"),
         ("durable_allow: observed ['reboots']", "Did you mean reboot? (of a, b)"),
-        ("durable_profle: no such variable", "another name (of c)"),
+        ("durable_profle: no such variable", "Did you mean durable_profile? (of c)"),
     ):
         (each,) = [each for each in said.split(". Also: ") if each.startswith(start)]
         assert each.removesuffix(". Nothing was changed.").endswith(end), each

@@ -103,7 +103,8 @@ def test_every_field_is_needed(field: str) -> None:
     with pytest.raises(BadInput) as caught:
         read_all([entry], TODAY)
     (error,) = caught.value.errors
-    assert error.endswith(f": missing {field}; expected exactly claim, target, by, reason, expires")
+    assert error.problem.endswith(f": missing {field}; expected exactly claim, target, by, reason, expires")
+    assert error.fix == f"add {field}"
 
 
 def test_a_misspelt_key_gets_the_nearest_one_and_no_error_prints_the_entry() -> None:
@@ -115,7 +116,9 @@ def test_a_misspelt_key_gets_the_nearest_one_and_no_error_prints_the_entry() -> 
     assert unknown.endswith(
         "[0]: observed the unknown key 'expirez'; expected exactly claim, target, by, reason, expires. Did you mean expires?"
     )
-    assert missing.endswith("[0]: missing expires; expected exactly claim, target, by, reason, expires")
+    assert missing.endswith(
+        "[0]: missing expires; expected exactly claim, target, by, reason, expires; add expires"
+    )
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_own_profile_and_override() -> None:
             "ours",
             own(barrier=True),
             {},
-            "profile ours: barrier: observed the boolean True .* expected one of off, keep, on, in quotes",
+            "profile ours: barrier: observed the boolean True .* expected one of off, keep, on; write the value in quotes",
         ),
         (
             "ours",

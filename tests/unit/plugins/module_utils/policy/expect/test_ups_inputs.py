@@ -58,7 +58,7 @@ def test_what_may_be_asked_for(value: Any, expected: Requested) -> None:
         ),
         (
             {"shutdown_command": "/sbin/shutdown -k now"},
-            "at once: it warns only (-k). Fix: use /sbin/shutdown -h now",
+            "at once: it warns only (-k); use /sbin/shutdown -h now",
         ),
         ({"shutdown_command": "/sbin/shutdown -h +15"}, "at once: it waits 15 min (+15)"),
         ({"shutdown_command": "/sbin/reboot"}, "at once: it restarts the host"),
@@ -77,12 +77,12 @@ def test_what_may_be_asked_for(value: Any, expected: Requested) -> None:
         ({"margins": 3}, ". Did you mean margin?"),
         (
             {"monitor": {"system": "rack@localhost"}},
-            "monitor: observed system; expected exactly password and system, power_value, user, type; missing power_value, user,"
+            "monitor: observed system; expected exactly password and system, power_value, user, type; add power_value, user,"
             " type, password",
         ),
         (
             {"monitor": {"system": "rack@localhost", "password": True}},
-            "monitor: observed password, system; expected exactly password and system, power_value, user, type; missing"
+            "monitor: observed password, system; expected exactly password and system, power_value, user, type; add"
             " power_value, user, type",
         ),
         (
@@ -118,7 +118,7 @@ def test_all_that_is_wrong_is_reported_at_once() -> None:
     errors = [re.sub(r"^durable_ups: (\w+: )?(\w+: )?(observed )?", "", each) for each in caught.value.errors]
     assert len(errors) == len(starts)
     assert [error for error, start in zip(errors, starts) if not error.startswith(start)] == []
-    assert "missing type, password" in str(caught.value) and "hunter2" not in str(caught.value)
+    assert "add type, password" in str(caught.value) and "hunter2" not in str(caught.value)
 
 
 def test_every_key_has_a_rule() -> None:

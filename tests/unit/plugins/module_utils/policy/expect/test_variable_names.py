@@ -12,6 +12,7 @@ import yaml
 
 from ansible_collections.durable.dbhost.plugins.module_utils.catalog import LAYERS
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect import variable_names
+from ansible_collections.durable.dbhost.plugins.module_utils.profiles import Refusal
 
 ROLES = Path(__file__).parents[6] / "roles"
 
@@ -42,7 +43,10 @@ def test_the_options_are_those_of_the_role(layer: str) -> None:
 )
 def test_a_misspelt_option_of_a_role_is_refused(name: str, meant: str) -> None:
     (error,) = variable_names.unknown([name])
-    assert error.startswith(f"{name}: no such variable. Did you mean {meant}? Correct it, or ")
+    assert isinstance(error, Refusal)
+    assert error.problem == f"{name}: no such variable"
+    fix = "correct it, or give a variable of your own another name"
+    assert error.fix == f"{fix}. Did you mean {meant}?"
 
 
 def test_a_name_that_is_near_no_option_is_accepted() -> None:
@@ -56,4 +60,4 @@ def test_a_name_that_is_near_no_option_is_accepted() -> None:
 
 def test_a_name_with_our_prefix_that_is_near_none_names_the_page() -> None:
     (error,) = variable_names.unknown(["durable_zzz"])
-    assert error.startswith("durable_zzz: no such variable; expected a name of docs/variables.md: correct it")
+    assert error.startswith("durable_zzz: no such variable; expected a name of docs/variables.md; correct it")

@@ -360,12 +360,12 @@ def test_the_worst_thing_that_is_true_is_the_verdict(level: int) -> None:
         (
             {"databases": [{"engine": "oracle", "paths": ["/"]}]},
             r"durable_databases\[0\]: observed .* expected engine: one of mssql, .*, mysql, and paths: a list, for example"
-            r" \{engine: postgresql, paths: \[/srv/pgdata\]\}$",
+            r" \{engine: postgresql, paths: \[/srv/pgdata\]\}; correct",
         ),
         ({"databases": [{"engine": "mssql"}]}, r"durable_databases\[0\]: no paths"),
         (
             {"databases": [{"engine": "mssql", "path": ["/"]}]},
-            r"durable_databases\[0\]: observed 'path'; expected only engine and paths. Did you mean paths\?",
+            r"durable_databases\[0\]: observed 'path'; expected only engine and paths; .* Did you mean paths\?",
         ),
         (
             {"databases": [{"engine": "mssql", "paths": ["data"]}]},
@@ -380,12 +380,12 @@ def test_the_worst_thing_that_is_true_is_the_verdict(level: int) -> None:
         ({"allow": None}, "durable_allow: observed None"),
         (
             {"accept_data_loss": "true"},
-            "durable_accept_data_loss: observed the text 'true'; expected true or false, without quotes: on the command line"
-            """ -e '{"durable_accept_data_loss": true}'""",
+            "durable_accept_data_loss: observed the text 'true'; expected true or false, without quotes; on the command line"
+            """ use -e '{"durable_accept_data_loss": true}'""",
         ),
         (
             {"accept_data_loss": 1},
-            "durable_accept_data_loss: observed 1; expected true or false, without quotes$",
+            "durable_accept_data_loss: observed 1; expected true or false, without quotes; correct this value, then run again$",
         ),
         ({"accept_data_loss": None}, "durable_accept_data_loss: observed None"),
         (
@@ -668,7 +668,9 @@ def test_all_errors_of_the_input_are_reported_at_once_each_with_what_is_accepted
     host = settled("flush", mounts=PG)
     BARE(host)
     found = assess(inputs(**{**given, "mounts": ["/srv/pgdat"]}), collect(host, NOW), NOW)
-    said = [each["reason"] for each in found["reasons"] if each["id"] == "host.input"]
+    refused = [each for each in found["reasons"] if each["id"] == "host.input"]
+    assert all(each["fix"] for each in refused)
+    said = [f"{each['reason']}; {each['fix']}" for each in refused]
     for _value, says, accepted in wrong.values():
         (row,) = [each for each in said if says in each]
         assert accepted in row

@@ -26,6 +26,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results
     Recognised,
     assess_answer,
 )
+from ansible_collections.durable.dbhost.plugins.module_utils.profiles import CORRECT
 from ansible_collections.durable.dbhost.plugins.module_utils.rows import (
     FIX_READ_ERROR,
     HANGS,
@@ -250,9 +251,21 @@ def test_a_page_with_many_words_to_rest_on_has_forty_lines() -> None:
 
 
 def test_errors_of_the_input_are_all_on_the_page() -> None:
-    many = [(f"durable_x[{number}]: observed 1; expected 2", "") for number in range(9)]
-    text = render([of_reasons("db1", "blocked", *many)])
-    assert all(reason in text for reason, _fix in many)
+    for fix in ("", CORRECT):
+        many = [(f"durable_x[{number}]: observed 1; expected 2", fix) for number in range(9)]
+        text = render([of_reasons("db1", "blocked", *many)])
+        assert all(reason in text for reason, _fix in many)
+        assert text.count("fix: ") == bool(fix)
+
+
+def test_an_error_of_the_input_has_its_fix_in_a_line_of_its_own() -> None:
+    (host,) = [each for each in reports(len(KINDS)) if each["verdict"] == "blocked"]
+    assert render([host]).splitlines()[2:6] == [
+        "blocked        1  db1  (stritc)",
+        "    durable_profile: observed 'stritc'; expected one of disposable, flush, protected, strict, ups",
+        "        fix: pin one of these, or add yours to durable_profiles. Did you mean strict?",
+        "",
+    ]
 
 
 def test_no_word_is_cut_unless_it_is_as_long_as_a_line() -> None:
