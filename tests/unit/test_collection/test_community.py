@@ -49,10 +49,29 @@ def test_the_workflow_calls_make_and_targets_that_are_there() -> None:
 def test_the_workflow_asks_for_stages_that_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
     stages = importlib.import_module("stages")
-    asked = re.findall(r"ONLY='(.+?)'", (GITHUB / "workflows/test.yml").read_text())
-    assert asked
+    jobs = load(GITHUB / "workflows/test.yml")["jobs"].values()
+    asked = [
+        name.replace("${{ matrix.core }}", core)
+        for job in jobs
+        for core in job.get("strategy", {}).get("matrix", {}).get("core", [""])
+        for name in re.findall(r"ONLY='(.+?)'", str(job["steps"]))
+    ]
+    of_cores = [f"unit tests, {name}" for name in (*stages.ANSIBLES, *stages.BETWEEN)]
+    assert set(of_cores) <= set(asked)
     for name in asked:
         assert stages.select(stages.all_stages(Path("scratch")), name)
+
+
+def test_each_week_ansible_test_runs_with_each_ansible_core_and_the_next_one() -> None:
+    found = load(GITHUB / "workflows/test.yml")
+    # YAML 1.1 reads `on` as true.
+    assert found.get("on", found.get(True))["schedule"]
+    cores = found["jobs"]["sanity"]["strategy"]["matrix"]["core"]
+    oldest = re.search(r">=2\.(\d+)", (ROOT / "meta/runtime.yml").read_text())
+    newest = re.search(r">=2\.(\d+)", (ROOT / "requirements/ansible-latest.txt").read_text())
+    assert oldest and newest
+    released = range(int(oldest[1]), int(newest[1]) + 1)
+    assert cores == [*(f"stable-2.{minor}" for minor in released), "devel"]
 
 
 @pytest.mark.parametrize("form", ["bug.yml", "wrong_verdict.yml"])
