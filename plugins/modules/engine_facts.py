@@ -279,8 +279,9 @@ ansible_facts:
                 - C(from) - The file and line that wins at the next start, of another component too, or null.
                 - C(by) - The component that sets it last, V(durable.dbhost), V(server) for the server's own files and defaults,
                   or another one; null if that is unknown.
-                - C(fix) - What to remove there.
-                - C(refused) - The reason; C(held) is then what to do about that.
+                - C(fix) - What to remove there, as C(held).
+                - >-
+                  C(refused) - The reason: C(cause), a keyword of a closed list, and its C(parameters). C(held) is then its fix.
                 - C(owner_of) - The name of that file in a plan.
                 - C(owner) - Its C(user:group) before.
                 - C(owner_wanted) - Its C(user:group) after.
@@ -289,7 +290,9 @@ ansible_facts:
                   C(tmpfiles.d) may set last.
                 - C(source) - Where it was read.
                 - C(reason) - Why a value is V(unknown), or null.
-                - C(held) - How to remove the setting that overrides every file that a run writes, or null.
+                - >-
+                  C(held) - How to remove the setting that overrides every file that a run writes: C(fix), a keyword of a closed
+                  list, and its C(parameters); or null.
                 - C(permission) - The value of C(durable_allow) with which a run removes that itself, or null.
               type: dict
               returned: always

@@ -9,13 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ..facts.engines import DatabaseFacts, OverrideFacts, SettingFacts
+from ..facts.engines import DatabaseFacts, FixFacts, OverrideFacts, RefusalFacts, SettingFacts
 from ..host import bounds, named_by
 from ..host.foreign import Identity
 from ..host.observation import Observation, unknown
 from ..host.process_context import whose
 from ..host.processes import Process, Processes
 from ..host.seam import Host, Refused, Unobservable
+from . import fixes
 from .next_start import NextStart
 from .open_files import Opened
 
@@ -52,16 +53,20 @@ class Instance(NamedTuple):
 class Refusal(NamedTuple):
     """Why a run would not set a setting, and what to do first."""
 
-    reason: str
-    fix: str
+    reason: RefusalFacts
+    fix: FixFacts
 
     @classmethod
     def of(cls, error: Exception, text: str | None = None) -> Refusal:
         """Return what an error says; `text`: its message, where that may hold anything."""
         if isinstance(error, Refused):
-            return cls(error.reason, error.fix)
+            found = error.found if isinstance(error, fixes.RefusedWith) else None
+            return cls(
+                fixes.refusal("error", error=error.reason), found or fixes.fix("refusal", text=error.fix)
+            )
         reason, _mark, fix = (text or str(error)).partition(". Fix: ")
-        return cls(reason, fix or "correct what the reason names, then run again")
+        fix = fix or "correct what the reason names, then run again"
+        return cls(fixes.refusal("error", error=reason), fixes.fix("refusal", text=fix))
 
     def keeps(self, row: SettingFacts) -> SettingFacts:
         """Return a row of settings which this keeps a run from setting, unless something else does."""
@@ -128,7 +133,7 @@ def setting(
     source: str,
     reason: str | None = None,
     origin: str | None = None,
-    held: str | None = None,
+    held: FixFacts | None = None,
     permission: str | None = None,
 ) -> SettingFacts:
     """Return one of the settings of :class:`Observed`."""

@@ -13,8 +13,9 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from ..facts.engines import SettingFacts
+from ..facts.engines import FixFacts, SettingFacts
 from ..host.observation import UNKNOWN
+from . import fixes
 from .instance import Observed
 
 #: What sets a setting if no other component does: a file of ours, or one of the server's own and its defaults.
@@ -42,7 +43,7 @@ class Text(NamedTuple):
 class Change(NamedTuple):
     """What a component sets a setting to: None if that cannot be read. `is_certain`: it does so at each start.
 
-    `do`: what an administrator changes, if that is not to remove the name from `source`.
+    `do`: what an administrator changes, if that is not to remove the name from `source`, which belongs to the component.
     """
 
     name: str
@@ -51,12 +52,12 @@ class Change(NamedTuple):
     by: str
     is_certain: bool = False
     why: str = ""
-    do: str = ""
+    do: FixFacts | None = None
 
     @property
-    def fix(self) -> str:
-        """What an administrator changes: the file belongs to another component."""
-        return f"{self.do or f'remove {self.name} from {self.source}'}, then run again"
+    def fix(self) -> FixFacts:
+        """What an administrator changes."""
+        return self.do or fixes.fix("remove_from", setting=self.name, source=self.source)
 
 
 #: What a text sets of an engine's settings.

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from .. import catalog
-from ..facts.engines import InstanceFacts
+from ..facts.engines import FixFacts, InstanceFacts, RefusalFacts
 from ..facts.storage import DiskFacts, StorageFacts
 from ..host.observation import NOTHING, UNKNOWN
 from ..profiles import Profile
 from ..rows import Kind, Reason, Setting
-from . import findings, managers
+from . import findings, fixes, managers
 from .instance import COMMAND_LINE
 
 #: Who keeps an engine's settings elsewhere, and what to do there about one that is wrong.
@@ -158,6 +158,7 @@ class Judge(NamedTuple):
     several settings together, which `loses` names. `unknowns`: what is not understood; `warnings`: what is right and should be
     known. `kinds`: the catalogue of all that these find; `settings`: those of its rows that `full` does not name.
     `lies_anywhere`: databases may lie outside of every configured directory; `how_to_find`: what to do if none is known.
+    `fix_texts`: the sentences of its settings' fixes; `refusal_texts`: those of why no run sets one.
     """
 
     full: dict[str, Rules]
@@ -172,7 +173,17 @@ class Judge(NamedTuple):
     settings: tuple[str, ...] = ()
     loses: tuple[str, ...] = ()
     lies_anywhere: bool = False
+    fix_texts: Mapping[str, str] = fixes.FIXES
+    refusal_texts: Mapping[str, str] = fixes.REFUSALS
     how_to_find: str = "start it, or name its data directory in its configuration, then run again"
+
+    def fix(self, found: FixFacts | None) -> str | None:
+        """Return the sentence of a fix of its settings, None without one."""
+        return fixes.text(found, self.fix_texts) if found else None
+
+    def refusal(self, found: RefusalFacts) -> str:
+        """Return the sentence of why no run sets a setting."""
+        return fixes.refusal_text(found, self.refusal_texts)
 
     def strict(self, instance: InstanceFacts) -> Rules:
         """Return the rules of an instance where commits have to survive, whatever its storage."""

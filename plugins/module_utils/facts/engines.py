@@ -143,6 +143,20 @@ class OverrideFacts(TypedDict):
     ]
 
 
+class FixFacts(TypedDict):
+    """What an administrator does about a setting that no run sets."""
+
+    fix: Annotated[str, "A keyword of the collection's closed list. The report has the sentence."]
+    parameters: Annotated[dict[str, Union[str, list[str]]], "The values of the sentence, by name."]
+
+
+class RefusalFacts(TypedDict):
+    """Why no run sets a setting."""
+
+    cause: Annotated[str, "A keyword of the collection's closed list. The report has the sentence."]
+    parameters: Annotated[dict[str, str], "The values of the sentence, by name."]
+
+
 #: `from` is a keyword of Python.
 _Origin = TypedDict(
     "_Origin",
@@ -162,11 +176,15 @@ class _SettingOfOthers(TypedDict, total=False):
         "The component that sets it last, V(durable.dbhost), V(server) for the server's own files and defaults, "
         "or another one; null if that is unknown.",
     ]
-    fix: Annotated[Optional[str], When("if another component sets it last"), "What to remove there."]
+    fix: Annotated[
+        Optional[FixFacts],
+        When("if another component sets it last"),
+        "What to remove there, as C(held).",
+    ]
     refused: Annotated[
-        Optional[str],
+        Optional[RefusalFacts],
         When("if a run refuses to set it"),
-        "The reason; C(held) is then what to do about that.",
+        "The reason: C(cause), a keyword of a closed list, and its C(parameters). C(held) is then its fix.",
     ]
     owner_of: Annotated[
         Optional[str], When("if a run changes the owner of a file first"), "The name of that file in a plan."
@@ -192,8 +210,9 @@ class SettingFacts(_Origin, _SettingOfOthers):
     source: Annotated[Optional[str], or_none(TEXT), "Where it was read."]
     reason: Annotated[Optional[str], or_none(TEXT), "Why a value is V(unknown), or null."]
     held: Annotated[
-        Optional[str],
-        "How to remove the setting that overrides every file that a run writes, or null.",
+        Optional[FixFacts],
+        "How to remove the setting that overrides every file that a run writes: C(fix), a keyword of a closed list, and its"
+        " C(parameters); or null.",
     ]
     permission: Annotated[
         Optional[str],

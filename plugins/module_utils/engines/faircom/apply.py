@@ -13,11 +13,13 @@ from ...enforce.arguments import Arguments
 from ...enforce.change import Change, attempt, expect_some, verify
 from ...facts.engines import InstanceFacts
 from ...host import bounded_read, named_by, our_paths
-from ...host.seam import ChangeFailed, Host, Refused, Unobservable
+from ...host.seam import ChangeFailed, Host, Unobservable
 from ...host.textfile import MARK, Malformed, without_content
+from .. import fixes
 from .. import restart as servers
 from ..restart import Target
 from . import ctsrvr, observe
+from .fixes import FIXES, REFUSALS
 from .rules import WRITE_THROUGH, writes_through
 
 target_of = servers.target_of
@@ -220,7 +222,9 @@ def _config(facts: InstanceFacts) -> str:
 def _read(host: Host, facts: InstanceFacts) -> str:
     if not facts["config"]:
         refusal = observe.no_file(facts["name"])
-        raise Refused(f"faircom {facts['name']}: {refusal.reason}", refusal.fix)
+        raise fixes.RefusedWith(
+            f"faircom {facts['name']}: {fixes.refusal_text(refusal.reason, REFUSALS)}", refusal.fix, FIXES
+        )
     try:
         with named_by.of_instance(host, facts["pids"]):
             text = _text(host, facts["config"])

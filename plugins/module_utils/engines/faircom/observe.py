@@ -20,7 +20,7 @@ from ...host.process_context import Place, Places, is_there
 from ...host.processes import Process, Processes, argv_of
 from ...host.seam import ChangeFailed, Host, Unobservable
 from ...host.textfile import Line, Malformed, line_ends, without_content
-from .. import start_files
+from .. import fixes, start_files
 from ..instance import Instance, Observed, Refusal, of_mains
 from ..next_start import NextStart
 from ..open_files import Opened, write_through
@@ -193,9 +193,8 @@ def writer(host: Host, path: str, pids: Collection[int], restores: bool = False)
 
 def no_file(home: str) -> Refusal:
     """Return why nothing is written for an instance that has no configuration file; an empty one says what none says."""
-    why = f"observed no {_CONFIG}: it runs with its defaults; expected a file to write them into"
-    fix = f"create an empty {home}/config/{_CONFIG}, owned by the server's user, then run again"
-    return Refusal(why, fix)
+    create = fixes.fix("create_file", path=f"{home}/config/{_CONFIG}")
+    return Refusal(fixes.refusal("no_file", file=_CONFIG), create)
 
 
 def _refused(host: Host, found: Instance) -> Refusal | None:

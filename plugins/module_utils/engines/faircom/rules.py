@@ -18,6 +18,7 @@ from ...profiles import KEEP, SHORT
 from ...rows import FIX_READ_ERROR, Kind, Reason
 from ..placement import place
 from ..rules import EARLY, Build, Judge, Rule, Rules, Subject, rule
+from .fixes import FIXES, REFUSALS
 
 _ARE = "under transactions are not opened for synchronous writes"
 #: It takes all of them at its start only.
@@ -244,4 +245,6 @@ JUDGE = Judge(
     warnings=_warnings,
     kinds=(NOT_SYNCHRONOUS, NOT_SYNCHRONOUS_OLD, NO_EFFECT, LOGS_UNKNOWN, LONG_DELAY, IN_FILE, ON_XFS),
     lies_anywhere=True,
+    fix_texts=FIXES,
+    refusal_texts=REFUSALS,
 )

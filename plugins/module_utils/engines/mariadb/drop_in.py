@@ -12,9 +12,11 @@ from ...enforce import ownership
 from ...host import bounded_read
 from ...host.paths import normal
 from ...host.process_context import link_target
-from ...host.seam import ChangeFailed, Host, Refused, Unobservable
+from ...host.seam import ChangeFailed, Host, Unobservable
 from ...host.textfile import Malformed
+from .. import fixes
 from . import my_cnf, options, owners, versions
+from .fixes import FIXES
 from .snapshot import Snapshot
 
 #: Sorts after others' files: the last word on an option wins.
@@ -257,7 +259,7 @@ def _existing(snapshot: Snapshot, path: str, planned: Mapping[str, str]) -> Grou
             raise ValueError("the server passes over it: it may not read it, or everyone may write to it")
         return found
     except (Unobservable, ValueError) as error:
-        raise Refused(f"{path}: {error}", "move it away, then run again") from error
+        raise fixes.RefusedWith(f"{path}: {error}", fixes.fix("move_away", path=path), FIXES) from error
 
 
 def _expect_no_link(host: Host, path: str) -> None:
@@ -275,7 +277,7 @@ def _own(snapshot: Snapshot) -> list[str]:
 def _remedy(name: str, origin: str | None) -> str:
     held = options.held(name, origin)
     if held:
-        return held
+        return fixes.text(held, FIXES)
     if origin is None:
         return "correct what the reason names, then run again"
     if origin.startswith("default of"):

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from ...facts.engines import FixFacts
 from ...host import bounded_read
 from ...host.seam import Host, Unobservable
+from .. import fixes
 from ..others import Change, Text
 from . import client, options, statements, versions
 from .snapshot import Snapshot
@@ -27,7 +29,7 @@ def changes(host: Host, snapshot: Snapshot, names: Collection[str]) -> list[Chan
 
 
 def _of_file(host: Host, snapshot: Snapshot) -> Iterator[Change]:
-    origin, do = _FILE, f"write {_FILE} in full and in small letters in the server's option files"
+    origin, do = _FILE, fixes.fix("write_in_full", setting=_FILE)
     try:
         last = options.last_value(_FILE, snapshot.reading())
         if not last or not last[0]:
@@ -35,7 +37,7 @@ def _of_file(host: Host, snapshot: Snapshot) -> Iterator[Change]:
         path, origin = last[0], last[1]
         if not path.startswith("/"):
             path = f"{snapshot.data.rstrip('/')}/{path}"
-        do = f"make {path} a file that root can read, or remove {_FILE} from {origin}"
+        do = fixes.fix("make_readable", path=path, setting=_FILE, source=origin)
         text = bounded_read.read(host, path, snapshot.files.root)
         if text is None:
             raise Unobservable(f"{path} is not there, and the server does not start without it")
@@ -63,12 +65,14 @@ def _of_events(host: Host, snapshot: Snapshot) -> Iterator[Change]:
     try:
         count = client.events(host, snapshot.client, (versions.LOG, versions.BINLOG))
     except Unobservable as error:
-        do = f"let root's login read {source}"
+        do = fixes.fix("allow_reading", source=source)
         yield from _unclear(source, "event", f"what its events set is unknown: {error}", do)
         return
     if count:
-        do = f"drop or alter the events that set {{name}} (SELECT EVENT_SCHEMA, EVENT_NAME, EVENT_DEFINITION FROM {_EVENTS})"
-        yield from _unclear(source, "event", f"{count} of its events name such a setting ({source})", do)
+        why = f"{count} of its events name such a setting ({source})"
+        for name in (versions.LOG, versions.BINLOG):
+            do = fixes.fix("drop_events", setting=name)
+            yield Change(name, None, source, "event", why=why, do=do)
 
 
 def _is_scheduled(snapshot: Snapshot) -> bool:
@@ -82,6 +86,6 @@ def _is_scheduled(snapshot: Snapshot) -> bool:
         return False
 
 
-def _unclear(source: str, by: str, why: str, do: str) -> Iterator[Change]:
+def _unclear(source: str, by: str, why: str, do: FixFacts) -> Iterator[Change]:
     for name in (versions.LOG, versions.BINLOG):
-        yield Change(name, None, source, by, why=why, do=do.replace("{name}", name))
+        yield Change(name, None, source, by, why=why, do=do)

@@ -16,12 +16,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from ...facts.engines import FixFacts
 from ...host import bounded_read, json_text
 from ...host.observation import UNKNOWN
 from ...host.paths import normal
 from ...host.read_budget import within
 from ...host.seam import Host, Status, Unobservable, Withheld
 from ...host.textfile import Effective, Malformed, without_content
+from .. import fixes
 from ..instance import COMMAND_LINE
 from . import my_cnf, versions
 
@@ -263,12 +265,12 @@ def _in_order(reading: Reading) -> Iterator[tuple[str, str | None, str]]:
         yield name, value, COMMAND_LINE
 
 
-def held(name: str, origin: str | None) -> str | None:
+def held(name: str, origin: str | None) -> FixFacts | None:
     """Return how to remove a setting that overrides every option file, or None."""
     if origin == COMMAND_LINE:
-        return f"remove --{name} from the unit or script that starts the server, then restart it"
+        return fixes.fix("remove_argument", setting=name)
     if origin and origin.endswith(_SET_PERSIST):
-        return f"run RESET PERSIST {name}"
+        return fixes.fix("reset_persisted", setting=name)
     return None
 
 

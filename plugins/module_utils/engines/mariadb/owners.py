@@ -15,7 +15,9 @@ from collections.abc import Mapping, Sequence
 from ...host import bounds
 from ...host.printable import line
 from ...host.seam import ChangeFailed, Unobservable
+from .. import fixes
 from . import my_cnf, options
+from .fixes import FIXES
 from .snapshot import Snapshot
 
 #: Suffixes that turn a server's group into no program's: mariadb@.service has the first form, mysqld_multi the second. Of
@@ -56,9 +58,9 @@ def advice(snapshot: Snapshot, wanted: Mapping[str, str], why: str, group: str) 
         f"{name} is {coming[name].word} (from {line(coming[name].origin or 'an unknown place')}), must be {word}"
         for name, word in wanted.items()
     )
-    held = (options.held(name, coming[name].origin) for name in wanted)
-    fixes = [*dict.fromkeys(filter(None, held)), fix(snapshot, wanted, group)]
-    fixed = ", then ".join([*fixes, "run again"])
+    held = [options.held(name, coming[name].origin) for name in wanted]
+    first = dict.fromkeys(fixes.text(each, FIXES) for each in held if each)
+    fixed = ", then ".join([*first, fix(snapshot, wanted, group), "run again"])
     return f"{values}. Root's option files are left unchanged for this server: {why}. Fix: {fixed}"
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from ...host.observation import UNKNOWN
 from ...rows import Kind, Reason
 from ..rules import EARLY, Judge, Rules, Subject, relaxed, rule
+from .fixes import FIXES
 
 _FLUSH_LOG = (
     ("0", "a commit is acknowledged before it is written: a crash of the server alone loses the last second"),
@@ -74,4 +75,5 @@ JUDGE = Judge(
     relaxed={kind: relaxed(rules, _RELAXED, _WEAKER) for kind, rules in FULL.items()},
     unknowns=_unknowns,
     kinds=(FLAVOUR, FLAVOUR_STOPPED),
+    fix_texts=FIXES,
 )

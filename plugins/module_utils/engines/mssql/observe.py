@@ -20,7 +20,7 @@ from ...host.process_context import Place
 from ...host.processes import Process, Processes, argv_of, variables
 from ...host.seam import ChangeFailed, Host, Unobservable
 from ...host.textfile import Line, Malformed, without_content
-from .. import since_start, start_files, temporary
+from .. import fixes, since_start, start_files, temporary
 from ..instance import Gift, Instance, Observed, of_mains
 from ..next_start import NextStart
 from ..open_files import write_through
@@ -41,7 +41,6 @@ VARIABLES = (*_DIRECTORIES, *_FILES, _ERROR_LOG_VARIABLE)
 
 #: Where a setting stands that is in no file.
 COMMAND_LINE = "command line"
-_HELD = "remove -T{number} from ExecStart= (systemctl edit --full mssql-server), then restart it"
 #: Trace flags by the names of their settings, and what `control.NAME` is if it is absent.
 FLAGS = {"traceflag3979": 3979, "traceflag3982": 3982}
 SWITCHES = {"writethrough": "1", "alternatewritethrough": "1"}
@@ -114,7 +113,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     locations, on_line, slips = _started_with(host, main, found.begins)
     slips = [*conf.slips(lines or []), *slips]
     for name in on_line & set(persisted):
-        persisted[name] = Word("on", COMMAND_LINE, held=_HELD.format(number=FLAGS[name]))
+        persisted[name] = Word("on", COMMAND_LINE, held=fixes.fix("remove_trace_flag", flag=str(FLAGS[name])))
     log = read_log(host, root, _error_log(lines, locations), main)
     runs = None
     if main:

@@ -20,6 +20,7 @@ from ...rows import Kind, Reason
 from ...storage import causes, platforms
 from ..placement import place
 from ..rules import Build, Honoured, Judge, Rule, Rules, Subject
+from .fixes import FIXES
 
 #: SQL Server 2017 CU6, the first that knows these settings. Those before it write with O_DIRECT alone, which
 #: the vendor's article calls exposed to loss whatever is set. 2022 CU18 is the first without a race that
@@ -264,5 +265,6 @@ JUDGE = Judge(
     kinds=(NEVER_FLUSHES, NOT_SYNCHRONOUS, NOTHING_FLUSHES, RACE, BOTH_FLAGS, SLIP, DELAYED),
     settings=tuple(_MEANS),
     loses=_LOSES,
+    fix_texts=FIXES,
     lies_anywhere=True,
 )

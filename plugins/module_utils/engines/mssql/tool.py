@@ -9,8 +9,10 @@ import stat
 from typing import NamedTuple
 
 from ...host import confined, trusted_path
-from ...host.seam import ChangeFailed, Host, Refused, Status, Unobservable
+from ...host.seam import ChangeFailed, Host, Status, Unobservable
+from .. import fixes
 from ..instance import Refusal
+from .fixes import FIXES
 
 PATH = "/opt/mssql/bin/mssql-conf"
 #: Configuration, system databases and logs of every instance; databases may lie elsewhere.
@@ -41,9 +43,10 @@ def _expect_file(host: Host) -> None:
         target = host.link(CONFIG)
     except Unobservable:
         return
-    raise Refused(
+    raise fixes.RefusedWith(
         f"{CONFIG}: observed a link to {target}, expected the file itself",
-        f"put the file at {CONFIG}, then run again",
+        fixes.fix("put_file", path=CONFIG),
+        FIXES,
     )
 
 
@@ -74,10 +77,11 @@ def runner(host: Host) -> list[str]:
     except Unobservable as error:
         raise ChangeFailed(f"the user of {PATH} is unknown: {error}") from error
     if why:
-        raise Refused(
+        raise fixes.RefusedWith(
             f"{HOME}: observed root's directory that others may change ({why}), in which {PATH} would write as root;"
             " expected one of the server's user",
-            f"run chown mssql {HOME}, then run again",
+            fixes.fix("give_directory", path=HOME),
+            FIXES,
         )
     return [PATH]
 
@@ -117,11 +121,15 @@ def ownership(host: Host) -> Ownership | None:
     observed = (
         f"{CONFIG}: observed owner {found.before} in a directory of user {home.user}, expected {found.after}"
     )
-    fix = f"check its content, run chown {found.after} {CONFIG}, then run again"
+    fix = fixes.fix("give_file", owner=found.after, path=CONFIG)
     if not allowed & 0o4:
-        raise Refused(f"{observed}; the server cannot read it (mode {status.mode & 0o7777:04o})", fix)
+        raise fixes.RefusedWith(
+            f"{observed}; the server cannot read it (mode {status.mode & 0o7777:04o})", fix, FIXES
+        )
     if not stat.S_ISREG(status.mode) or status.links != 1:
-        raise Refused(f"{observed}; it is no regular file with one name, and a run sets no other owner", fix)
+        raise fixes.RefusedWith(
+            f"{observed}; it is no regular file with one name, and a run sets no other owner", fix, FIXES
+        )
     if host.read(_LINKS).strip() != "1":
-        raise Refused(f"{observed}; a run sets it only with fs.protected_hardlinks 1", fix)
+        raise fixes.RefusedWith(f"{observed}; a run sets it only with fs.protected_hardlinks 1", fix, FIXES)
     return found

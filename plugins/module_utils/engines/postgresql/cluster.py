@@ -17,12 +17,14 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from urllib.parse import quote
 
+from ...facts.engines import FixFacts
 from ...host import bounded_read, our_paths
 from ...host.paths import normal
 from ...host.process_context import resolve
 from ...host.read_budget import within
 from ...host.seam import Host, Unobservable
 from ...host.textfile import Effective, Malformed
+from .. import fixes
 from ..instance import COMMAND_LINE
 from . import conf, pg_ctl, suse_script
 
@@ -63,7 +65,7 @@ class Won(NamedTuple):
 
     word: str
     place: str | None
-    held: str | None = None
+    held: FixFacts | None = None
     altered: bool = False
 
 
@@ -191,14 +193,14 @@ def are_same_there(words: Iterable[str], others: Iterable[str]) -> bool:
 def won(cluster: Cluster, name: str) -> Won:
     """Return what a setting will be at the next start. Raises ValueError for a word that is none."""
     if name in cluster.options:
-        held = f"remove {name} from {cluster.source}, then restart the server"
+        held = fixes.fix("remove_option", setting=name, source=cluster.source)
         return Won(word(name, cluster.options[name]), cluster.source, held)
     found = cluster.files.settings.get(name)
     if found is None:
         return Won(DEFAULTS[name], None)
     place = f"{found.file}:{found.line}"
     try:
-        held = f"as a superuser run ALTER SYSTEM RESET {name}"
+        held = fixes.fix("reset_altered", setting=name)
         is_auto = posixpath.basename(found.file) == AUTO
         return Won(word(name, found.value or ""), place, held if is_auto else None, is_auto)
     except ValueError as error:

@@ -9,12 +9,14 @@ import posixpath
 
 from ...enforce import ownership
 from ...host.process_context import link_target
-from ...host.seam import ChangeFailed, Host, Refused
+from ...host.seam import ChangeFailed, Host
 from ...host.textfile import MARK, Line, insert, is_marked, remove
+from .. import fixes
 from ..instance import Refusal
 from . import cluster as postgresql_cluster
 from . import conf
 from .cluster import VALUES, Cluster, Files, Won
+from .fixes import FIXES
 
 #: It sorts behind what packages and people put there.
 NAME = "zz-durable-dbhost.conf"
@@ -120,13 +122,14 @@ def _places(files: Files, config: str) -> list[str]:
 
 
 def _expect_free(files: Files, path: str, existing: dict[str, dict[str, str]]) -> None:
-    """Raise Refused where something of another program's is at our place."""
+    """Raise RefusedWith where something of another program's is at our place."""
     is_link = link_target(files.host, path) is not None
     if is_link or (path not in existing and files.read(path) is not None):
         what = "a link" if is_link else "a file that is not ours"
-        raise Refused(
+        raise fixes.RefusedWith(
             f"{path}: observed {what}; expected nothing, or the file that was written here",
-            f"move {path} away, then run again",
+            fixes.fix("move_away", path=path),
+            FIXES,
         )
 
 
@@ -169,7 +172,8 @@ def _beaten(
 
 def _overridden(name: str, word: str, won: Won) -> str:
     place = won.place or "default"
+    first = fixes.text(won.held, FIXES) if won.held else f"remove {name} from {place}"
     return (
         f"{name}: observed {won.word} in {place}, which beats every file that is written here; expected {word};"
-        f" {won.held or f'remove {name} from {place}'}, then run again"
+        f" {first}, then run again"
     )

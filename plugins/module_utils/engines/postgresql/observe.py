@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator
 
 from ...enforce import ownership
-from ...facts.engines import OverrideFacts, SettingFacts
+from ...facts import engine_fixes
+from ...facts.engines import FixFacts, OverrideFacts, SettingFacts
 from ...host import bounded_read
 from ...host.observation import UNKNOWN, Observation, unknown
 from ...host.paths import normal
@@ -19,10 +20,10 @@ from ...host.process_context import Place, is_there, resolve
 from ...host.processes import Process, Processes, argv_of
 from ...host.seam import Host, Unobservable
 from ...host.textfile import Malformed, without_content
+from .. import fixes
 from ..instance import Instance, Observed, Refusal, of_mains, override, setting
 from ..next_start import Wrapper
 from ..others import Change, Text
-from ..overrides import reset
 from . import alter, drop_in, pg_ctl, scratch, server, statements, suse_script
 from . import cluster as postgresql_cluster
 from .cluster import DEBIAN, VALUES, Cluster, Files, Won
@@ -44,13 +45,9 @@ _TABLESPACES = "pg_tblspc"
 _SPACES = 64
 _ETC = "/etc/postgresql"
 _DEBIAN_TOOL = "/usr/bin/pg_ctlcluster"
-#: Why ALTER SYSTEM RESET is no way there.
-_OFF = "allow_alter_system is off"
 _NO_VALUES = {UNKNOWN, postgresql_cluster.UNFLUSHED}
 #: How a server says that its command line has fixed a setting: no file and no reload changes it.
 _COMMAND_LINE = "pg_settings: command line"
-#: A name that is one word to a shell and to SQL alike, once it stands in double quotes.
-_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ .-]{0,62}")
 #: How a server that serves one client, or has one duty, calls itself: its postmaster is gone where
 #: such a one has no parent of its kind.
 _CHILD = re.compile(r"(?:edb-)?postgres: ")
@@ -118,7 +115,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     evidence: list[tuple[str, Observation]] = []
     files = Files(host, place.root if place else "")
     main = found.processes[0] if found.processes else None
-    answer, no_answer = _answer(host, place, main, found)
+    answer, no_answer, no_login = _answer(host, place, main, found)
     cluster, no_files = _cluster(host, files, found, answer)
     if no_answer and main:
         evidence.append(("settings", unknown("psql", no_answer)))
@@ -133,7 +130,9 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         evidence.append(("settings", unknown("sessions", no_overrides)))
     running = _all_running(host, main, place, answer, no_answer)
     settings = {
-        name: _setting(host, data, name, running[name], *_persisted(cluster, name, no_files), answer)
+        name: _setting(
+            host, data, name, running[name], *_persisted(cluster, name, no_files), answer, no_login
+        )
         for name in VALUES
     }
     return Observed(
@@ -181,8 +180,7 @@ def _refused(
     if files.root:
         return None
     if answer and not answer["superuser"]:
-        why = "its operating system user is no superuser in it, as which it is set"
-        return Refusal(why, f"as a superuser run {_as_superuser(host, main, cluster.data)}")
+        return Refusal(fixes.refusal("no_superuser"), _as_superuser(host, main, cluster.data))
     try:
         user = ownership.user_of(host, [main.pid] if main else [], cluster.data)
         return drop_in.refusal(files, cluster.config, user)
@@ -190,13 +188,15 @@ def _refused(
         return Refusal.of(error, without_content(error))
 
 
-def _as_superuser(host: Host, main: Process | None, data: str) -> str:
+def _as_superuser(host: Host, main: Process | None, data: str) -> FixFacts:
     """Return what makes the operating system user of a server a superuser in it."""
     try:
         user = server.login(host, main.pid, data).user if main else ""
     except Unobservable:
         user = ""
-    return f'ALTER ROLE "{user}" SUPERUSER' if _PLAIN.fullmatch(user) else "ALTER ROLE ... SUPERUSER for it"
+    if engine_fixes.FORMS["user"].fullmatch(user):
+        return fixes.fix("grant_superuser", user=user)
+    return fixes.fix("grant_superuser.unnamed")
 
 
 def _cluster(
@@ -220,19 +220,21 @@ def _cluster(
 
 def _answer(
     host: Host, place: Place | None, main: Process | None, found: Instance
-) -> tuple[server.Answer | None, str | None]:
-    """Return what the server says, or why it does not."""
+) -> tuple[server.Answer | None, str | None, FixFacts | None]:
+    """Return what the server says, or why it does not, and the fix if it is known."""
     if main is None or place is None:
-        return None, None
+        return None, None, None
     if place.root:
-        return None, "it runs in a container, or with a separate root directory: query it there"
+        return None, "it runs in a container, or with a separate root directory: query it there", None
     if not found.directories:
-        return None, "its data directory is unknown"
+        return None, "its data directory is unknown", None
     try:
         login = server.login(host, main.pid, found.directories[0])
-        return server.ask(host, login, main.pid), None
+        return server.ask(host, login, main.pid), None, None
+    except server.NoAnswer as error:
+        return None, str(error), error.fix
     except Unobservable as error:
-        return None, str(error)
+        return None, str(error), None
 
 
 def _given(host: Host, main: Process) -> dict[str, Observation]:
@@ -285,6 +287,7 @@ def _setting(
     persisted: Observation,
     won: Won | None,
     answer: server.Answer | None,
+    no_login: FixFacts | None,
 ) -> SettingFacts:
     word, next_value = running.value, persisted.value
     reasons = dict.fromkeys(filter(None, (running.reason, persisted.reason)))
@@ -295,9 +298,13 @@ def _setting(
     if postgresql_cluster.UNFLUSHED in (word, next_value):
         reasons["what was written while it was off has not been brought to the disk: run again"] = None
     origin = won.place if won else None
-    held, permission = _held(name, running, won, answer)
+    held, permission = _held(name, running, won, answer, no_login)
     row = setting(word, next_value, running.source, "; ".join(reasons) or None, origin, held, permission)
-    return {**row, "refused": _OFF} if _is_off(won, answer) and running.value != UNKNOWN else row
+    return (
+        {**row, "refused": fixes.refusal("alter_system_off")}
+        if _is_off(won, answer) and running.value != UNKNOWN
+        else row
+    )
 
 
 def _is_off(won: Won | None, answer: server.Answer | None) -> bool:
@@ -306,8 +313,12 @@ def _is_off(won: Won | None, answer: server.Answer | None) -> bool:
 
 
 def _held(
-    name: str, running: Observation, won: Won | None, answer: server.Answer | None
-) -> tuple[str | None, str | None]:
+    name: str,
+    running: Observation,
+    won: Won | None,
+    answer: server.Answer | None,
+    no_login: FixFacts | None,
+) -> tuple[FixFacts | None, str | None]:
     """Return what keeps a run from setting it as the profile wants, and the permission that allows it."""
     if won is None:
         return None, None
@@ -316,9 +327,9 @@ def _held(
         # Nobody would see whether the server follows. An override that hides its word is removed before.
         setting = answer["settings"].get(name) if answer else None
         may = may and setting is not None and setting["value"] == "off" and _may_alter_roles(answer)
-        held = _cure(name, running, answer)
+        held = _fix_unread(name, answer, no_login)
     elif _is_off(won, answer):
-        return f"remove {name} from {won.place}, then run again", None
+        return fixes.fix("remove_from", setting=name, source=str(won.place)), None
     elif won.held is None:
         return None, None
     else:
@@ -326,26 +337,19 @@ def _held(
     return held, alter.PERMISSION if may and (won.altered or won.held is None) else None
 
 
-def _cure(name: str, running: Observation, answer: server.Answer | None) -> str:
-    """Return what to do where a running server does not tell its own word of a setting."""
+def _fix_unread(name: str, answer: server.Answer | None, no_login: FixFacts | None) -> FixFacts:
+    """Return what to do where a running server does not report its value of a setting."""
     if answer is None:
-        fix = (running.reason or "").partition(". Fix: ")[2]
-        return (
-            fix
-            or "let its operating system user log in over its unix socket (peer in pg_hba.conf), then run again"
-        )
+        return no_login or fixes.fix("allow_login")
     if answer["settings"].get(name) is None:
-        return f"update PostgreSQL to a version that has {name}"
+        return fixes.fix("update", setting=name)
     hiding = [
-        reset(name, row["role"], row["database"])
-        for row in answer["overrides"]
-        if any(entry.partition("=")[0] == name for entry in row["config"])
+        row for row in answer["overrides"] if any(entry.partition("=")[0] == name for entry in row["config"])
     ]
-    return (
-        f"run {' and '.join(hiding)}"
-        if hiding
-        else f"run ALTER ROLE or ALTER DATABASE ... RESET {name} for the login that asks"
-    )
+    if not hiding:
+        return fixes.fix("reset_login", setting=name)
+    roles, databases = ([row[who] or "" for row in hiding] for who in ("role", "database"))
+    return fixes.fix("reset_overrides", setting=name, roles=roles, databases=databases)
 
 
 def _may_alter_roles(answer: server.Answer | None) -> bool:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from ..rules import EARLY, Judge, relaxed, rule
+from .fixes import FIXES, REFUSALS
 
 _FULL = {
     "fsync": rule("on", "the server never asks that its files reach the disk", loses=True),
@@ -24,5 +25,8 @@ _FULL = {
 }
 #: To lose the last commits never corrupts.
 JUDGE = Judge(
-    full={"postgresql": _FULL}, relaxed={"postgresql": relaxed(_FULL, {"synchronous_commit": "off"})}
+    full={"postgresql": _FULL},
+    relaxed={"postgresql": relaxed(_FULL, {"synchronous_commit": "off"})},
+    fix_texts=FIXES,
+    refusal_texts=REFUSALS,
 )

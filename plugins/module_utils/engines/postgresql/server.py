@@ -16,10 +16,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypedDict, cast
 
+from ...facts.engine_fixes import FORMS
+from ...facts.engines import FixFacts
 from ...host import bounded_read, bounds, confined, json_text, trusted_path
 from ...host.process_context import is_there
 from ...host.processes import DELETED
 from ...host.seam import CHANGE_TIMEOUT, ChangeFailed, Host, Result, Unobservable
+from .. import fixes
 from .cluster import VALUES
 
 #: Where packages put programs of each version: Debian's, the PostgreSQL project's for Red Hat and SUSE.
@@ -131,6 +134,14 @@ class Login(NamedTuple):
     psql: str
 
 
+class NoAnswer(Unobservable):
+    """A server that does not answer; `fix`: what an administrator does about it."""
+
+    def __init__(self, text: str, fix: FixFacts) -> None:
+        super().__init__(text)
+        self.fix = fix
+
+
 def login(host: Host, pid: int, data: str) -> Login:
     """Return how to ask the server whose postmaster this is. Raises Unobservable."""
     status = host.read(f"/proc/{pid}/status")
@@ -150,19 +161,17 @@ def _psql(host: Host, programs: str) -> str:
 
     The server's own directory may be its user's, or another user's by now. Raises Unobservable.
     """
-    why = ""
+    why, weak = "", ""
     for path in _psqls(host, programs):
         try:
             if is_there(host, path):
                 trusted_path.expect_program(host, path)
                 return path
         except Unobservable as error:
-            why = why or str(error)
-    raise Unobservable(
-        f"{why}, or install the system's psql"
-        if why
-        else "psql is not installed. Fix: install PostgreSQL's client"
-    )
+            why, weak = why or str(error), weak or path
+    if why:
+        raise NoAnswer(f"{why}, or install the system's psql", fixes.fix("trust_psql", path=weak))
+    raise NoAnswer("psql is not installed. Fix: install PostgreSQL's client", fixes.fix("install_psql"))
 
 
 def _psqls(host: Host, programs: str) -> Iterator[str]:
@@ -211,7 +220,10 @@ def names(host: Host, login: Login) -> tuple[set[str], set[str]]:
 def _json(host: Host, login: Login, question: str, pid: int | None = None) -> dict[str, Any]:
     result = host.run([*command(host, login, pid), "-c", _PATH, "-c", question])
     if result.rc != 0:
-        raise Unobservable(f"psql as {login.user}: {_why(result, login)}")
+        text, is_peer = f"psql as {login.user}: {_why(result, login)}", _REFUSED.search(result.stderr)
+        if is_peer and FORMS["user"].fullmatch(login.user):
+            raise NoAnswer(text, fixes.fix("allow_peer", user=login.user))
+        raise Unobservable(text)
     if len(result.stdout) > bounds.FILE:
         raise Unobservable(
             f"psql as {login.user}: observed an answer of {len(result.stdout)} letters; expected {bounds.FILE}"
@@ -296,8 +308,9 @@ def command(host: Host, login: Login, pid: int | None = None) -> list[str]:
         raise Unobservable(f"{path}: names no unix socket: unix_socket_directories is empty")
     if "," in socket:
         # libpq takes what follows for another host, on the network, from which a server may be cut off.
-        raise Unobservable(
-            f"{path}: its socket {socket!r} has a comma. Fix: unix_socket_directories without one"
+        raise NoAnswer(
+            f"{path}: its socket {socket!r} has a comma. Fix: unix_socket_directories without one",
+            fixes.fix("rename_socket"),
         )
     psql = [login.psql, "-XAtqw", "-v", "ON_ERROR_STOP=1", "-h", socket, "-p", port, "-d", "postgres"]
     # In a directory such as /tmp, another user's process may listen: libpq asks the kernel whose it is before it sends a

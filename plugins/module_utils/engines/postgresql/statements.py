@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from .. import fixes
 from ..others import Change, Text, is_elsewhere
 from . import cluster
 
@@ -33,7 +34,13 @@ def of_text(text: Text) -> Iterator[Change]:
         name = found["name"].lower()
         yield Change(name, _word(name, found["value"]), text.source, text.by)
     if _UNFLUSHED.search(text.text):
-        yield Change("fsync", "off", text.source, text.by, do=f"remove -F from {text.source}")
+        yield Change(
+            "fsync",
+            "off",
+            text.source,
+            text.by,
+            do=fixes.fix("remove_from", setting="-F", source=text.source),
+        )
     for found in _RESET.finditer(text.text) if _ALTER.search(text.text) else ():
         for name in cluster.VALUES if found["name"].lower() == "all" else (found["name"].lower(),):
             yield Change(name, None, text.source, text.by)

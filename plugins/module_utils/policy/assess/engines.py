@@ -275,15 +275,18 @@ def _row(
     # A value of the command line needs a restart, although the server reloads the setting from its file.
     waits = name in instance["pending_restart"]
     verdict = judge(running, persisted, runs, persists, rule.live and not waits)
-    held = None if persists else _held(observed.get("held"), observed.get("permission"), allow)
+    fix_text = judge_of(instance).fix
+    held = None if persists else _held(fix_text(observed.get("held")), observed.get("permission"), allow)
     ours = instance["managed_by"] not in OWNERS and persisted != UNKNOWN and not held
     phase = rule.phase if _is_set(instance, verdict, ours, allow) else None
     source = {"value": running, "source": observed["source"], "reason": observed["reason"]}
-    last = {key: observed[key] for key in ("by", "fix") if observed.get(key)}
+    last = {"by": observed.get("by"), "fix": fix_text(observed.get("fix"))}
+    last = {key: value for key, value in last.items() if value}
     last.update({key: str(observed.get(key)) for key in _OWNER if observed.get("owner_of")})
     why = why_of(verdict, name, running, persisted, rule, observed)
-    if held and observed.get("refused") and verdict != "ok":
-        why = f"{why}, and no run sets it: {observed['refused']}"
+    refused = observed.get("refused")
+    if held and refused and verdict != "ok":
+        why = f"{why}, and no run sets it: {judge_of(instance).refusal(refused)}"
     return Setting(
         layer=instance["engine"],
         target=instance["name"],

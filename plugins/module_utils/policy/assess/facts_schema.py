@@ -15,11 +15,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ... import catalog
-from ...facts import boot_causes
+from ...facts import boot_causes, engine_fixes
 from ...facts import engines as of_engines
 from ...facts import storage as of_storage
 from ...facts import ups as of_ups
-from ...facts.engines import EnginesFacts, InstanceFacts
+from ...facts.engines import EnginesFacts, InstanceFacts, SettingFacts
 from ...facts.schema import (
     EVIDENCE,
     YES_NO_UNKNOWN,
@@ -100,7 +100,7 @@ def _of_instance(where: str, instance: InstanceFacts) -> Iterator[str]:
     """Yield the faults of an instance whose fields fit the schema: values, and contradictions."""
     yield from _INSTANCE_OF[instance["engine"]].misfits(where, instance)
     for name, observed in instance["settings"].items():
-        yield from _SETTING.misfits(f"{where}.settings.{name}", observed)
+        yield from _of_setting(f"{where}.settings.{name}", instance["engine"], observed)
     evidence = instance["evidence"]
     wrong = [
         fault
@@ -121,6 +121,21 @@ def _of_instance(where: str, instance: InstanceFacts) -> Iterator[str]:
             found = evidence.get(name, NOTHING).get("value", value)
             if found != value and (name, found) != ("preloads", UNKNOWN):
                 yield f"{where}.{name}: observed {value}, and its evidence is {found}"
+
+
+def _of_setting(where: str, engine: str, observed: SettingFacts) -> Iterator[str]:
+    """Yield the faults of a setting: fields, fixes and refusals."""
+    wrong = list(_SETTING.misfits(where, observed))
+    yield from wrong
+    if wrong:
+        return
+    for name in ("held", "fix"):
+        fix = observed.get(name)
+        if fix is not None and not engine_fixes.fits(fix, engine):
+            yield f"{where}.{name}: observed {shown(fix)}; expected a fix of {engine}'s settings, with its parameters"
+    refused = observed.get("refused")
+    if refused is not None and not engine_fixes.is_refusal(refused, engine):
+        yield f"{where}.refused: observed {shown(refused)}; expected a refusal of {engine}, with its parameters"
 
 
 def _of_power(power: PowerFacts) -> Iterator[str]:

@@ -19,6 +19,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines import (
     others,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.contract import ENGINES
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import statements
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.others import Change, Text
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import statements as pg
@@ -58,6 +59,10 @@ def told(host: ProcHost, engine: str = "mariadb") -> dict[str, Any]:
 def setting(host: ProcHost, name: str, engine: str = "mariadb") -> dict[str, Any]:
     found: dict[str, Any] = told(host, engine)["settings"][name]
     return found
+
+
+def fix_of(row: Any, engine: str = "mariadb") -> str:
+    return str(ENGINES[engine].judge.fix(row["held"]))
 
 
 def persisted(host: ProcHost, name: str, engine: str = "mariadb") -> str:
@@ -121,11 +126,11 @@ def test_statements_of_an_init_file_set_what_persists(sql: str, word: str) -> No
 def test_the_line_of_an_init_file_is_named_with_its_fix() -> None:
     found = setting(with_init_file("SELECT 1;\n\nSET GLOBAL sync_binlog=0;\n"), BINLOG)
     assert found["from"] == "/etc/mysql/init.sql line 3 (init_file)"
-    assert found["held"] == "remove sync_binlog from /etc/mysql/init.sql line 3, then run again"
+    assert fix_of(found) == "remove sync_binlog from /etc/mysql/init.sql line 3, then run again"
     assert (found["by"], found["fix"]) == ("init_file", found["held"])
     found = setting(with_init_file("SET GLOBAL sync_binlog=@x;\n"), BINLOG)
     assert "/etc/mysql/init.sql line 1 (init_file) may set sync_binlog" in found["reason"]
-    assert found["held"] == "remove sync_binlog from /etc/mysql/init.sql line 1, then run again"
+    assert fix_of(found) == "remove sync_binlog from /etc/mysql/init.sql line 1, then run again"
     assert (found["by"], found["fix"]) == ("init_file", found["held"])
 
 
@@ -154,7 +159,7 @@ def test_an_init_file_that_cannot_be_read_makes_what_it_may_set_unknown() -> Non
     host.unreadable["/etc/mysql/init.sql"] = "Permission denied"
     assert "Permission denied" in setting(host, LOG)["reason"]
     fix = "make /etc/mysql/init.sql a file that root can read, or remove init_file from"
-    assert setting(host, LOG)["fix"].startswith(f"{fix} {SERVER_CNF} line ")
+    assert fix_of(setting(host, LOG)).startswith(f"{fix} {SERVER_CNF} line ")
     assert persisted(host, "innodb_doublewrite") == "ON"
 
 
@@ -223,7 +228,7 @@ def test_events_that_name_a_setting_make_it_unknown(host: WithEvents, word: str)
         found = setting(host, BINLOG)
         assert "information_schema.EVENTS" in (found["reason"] or "")
         do = "let root's login read" if host.rc else f"drop or alter the events that set {BINLOG} (SELECT "
-        assert found["held"] == found["fix"] and (found["fix"] or "").startswith(do)
+        assert found["held"] == found["fix"] and fix_of(found).startswith(do)
 
 
 # Commands of the server's unit
@@ -260,7 +265,7 @@ def test_a_command_after_the_start_sets_what_persists(command: str, word: str) -
     assert found["persisted"] == word
     if word != "1":
         assert found["from"] == f"{OVERRIDE} line 3 (ExecStartPost of mariadb.service)"
-        assert found["held"] == f"remove sync_binlog from {OVERRIDE} line 3, then run again"
+        assert fix_of(found) == f"remove sync_binlog from {OVERRIDE} line 3, then run again"
     assert persisted(host, LOG) == "1"
 
 
@@ -836,7 +841,7 @@ def test_commands_of_a_cluster_s_unit(files: dict[str, str], word: str) -> None:
     assert found["persisted"] == word
     if word == "unknown":
         assert "line 2" in found["reason"]
-        assert found["held"].startswith("remove fsync from ")
+        assert fix_of(found, "postgresql").startswith("remove fsync from ")
         assert found["permission"] is None
 
 
@@ -916,7 +921,7 @@ def test_lines_of_tmpfiles_that_write_a_cluster_s_configuration(
     assert found["persisted"] == word, found
     if word == "unknown":
         assert "/etc/tmpfiles.d/db.conf line 2 (tmpfiles.d)" in found["reason"]
-        assert found["held"] == "remove fsync from /etc/tmpfiles.d/db.conf line 2, then run again"
+        assert fix_of(found) == "remove fsync from /etc/tmpfiles.d/db.conf line 2, then run again"
 
 
 def test_a_stronger_directory_of_tmpfiles_hides_a_file() -> None:

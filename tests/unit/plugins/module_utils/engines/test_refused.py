@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.contract import judge_of
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import apply as faircom
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import apply as mariadb
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import apply as mssql
@@ -60,7 +61,12 @@ def held(host: Any, engine: str) -> set[tuple[str | None, str | None]]:
     (facts,) = Engines(host, (engine,)).instances()
     assert host.mutations == []
     rows = [facts["settings"][name] for name in ENGINES[engine].target.wanted]
-    return {(row.get("refused"), row["held"]) for row in rows}
+    return {
+        (judge_of(facts).refusal(row["refused"]), judge_of(facts).fix(row["held"]))
+        if row.get("refused")
+        else (None, judge_of(facts).fix(row["held"]))
+        for row in rows
+    }
 
 
 def linked(path: str) -> Callable[[Any], None]:
@@ -90,7 +96,7 @@ REFUSED: dict[str, tuple[str, Callable[[Any], None], str, str]] = {
         "belongs to user 1000",
         "let only root or user",
     ),
-    "MariaDB: a link": ("mariadb", linked(DROP_IN), "observed a link", "move it away"),
+    "MariaDB: a link": ("mariadb", linked(DROP_IN), "observed a link", f"move {DROP_IN} away"),
     "MariaDB: a directory of somebody's": (
         "mariadb",
         owned("/etc/mysql/mariadb.conf.d"),

@@ -322,7 +322,7 @@ def test_a_server_that_is_not_understood_does_not_stop_the_others() -> None:
 def test_somebody_else_s_file_of_our_name_is_left_alone() -> None:
     host = exposed()
     host.files[DROP_IN] = "[mariadb]\n# mine\n"
-    with pytest.raises(ChangeFailed, match="move it away"):
+    with pytest.raises(ChangeFailed, match=f"move {DROP_IN} away"):
         layer.plan(host, targets(**{LOG: "1"}))
     assert layer.plan_release(host).changes == ()
 
@@ -501,7 +501,7 @@ def test_a_file_that_the_server_passes_over_is_not_taken_for_none(mode: int, tex
     host = exposed()
     host.files[DROP_IN], host.modes[DROP_IN] = text, mode
     host.owners[DROP_IN] = (f"{mode:o}", "0", "0")
-    with pytest.raises(ChangeFailed, match="move it away"):
+    with pytest.raises(ChangeFailed, match=f"move {DROP_IN} away"):
         layer.plan(host, targets(**{LOG: "1"}))
     assert host.mutations == []
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb.rules import JUDGE
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
 
 from ...fakes.fake_mariadb import (
@@ -835,11 +836,13 @@ def test_tables_with_a_directory_of_their_own(running: bool) -> None:
 
 def test_what_no_option_file_beats_is_told_with_its_remedy() -> None:
     host = MariaHost(argv=("--sync-binlog=0",))
-    assert "remove --sync_binlog from the unit or script" in seen(host)["settings"][BINLOG]["held"]
+    assert "remove --sync_binlog from the unit or script" in str(
+        JUDGE.fix(seen(host)["settings"][BINLOG]["held"])
+    )
     assert seen(host)["settings"][LOG]["held"] is None
     mysql = MariaHost(MYSQL)
     mysql.files[AUTO] = auto(sync_binlog="0")
-    assert seen(mysql)["settings"][BINLOG]["held"] == "run RESET PERSIST sync_binlog"
+    assert JUDGE.fix(seen(mysql)["settings"][BINLOG]["held"]) == "run RESET PERSIST sync_binlog"
 
 
 def test_logs_for_people_and_temporary_tables_are_no_data() -> None:

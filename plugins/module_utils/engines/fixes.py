@@ -1,0 +1,78 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Fixes of a setting that no run sets: how a host reports one, and the sentences of those of any engine. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..facts import engine_fixes
+from ..facts.engines import FixFacts, RefusalFacts
+from ..host import bounds
+from ..host.printable import name as quoted
+from ..host.printable import quote
+from ..host.seam import Refused
+from .overrides import reset
+
+#: Fix of facts/engine_fixes.py -> its sentence, with the names of values in braces.
+FIXES = {
+    "remove_from": "remove {setting} from {source}, then run again",
+    "refusal": "{text}",
+    "move_away": "move {path} away, then run again",
+    "put_file": "put the file at {path}, then run again",
+}
+#: Refusal of facts/engine_fixes.py -> its sentence.
+REFUSALS = {
+    "error": "{error}",
+}
+
+
+class RefusedWith(Refused):
+    """A change that is not made as things are; `found`: its fix as the facts have it."""
+
+    def __init__(self, reason: str, found: FixFacts, sentences: Mapping[str, str]) -> None:
+        super().__init__(reason, text(found, sentences))
+        self.found = found
+
+
+def fix(name: str, **parameters: str | Sequence[str]) -> FixFacts:
+    """Return a fix as the facts have it; very long values are shortened."""
+    return {
+        "fix": name,
+        "parameters": {
+            key: _short(value)
+            if isinstance(value, str)
+            else [*map(_short, value)][: engine_fixes.MOST_VALUES]
+            for key, value in parameters.items()
+        },
+    }
+
+
+def text(found: FixFacts, sentences: Mapping[str, str]) -> str:
+    """Return the sentence of a fix."""
+    parameters = found["parameters"]
+    values = {key: quoted(value) for key, value in parameters.items() if isinstance(value, str)}
+    if found["fix"] == "refusal":
+        values["text"] = str(parameters["text"])
+    if "roles" in parameters:
+        rows = zip(parameters["roles"], parameters["databases"])
+        resets = (reset(values["setting"], role or None, database or None) for role, database in rows)
+        values["statements"] = " and ".join(resets)
+    return sentences[found["fix"]].format(**values)
+
+
+def refusal(cause: str, **parameters: str) -> RefusalFacts:
+    """Return why no run sets a setting, as the facts have it."""
+    return {"cause": cause, "parameters": {key: _short(value) for key, value in parameters.items()}}
+
+
+def refusal_text(found: RefusalFacts, sentences: Mapping[str, str]) -> str:
+    """Return the sentence of a refusal; the text of an error is in quotes."""
+    values = {key: (quote if key == "error" else quoted)(value) for key, value in found["parameters"].items()}
+    return sentences[found["cause"]].format(**values)
+
+
+def _short(value: str) -> str:
+    # `short` adds five characters.
+    return bounds.short(value, engine_fixes.MOST - 5)

@@ -1,0 +1,101 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The closed list of fixes of an engine's setting that no run sets. Data.
+
+A host reports a fix by its keyword, with values; engines/fixes.py and engines/<name>/fixes.py have the sentence of each.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..host import bounds
+from .boot_causes import have
+
+_ANY = {
+    "remove_from": "setting source",
+    "refusal": "text",
+    "move_away": "path",
+    "put_file": "path",
+}
+_POSTGRESQL = {
+    "remove_option": "setting source",
+    "reset_altered": "setting",
+    "reset_overrides": "setting roles[] databases[]",
+    "reset_login": "setting",
+    "update": "setting",
+    "allow_login": "",
+    "allow_peer": "user",
+    "install_psql": "",
+    "trust_psql": "path",
+    "rename_socket": "",
+    "grant_superuser": "user",
+    "grant_superuser.unnamed": "",
+}
+_MARIADB = {
+    "remove_argument": "setting",
+    "reset_persisted": "setting",
+    "write_in_full": "setting",
+    "make_readable": "path setting source",
+    "allow_reading": "source",
+    "drop_events": "setting",
+}
+_MSSQL = {"remove_trace_flag": "flag", "give_directory": "path", "give_file": "owner path"}
+_FAIRCOM = {"create_file": "path"}
+#: Engine -> its own fixes.
+_OF = {"postgresql": _POSTGRESQL, "mariadb": _MARIADB, "mssql": _MSSQL, "faircom": _FAIRCOM}
+#: Fix -> the names of its values, as in boot_causes.py.
+PARAMETERS: dict[str, tuple[str, ...]] = {
+    fix: tuple(names.split()) for fixes in (_ANY, *_OF.values()) for fix, names in fixes.items()
+}
+#: Why no run sets a setting -> the names of its values; `error` is a text as it was read.
+REFUSALS: dict[str, tuple[str, ...]] = {
+    "error": ("error",),
+    "alter_system_off": (),
+    "no_superuser": (),
+    "no_file": ("file",),
+}
+_REFUSALS_OF = {"postgresql": ("alter_system_off", "no_superuser"), "faircom": ("no_file",)}
+#: Characters of one value, which may name two paths; values of a list.
+MOST, MOST_VALUES = 2 * bounds.PATH, 1000
+#: Forms of values that are words of a statement or an option.
+FORMS = {
+    "setting": re.compile(r"[\w.-]{1,64}", re.ASCII),
+    "user": re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ .-]{0,62}"),
+    "flag": re.compile(r"[0-9]{1,6}"),
+    "owner": re.compile(r"[0-9]{1,10}:[0-9]{1,10}"),
+}
+
+
+def fits(fix: object, engine: str) -> bool:
+    """Return whether a fact is a fix of an engine's settings, with its values and no others."""
+    if not isinstance(fix, dict) or set(fix) != {"fix", "parameters"}:
+        return False
+    name, parameters = fix["fix"], fix["parameters"]
+    return (
+        isinstance(name, str)
+        and (name in _ANY or name in _OF.get(engine, ()))
+        and have(PARAMETERS[name], parameters)
+        and all(map(_is_short, parameters.values()))
+        and all(form.fullmatch(parameters[key]) for key, form in FORMS.items() if key in parameters)
+    )
+
+
+def is_refusal(refusal: object, engine: str) -> bool:
+    """Return whether a fact is a refusal to set an engine's settings, with its values and no others."""
+    if not isinstance(refusal, dict) or set(refusal) != {"cause", "parameters"}:
+        return False
+    cause, parameters = refusal["cause"], refusal["parameters"]
+    return (
+        isinstance(cause, str)
+        and cause in ("error", *_REFUSALS_OF.get(engine, ()))
+        and have(REFUSALS[cause], parameters)
+        and all(map(_is_short, parameters.values()))
+    )
+
+
+def _is_short(value: str | list[str]) -> bool:
+    if isinstance(value, str):
+        return len(value) <= MOST
+    return len(value) <= MOST_VALUES and all(map(_is_short, value))
