@@ -19,6 +19,7 @@ from .overrides import reset
 FIXES = {
     "remove_from": "remove {setting} from {source}, then run again",
     "refusal": "{text}",
+    "correct": "correct what the reason names, then run again",
     "move_away": "move {path} away, then run again",
     "put_file": "put the file at {path}, then run again",
 }

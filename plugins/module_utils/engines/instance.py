@@ -65,8 +65,8 @@ class Refusal(NamedTuple):
                 fixes.refusal("error", error=error.reason), found or fixes.fix("refusal", text=error.fix)
             )
         reason, _mark, fix = (text or str(error)).partition(". Fix: ")
-        fix = fix or "correct what the reason names, then run again"
-        return cls(fixes.refusal("error", error=reason), fixes.fix("refusal", text=fix))
+        found = fixes.fix("refusal", text=fix) if fix else fixes.fix("correct")
+        return cls(fixes.refusal("error", error=reason), found)
 
     def keeps(self, row: SettingFacts) -> SettingFacts:
         """Return a row of settings which this keeps a run from setting, unless something else does."""

@@ -16,6 +16,7 @@ from .boot_causes import have
 _ANY = {
     "remove_from": "setting source",
     "refusal": "text",
+    "correct": "",
     "move_away": "path",
     "put_file": "path",
 }

@@ -13,8 +13,10 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import fixes
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.contract import ENGINES
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.instance import Refusal
 from ansible_collections.durable.dbhost.plugins.module_utils.facts import engine_fixes
 from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import quote
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed
 
 SAMPLES = {
     "setting": "fsync",
@@ -113,6 +115,12 @@ def test_each_refusal_of_an_engine_has_a_sentence_and_each_sentence_a_refusal(en
 )
 def test_what_is_no_refusal_of_the_engine_is_refused(refusal: Any) -> None:
     assert not engine_fixes.is_refusal(refusal, "mariadb")
+
+
+def test_the_fix_of_an_error_without_one_is_a_keyword() -> None:
+    found = Refusal.of(ChangeFailed("/x: Input/output error"))
+    assert found.reason == {"cause": "error", "parameters": {"error": "/x: Input/output error"}}
+    assert found.fix == {"fix": "correct", "parameters": {}}
 
 
 def test_the_text_of_an_error_fits_whatever_it_is() -> None:
