@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..facts import engine_fixes
-from ..facts.engines import FixFacts, RefusalFacts
+from ..facts.engines import RefusalFacts, SettingFixFacts
 from ..host import bounds
 from ..host.printable import name as quoted
 from ..host.printable import quote
@@ -32,12 +32,12 @@ REFUSALS = {
 class RefusedWith(Refused):
     """A change that is not made as things are; `found`: its fix as the facts have it."""
 
-    def __init__(self, reason: str, found: FixFacts, sentences: Mapping[str, str]) -> None:
+    def __init__(self, reason: str, found: SettingFixFacts, sentences: Mapping[str, str]) -> None:
         super().__init__(reason, text(found, sentences))
         self.found = found
 
 
-def fix(name: str, **parameters: str | Sequence[str]) -> FixFacts:
+def fix(name: str, **parameters: str | Sequence[str]) -> SettingFixFacts:
     """Return a fix as the facts have it; very long values are shortened."""
     return {
         "fix": name,
@@ -50,7 +50,7 @@ def fix(name: str, **parameters: str | Sequence[str]) -> FixFacts:
     }
 
 
-def text(found: FixFacts, sentences: Mapping[str, str]) -> str:
+def text(found: SettingFixFacts, sentences: Mapping[str, str]) -> str:
     """Return the sentence of a fix."""
     parameters = found["parameters"]
     values = {key: quoted(value) for key, value in parameters.items() if isinstance(value, str)}

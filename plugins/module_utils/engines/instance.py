@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ..facts.engines import DatabaseFacts, FixFacts, OverrideFacts, RefusalFacts, SettingFacts
+from ..facts.engines import DatabaseFacts, OverrideFacts, RefusalFacts, SettingFacts, SettingFixFacts
 from ..host import bounds, named_by
 from ..host.foreign import Identity
 from ..host.observation import Observation, unknown
@@ -54,7 +54,7 @@ class Refusal(NamedTuple):
     """Why a run would not set a setting, and what to do first."""
 
     reason: RefusalFacts
-    fix: FixFacts
+    fix: SettingFixFacts
 
     @classmethod
     def of(cls, error: Exception, text: str | None = None) -> Refusal:
@@ -133,7 +133,7 @@ def setting(
     source: str,
     reason: str | None = None,
     origin: str | None = None,
-    held: FixFacts | None = None,
+    held: SettingFixFacts | None = None,
     permission: str | None = None,
 ) -> SettingFacts:
     """Return one of the settings of :class:`Observed`."""

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from ..facts.engines import FixFacts, SettingFacts
+from ..facts.engines import SettingFacts, SettingFixFacts
 from ..host.observation import UNKNOWN
 from . import fixes
 from .instance import Observed
@@ -52,10 +52,10 @@ class Change(NamedTuple):
     by: str
     is_certain: bool = False
     why: str = ""
-    do: FixFacts | None = None
+    do: SettingFixFacts | None = None
 
     @property
-    def fix(self) -> FixFacts:
+    def fix(self) -> SettingFixFacts:
         """What an administrator changes."""
         return self.do or fixes.fix("remove_from", setting=self.name, source=self.source)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from .. import catalog
-from ..facts.engines import FixFacts, InstanceFacts, RefusalFacts
+from ..facts.engines import InstanceFacts, RefusalFacts, SettingFixFacts
 from ..facts.storage import DiskFacts, StorageFacts
 from ..host.observation import NOTHING, UNKNOWN
 from ..profiles import Profile
@@ -177,7 +177,7 @@ class Judge(NamedTuple):
     refusal_texts: Mapping[str, str] = fixes.REFUSALS
     how_to_find: str = "start it, or name its data directory in its configuration, then run again"
 
-    def fix(self, found: FixFacts | None) -> str | None:
+    def fix(self, found: SettingFixFacts | None) -> str | None:
         """Return the sentence of a fix of its settings, None without one."""
         return fixes.text(found, self.fix_texts) if found else None
 

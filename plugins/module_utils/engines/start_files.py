@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from ..facts.engines import FixFacts, SettingFacts
+from ..facts.engines import SettingFacts, SettingFixFacts
 from ..host import json_text, our_paths
 from ..host.observation import UNKNOWN
 from ..host.processes import Process
@@ -33,7 +33,7 @@ class Word(NamedTuple):
     value: str
     origin: str | None = None
     reason: str | None = None
-    held: FixFacts | None = None
+    held: SettingFixFacts | None = None
 
 
 def note(host: Host, engine: str, start: Start, words: dict[str, str]) -> None:

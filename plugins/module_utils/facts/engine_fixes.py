@@ -9,6 +9,7 @@ A host reports a fix by its keyword, with values; engines/fixes.py and engines/<
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from ..host import bounds
 from .boot_causes import have
@@ -20,7 +21,7 @@ _ANY = {
     "move_away": "path",
     "put_file": "path",
 }
-_POSTGRESQL = {
+_OF_POSTGRESQL = {
     "remove_option": "setting source",
     "reset_altered": "setting",
     "reset_overrides": "setting roles[] databases[]",
@@ -34,7 +35,7 @@ _POSTGRESQL = {
     "grant_superuser": "user",
     "grant_superuser.unnamed": "",
 }
-_MARIADB = {
+_OF_MARIADB = {
     "remove_argument": "setting",
     "reset_persisted": "setting",
     "write_in_full": "setting",
@@ -42,13 +43,17 @@ _MARIADB = {
     "allow_reading": "source",
     "drop_events": "setting",
 }
-_MSSQL = {"remove_trace_flag": "flag", "give_directory": "path", "give_file": "owner path"}
-_FAIRCOM = {"create_file": "path"}
-#: Engine -> its own fixes.
-_OF = {"postgresql": _POSTGRESQL, "mariadb": _MARIADB, "mssql": _MSSQL, "faircom": _FAIRCOM}
-#: Fix -> the names of its values, as in boot_causes.py.
+_OF_OTHERS = {
+    "remove_trace_flag": "flag",
+    "give_directory": "path",
+    "give_file": "owner path",
+    "create_file": "path",
+}
+#: Fix -> the names of its values, as in boot_causes.py. An engine has those for which it has a sentence.
 PARAMETERS: dict[str, tuple[str, ...]] = {
-    fix: tuple(names.split()) for fixes in (_ANY, *_OF.values()) for fix, names in fixes.items()
+    fix: tuple(names.split())
+    for fixes in (_ANY, _OF_POSTGRESQL, _OF_MARIADB, _OF_OTHERS)
+    for fix, names in fixes.items()
 }
 #: Why no run sets a setting -> the names of its values; `error` is a text as it was read.
 REFUSALS: dict[str, tuple[str, ...]] = {
@@ -57,7 +62,6 @@ REFUSALS: dict[str, tuple[str, ...]] = {
     "no_superuser": (),
     "no_file": ("file",),
 }
-_REFUSALS_OF = {"postgresql": ("alter_system_off", "no_superuser"), "faircom": ("no_file",)}
 #: Characters of one value, which may name two paths; values of a list.
 MOST, MOST_VALUES = 2 * bounds.PATH, 1000
 #: Forms of values that are words of a statement or an option.
@@ -69,28 +73,28 @@ FORMS = {
 }
 
 
-def fits(fix: object, engine: str) -> bool:
-    """Return whether a fact is a fix of an engine's settings, with its values and no others."""
+def fits(fix: object, of_engine: Collection[str]) -> bool:
+    """Return whether a fact is one of the fixes of an engine's settings, with its values and no others."""
     if not isinstance(fix, dict) or set(fix) != {"fix", "parameters"}:
         return False
     name, parameters = fix["fix"], fix["parameters"]
     return (
         isinstance(name, str)
-        and (name in _ANY or name in _OF.get(engine, ()))
+        and name in of_engine
         and have(PARAMETERS[name], parameters)
         and all(map(_is_short, parameters.values()))
         and all(form.fullmatch(parameters[key]) for key, form in FORMS.items() if key in parameters)
     )
 
 
-def is_refusal(refusal: object, engine: str) -> bool:
-    """Return whether a fact is a refusal to set an engine's settings, with its values and no others."""
+def is_refusal(refusal: object, of_engine: Collection[str]) -> bool:
+    """Return whether a fact is one of the refusals to set an engine's settings, with its values and no others."""
     if not isinstance(refusal, dict) or set(refusal) != {"cause", "parameters"}:
         return False
     cause, parameters = refusal["cause"], refusal["parameters"]
     return (
         isinstance(cause, str)
-        and cause in ("error", *_REFUSALS_OF.get(engine, ()))
+        and cause in of_engine
         and have(REFUSALS[cause], parameters)
         and all(map(_is_short, parameters.values()))
     )

@@ -143,7 +143,7 @@ class OverrideFacts(TypedDict):
     ]
 
 
-class FixFacts(TypedDict):
+class SettingFixFacts(TypedDict):
     """What an administrator does about a setting that no run sets."""
 
     fix: Annotated[str, "A keyword of the collection's closed list. The report has the sentence."]
@@ -177,7 +177,7 @@ class _SettingOfOthers(TypedDict, total=False):
         "or another one; null if that is unknown.",
     ]
     fix: Annotated[
-        Optional[FixFacts],
+        Optional[SettingFixFacts],
         When("if another component sets it last"),
         "What to remove there, as C(held).",
     ]
@@ -210,7 +210,7 @@ class SettingFacts(_Origin, _SettingOfOthers):
     source: Annotated[Optional[str], or_none(TEXT), "Where it was read."]
     reason: Annotated[Optional[str], or_none(TEXT), "Why a value is V(unknown), or null."]
     held: Annotated[
-        Optional[FixFacts],
+        Optional[SettingFixFacts],
         "How to remove the setting that overrides every file that a run writes: C(fix), a keyword of a closed list, and its"
         " C(parameters); or null.",
     ]

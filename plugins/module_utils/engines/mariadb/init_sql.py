@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from ...facts.engines import FixFacts
+from ...facts.engines import SettingFixFacts
 from ...host import bounded_read
 from ...host.seam import Host, Unobservable
 from .. import fixes
@@ -86,6 +86,6 @@ def _is_scheduled(snapshot: Snapshot) -> bool:
         return False
 
 
-def _unclear(source: str, by: str, why: str, do: FixFacts) -> Iterator[Change]:
+def _unclear(source: str, by: str, why: str, do: SettingFixFacts) -> Iterator[Change]:
     for name in (versions.LOG, versions.BINLOG):
         yield Change(name, None, source, by, why=why, do=do)

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ...facts.engines import FixFacts
+from ...facts.engines import SettingFixFacts
 from ...host import bounded_read, json_text
 from ...host.observation import UNKNOWN
 from ...host.paths import normal
@@ -265,7 +265,7 @@ def _in_order(reading: Reading) -> Iterator[tuple[str, str | None, str]]:
         yield name, value, COMMAND_LINE
 
 
-def held(name: str, origin: str | None) -> FixFacts | None:
+def held(name: str, origin: str | None) -> SettingFixFacts | None:
     """Return how to remove a setting that overrides every option file, or None."""
     if origin == COMMAND_LINE:
         return fixes.fix("remove_argument", setting=name)

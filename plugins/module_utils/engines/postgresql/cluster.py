@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from urllib.parse import quote
 
-from ...facts.engines import FixFacts
+from ...facts.engines import SettingFixFacts
 from ...host import bounded_read, our_paths
 from ...host.paths import normal
 from ...host.process_context import resolve
@@ -65,7 +65,7 @@ class Won(NamedTuple):
 
     word: str
     place: str | None
-    held: FixFacts | None = None
+    held: SettingFixFacts | None = None
     altered: bool = False
 
 

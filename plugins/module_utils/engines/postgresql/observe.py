@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from ...enforce import ownership
 from ...facts import engine_fixes
-from ...facts.engines import FixFacts, OverrideFacts, SettingFacts
+from ...facts.engines import OverrideFacts, SettingFacts, SettingFixFacts
 from ...host import bounded_read
 from ...host.observation import UNKNOWN, Observation, unknown
 from ...host.paths import normal
@@ -188,7 +188,7 @@ def _refused(
         return Refusal.of(error, without_content(error))
 
 
-def _as_superuser(host: Host, main: Process | None, data: str) -> FixFacts:
+def _as_superuser(host: Host, main: Process | None, data: str) -> SettingFixFacts:
     """Return what makes the operating system user of a server a superuser in it."""
     try:
         user = server.login(host, main.pid, data).user if main else ""
@@ -220,7 +220,7 @@ def _cluster(
 
 def _answer(
     host: Host, place: Place | None, main: Process | None, found: Instance
-) -> tuple[server.Answer | None, str | None, FixFacts | None]:
+) -> tuple[server.Answer | None, str | None, SettingFixFacts | None]:
     """Return what the server says, or why it does not, and the fix if it is known."""
     if main is None or place is None:
         return None, None, None
@@ -287,7 +287,7 @@ def _setting(
     persisted: Observation,
     won: Won | None,
     answer: server.Answer | None,
-    no_login: FixFacts | None,
+    no_login: SettingFixFacts | None,
 ) -> SettingFacts:
     word, next_value = running.value, persisted.value
     reasons = dict.fromkeys(filter(None, (running.reason, persisted.reason)))
@@ -317,8 +317,8 @@ def _held(
     running: Observation,
     won: Won | None,
     answer: server.Answer | None,
-    no_login: FixFacts | None,
-) -> tuple[FixFacts | None, str | None]:
+    no_login: SettingFixFacts | None,
+) -> tuple[SettingFixFacts | None, str | None]:
     """Return what keeps a run from setting it as the profile wants, and the permission that allows it."""
     if won is None:
         return None, None
@@ -337,7 +337,7 @@ def _held(
     return held, alter.PERMISSION if may and (won.altered or won.held is None) else None
 
 
-def _fix_unread(name: str, answer: server.Answer | None, no_login: FixFacts | None) -> FixFacts:
+def _fix_unread(name: str, answer: server.Answer | None, no_login: SettingFixFacts | None) -> SettingFixFacts:
     """Return what to do where a running server does not report its value of a setting."""
     if answer is None:
         return no_login or fixes.fix("allow_login")

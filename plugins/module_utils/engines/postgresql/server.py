@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypedDict, cast
 
 from ...facts.engine_fixes import FORMS
-from ...facts.engines import FixFacts
+from ...facts.engines import SettingFixFacts
 from ...host import bounded_read, bounds, confined, json_text, trusted_path
 from ...host.process_context import is_there
 from ...host.processes import DELETED
@@ -137,7 +137,7 @@ class Login(NamedTuple):
 class NoAnswer(Unobservable):
     """A server that does not answer; `fix`: what an administrator does about it."""
 
-    def __init__(self, text: str, fix: FixFacts) -> None:
+    def __init__(self, text: str, fix: SettingFixFacts) -> None:
         super().__init__(text)
         self.fix = fix
 

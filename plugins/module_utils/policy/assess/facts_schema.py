@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ... import catalog
+from ...engines.judges import JUDGES
 from ...facts import boot_causes, engine_fixes
 from ...facts import engines as of_engines
 from ...facts import storage as of_storage
@@ -131,10 +132,10 @@ def _of_setting(where: str, engine: str, observed: SettingFacts) -> Iterator[str
         return
     for name in ("held", "fix"):
         fix = observed.get(name)
-        if fix is not None and not engine_fixes.fits(fix, engine):
+        if fix is not None and not engine_fixes.fits(fix, JUDGES[engine].fix_texts):
             yield f"{where}.{name}: observed {shown(fix)}; expected a fix of {engine}'s settings, with its parameters"
     refused = observed.get("refused")
-    if refused is not None and not engine_fixes.is_refusal(refused, engine):
+    if refused is not None and not engine_fixes.is_refusal(refused, JUDGES[engine].refusal_texts):
         yield f"{where}.refused: observed {shown(refused)}; expected a refusal of {engine}, with its parameters"
 
 

@@ -625,7 +625,7 @@ def test_each_cause_of_an_unread_value_has_its_own_fix(arrange: Any, fix: str) -
     host.source = "user"
     arrange(host)
     held = told(host)["settings"]["synchronous_commit"]["held"]
-    assert str(JUDGE.fix(held)).startswith(fix) and engine_fixes.fits(held, "postgresql")
+    assert str(JUDGE.fix(held)).startswith(fix) and engine_fixes.fits(held, JUDGE.fix_texts)
 
 
 def test_a_value_that_is_none_is_for_its_reader() -> None:
