@@ -19,7 +19,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines import (
     others,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.contract import ENGINES
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.judges import JUDGES
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import statements
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.others import Change, Text
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import statements as pg
@@ -62,7 +62,7 @@ def setting(host: ProcHost, name: str, engine: str = "mariadb") -> dict[str, Any
 
 
 def fix_of(row: Any, engine: str = "mariadb") -> str:
-    return str(ENGINES[engine].judge.fix(row["held"]))
+    return str(JUDGES[engine].fix(row["held"]))
 
 
 def persisted(host: ProcHost, name: str, engine: str = "mariadb") -> str:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.contract import judge_of
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import apply as faircom
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.judges import judge_of
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import apply as mariadb
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import apply as mssql
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import apply as postgresql
