@@ -32,7 +32,7 @@ SPDX-License-Identifier: GPL-3.0-or-later
 # Findings
 
 Each reason and note of a [report](report.md) has the id of a finding. A section has its message with values in capitals,
-a remark, and the fix. If message or fix is missing, the report states it, or the linked section has it.
+a remark, and the fix. The linked section, or the report, has a missing one.
 `evidence` in the report names the source of each value. A [waiver](variables.md#durable_accept) accepts a finding for a
 time.
 """
@@ -55,7 +55,7 @@ PARTS = {
     "setting": (
         "Settings",
         "A setting differs from the profile now or after the next boot or start (`drifted`), needs a reboot or restart"
-        " (`pending`), or is `unknown`. Waiver: `durable_accept`.",
+        " (`pending`), or is `unknown`. Waiver: `durable_accept`. Fix: run harden_db, unless the report names another.",
     ),
     "setting.faircom": (
         "Settings of FairCom DB",
@@ -92,7 +92,7 @@ PARTS = {
         " {default}.",
     ),
     "host": ("The host as a whole", "Waiver: none."),
-    "note": ("Notes", "They change no verdict and need no waiver."),
+    "note": ("Notes", "They change no verdict and need no waiver, and no fix unless a section has one."),
 }
 #: Verdict that the findings of a part have unless their sections name another.
 VERDICTS = {
@@ -144,7 +144,7 @@ def section(finding: str, texts: dict[str, str], kinds: Any) -> Iterator[str]:
         verdict = "" if kind.verdict == usual else f"`{kind.verdict}`: "
         says = "" if alike and alike.says == kind.says else shown(kind.says)
         yield (verdict + says).removesuffix(": ")
-    yield text
+    yield from text.split("\n")
     left_out = (alike.fix if alike else "", usual_fix() if part in ("boot", "unknown") else "")
     if kind and kind.fix not in left_out and shown(kind.fix):
         yield f"Fix: {shown(kind.fix)}"

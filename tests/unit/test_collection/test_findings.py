@@ -135,3 +135,21 @@ def test_each_section_has_its_message_and_fix_or_those_of_the_section_that_it_li
                 continue
             usual = text == FIX_READ_ERROR and kind.startswith(("boot.", "unknown."))
             assert usual or in_capitals(text) in found[kind], f"{kind}: {name}"
+
+
+def test_each_section_of_a_red_finding_has_a_fix_or_links_to_one() -> None:
+    """Reasons of boot and of unknown values have a usual fix, which the head of their part has."""
+    found = sections()
+
+    def has_fix(name: str) -> bool:
+        linked = re.match(r"(?:.*? )?As \[(\S+)\]", found[name])
+        return "Fix: " in found[name] or bool(linked and has_fix(linked[1]))
+
+    red = [
+        name
+        for name, entry in catalogue.KINDS.items()
+        if entry.verdict in (*FAIL_ON, "unverified", "at_risk")
+    ]
+    assert len(red) > 150
+    usual = {name for name in red if catalogue.KINDS[name].fix == FIX_READ_ERROR}
+    assert [name for name in red if name not in usual and not has_fix(name)] == []
