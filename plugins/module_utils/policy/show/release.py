@@ -17,7 +17,14 @@ from .page import HEIGHT, names, wrap_rows
 #: Layers whose running values stay until the next boot, and their name on the page.
 _BOOT = {"write_cache": "write cache", "io_scheduler": "I/O scheduler", "mount_options": "mount options"}
 #: Parts of a release that take effect at once, and their name on the page.
-_NOW = {"watch": "watch timer", "power_guard": "UPS guard", "power": "UPS monitor"}
+_NOW = {
+    "watch": "watch timer",
+    "power_guard": "UPS guard",
+    "power": "UPS monitor",
+    "unit_mounts": "mounts that servers require",
+}
+#: What makes a server use its restored configuration; of an engine that is not listed, a restart.
+_TAKEN_BY = {"postgresql": "reload or restart"}
 #: A setting in a database file that no server has open: it takes effect at once.
 _AT_ONCE = "forced_writes"
 #: Lines that one text of a host may have. A cause ends with its fix, of which a part can do harm.
@@ -122,9 +129,16 @@ def _when(changes: Iterable[tuple[str, Mapping[str, str]]]) -> Iterator[str]:
     boot = [name for layer, name in _BOOT.items() if layer in layers]
     if boot:
         yield f"unchanged until reboot: {', '.join(boot)}"
-    servers = sorted(filter(is_engine, layers))
-    if servers:
-        yield f"unchanged until a server starts or reloads its configuration: {', '.join(servers)}"
+    servers: dict[str, dict[str, None]] = {}
+    for layer, change in sorted(later, key=lambda row: row[0]):
+        if is_engine(layer) and change["setting"] != _AT_ONCE:
+            # The target can also be a file that servers share.
+            is_server = not change["target"].startswith("/")
+            server = f"{layer} {_of(change)}" if is_server and change["target"] != layer else layer
+            servers.setdefault(_TAKEN_BY.get(layer, "restart"), {})[server] = None
+    for event, found in servers.items():
+        named = [server for server in found if not any(other.startswith(f"{server} ") for other in found)]
+        yield f"unchanged until {event}: {', '.join(named)}"
 
 
 def _restored(changes: Iterable[tuple[str, Mapping[str, str]]]) -> Iterator[str]:

@@ -41,9 +41,26 @@ def test_each_layer_is_on_the_page_with_files_settings_and_what_stays() -> None:
         "  restored  main: fsync off; main: full_page_writes on",
         "  left      unchanged, because the setting is gone or was changed since: main",
         "  unchanged until reboot: write cache, mount options",
-        "  unchanged until a server starts or reloads its configuration: postgresql",
+        "  unchanged until reload or restart: postgresql main",
         "  next      delete durable_profile for db1; otherwise the next run manages it again",
     ]
+
+
+def test_each_server_has_what_it_uses_its_restored_configuration_by() -> None:
+    changes = {
+        "unit_mounts": [change("/etc/systemd/system/x.service.d/y.conf", "drop_in", "present", "absent")],
+        "postgresql": [
+            change("/etc/postgresql/15/main/conf.d/x.conf", "drop_in", "present", "absent"),
+            change("15/main", "fsync", "on", "unset"),
+            change("15/other", "fsync", "on", "unset"),
+        ],
+        "mariadb": [change("/etc/mysql/x.cnf", "drop_in", "present", "absent")],
+        "mssql": [change("mssql", "writethrough", "1", "absent")],
+    }
+    found = page(Released("db1", changes))
+    assert "  in effect at once: mounts that servers require" in found
+    assert "  unchanged until restart: mariadb, mssql" in found
+    assert "  unchanged until reload or restart: postgresql 15/main, postgresql 15/other" in found
 
 
 def test_a_firebird_database_uses_its_restored_value_at_once() -> None:
