@@ -20,7 +20,7 @@ from lab.errors import LabError
 from lab.locks import locked
 from lab.paths import Lab
 from lab.progress import say, stream
-from lab.recipe import KEPT, LEFT_OUT, SIZE, Recipe
+from lab.recipe import KEPT, LEFT_OUT, NEWEST, SIZE, Recipe
 
 ROOT = "root.tar"
 #: A root as a tree of files, and what is unpacked beside it, as far as it is kept in memory.
@@ -154,6 +154,8 @@ def argv(recipe: Recipe, steps: list[str], work: Path, uri: str | None) -> list[
     return [
         "mmdebstrap",
         '--aptopt=APT::Install-Recommends "false"',
+        # A mirror may be weeks behind the unstable distribution, whose Release file is valid for one.
+        *(['--aptopt=Acquire::Check-Valid-Until "false"'] if recipe.release == NEWEST else []),
         f"--aptopt={work / 'apt.conf'}",
         *(f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT),
         *(f"--dpkgopt=path-include={path}" for path in KEPT),
@@ -183,6 +185,8 @@ def derive(recipe: Recipe, work: Path) -> list[str]:
         # From its input, open already: what runs in mmdebstrap's user namespace may not see this user's files. (Its own
         # way, tar-in, hands each 4 KiB from process to process.)
         '--setup-hook=tar -C "$1" -x',
+        # ZFS is in contrib.
+        """--setup-hook=sed -i 's/ main$/ main contrib/' "$1/etc/apt/sources.list\"""",
         *([f"--customize-hook={install}"] if recipe.added else []),
         '--customize-hook=mkdir -p "$1/root/.ssh"',
         f"--customize-hook=upload {_quoted(work / 'authorized_keys')} /root/.ssh/authorized_keys",

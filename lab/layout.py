@@ -19,6 +19,7 @@ from lab.errors import LabError
 
 BUSES = ("sata", "scsi", "nvme", "virtio")
 RELEASE_KERNEL = "release_kernel"
+BOOT_LOADER = "boot_loader"
 #: What a layout can need beside its buses, and what it means.
 NEEDS = {
     RELEASE_KERNEL: "the kernel version of its Debian release, in place of the newest",
@@ -27,6 +28,7 @@ NEEDS = {
     "smp": "more than one processor",
     "serial_port": "a second serial port, with its control lines",
     "exact_hardware": "QEMU's own devices, their counters and their commands",
+    BOOT_LOADER: "boots by the boot loader that its script installs on the first disk",
 }
 FILE_SYSTEMS = ("ext2", "ext3", "ext4", "xfs", "btrfs")
 ROOT_SERIAL = "LABROOT"

@@ -15,7 +15,9 @@ from typing import Any
 
 from lab.errors import LabError
 
-RELEASES = ("bookworm", "bullseye", "trixie")
+RELEASES = ("bookworm", "bullseye", "trixie", "sid")
+#: Debian's unstable distribution.
+NEWEST = "sid"
 DIRECTORY = Path(__file__).parent / "recipe"
 PACKAGES = "packages.txt"
 #: With all drivers: the cloud kernel lacks SATA and scsi_debug. Half of an image is its modules, and machines that bring a

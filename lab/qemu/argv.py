@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lab.errors import LabError
 from lab.hardware import BootDisk, Hardware, content_of, disks_of_boot
-from lab.layout import ROOT_SERIAL, Disk
+from lab.layout import BOOT_LOADER, ROOT_SERIAL, Disk
 from lab.paths import MachineFiles
 from lab.qemu.accel import CPU
 
@@ -21,15 +21,22 @@ CACHE = "cache=writeback,discard=unmap"
 
 
 def argv(
-    hardware: Hardware, files: MachineFiles, port: int, others: tuple[BootDisk, ...] = (), *extra: str
+    hardware: Hardware,
+    files: MachineFiles,
+    port: int,
+    others: tuple[BootDisk, ...] = (),
+    *extra: str,
+    is_installed: bool = False,
 ) -> list[str]:
     """Return the command that starts the machine in the background, ssh on 127.0.0.1:`port`.
 
     `others` are disks of this boot, also one in place of the root; `extra` are further arguments.
+    `is_installed`: the layout's script has run, so its boot loader starts the machine if the layout needs one.
     """
     left = {disk.serial: disk for disk in others}
     root = left.pop(ROOT_SERIAL, BootDisk("virtio", ROOT_SERIAL))
     # A second emulated processor costs more than it brings: the two wait for each other's locks.
+    boots_itself = is_installed and BOOT_LOADER in hardware.layout.needs
     processors = "2" if "smp" in hardware.layout.needs else "1"
     serial_port = ["-serial", "null"] if "serial_port" in hardware.layout.needs else []
     return [
@@ -45,8 +52,7 @@ def argv(
         *("-netdev", f"user,id=net,hostfwd=tcp:127.0.0.1:{port}-:22"),
         *("-device", "virtio-net-pci,netdev=net,romfile="),
         *("-device", "virtio-rng-pci"),
-        *("-kernel", str(_kernel(hardware)), "-initrd", str(hardware.image.initrd)),
-        *("-append", kernel_arguments(hardware)),
+        *([] if boots_itself else kernel(hardware)),
         *("-drive", _drive_of(root, files.disks)),
         *(
             "-device",
@@ -54,7 +60,16 @@ def argv(
             f"serial={ROOT_SERIAL},write-cache=on",
         ),
         *disks(disks_of_boot(hardware.layout, tuple(left.values())), files.disks),
+        *(with_boot_from(hardware.layout.disks[0].serial) if boots_itself else []),
         *extra,
+    ]
+
+
+def kernel(hardware: Hardware) -> list[str]:
+    """Return the arguments that start the image's kernel, without a boot loader."""
+    return [
+        *("-kernel", str(_kernel(hardware)), "-initrd", str(hardware.image.initrd)),
+        *("-append", kernel_arguments(hardware)),
     ]
 
 
@@ -102,6 +117,11 @@ def with_caches_off(serials: Iterable[str]) -> list[str]:
     its cache on under a kernel whose cache mode for it is write through.
     """
     return [word for serial in serials for word in ("-set", f"device.{disk_id(serial)}.write-cache=off")]
+
+
+def with_boot_from(serial: str) -> list[str]:
+    """Return arguments, to follow those of the disks, with which the firmware starts the boot loader of a disk."""
+    return ["-set", f"device.{disk_id(serial)}.bootindex=0"]
 
 
 def disk_id(serial: str) -> str:

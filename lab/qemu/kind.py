@@ -16,7 +16,7 @@ from lab.errors import LabError
 from lab.guest import Guest
 from lab.hardware import BootDisk, Hardware
 from lab.image import Image
-from lab.layout import Disk, Layout
+from lab.layout import BOOT_LOADER, Disk, Layout
 from lab.paths import Lab, MachineFiles
 from lab.qemu import accel, argv, disks, qmp
 from lab.qemu import process as qemu
@@ -38,7 +38,7 @@ class Qemu:
 
     def freezes(self, layout: Layout) -> bool:
         """Its NVMe device cannot be migrated, and so not be kept; and a layout may want a boot."""
-        return layout.frozen and "nvme" not in layout.buses
+        return layout.frozen and "nvme" not in layout.buses and BOOT_LOADER not in layout.needs
 
     def can_have(self, layout: Layout) -> bool:
         """Everything."""
@@ -56,7 +56,9 @@ class Qemu:
         """Start QEMU in the background."""
         record = guest.record()
         extra = ["-loadvm", tag, *argv.with_caches_off(_caches_off(guest.files, tag))] if tag else []
-        command = argv.argv(record.hardware, guest.files, record.port, disks, *extra)
+        command = argv.argv(
+            record.hardware, guest.files, record.port, disks, *extra, is_installed=bool(record.prepared)
+        )
         qemu.start(command, guest.files.log)
 
     def running(self, files: MachineFiles) -> bool:

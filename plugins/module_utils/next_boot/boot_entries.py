@@ -99,7 +99,7 @@ def find(host: Host) -> Next:
     read = {path: _read_menu(host, path, text, {path}) for path, text in texts.items()}
     sourced = {path: content for _menu, contents in read.values() for path, content in contents.items()}
     variables = _variables({**texts, **sourced}, environment)
-    specified = [entry for path in _entry_files(host) for entry in _specified(host, path, variables)]
+    specified = [entry for path in _entry_files(host) for entry in _specified(host, path, variables, True)]
     active = _active(host, {path: menu for path, (menu, _contents) in read.items() if menu})
     if specified and not active and (texts or environment) and not _loader_conf(host):
         active, texts = {"": [Item("", is_blscfg=True)]}, {"": "\n".join(texts.values())}
@@ -110,22 +110,36 @@ def find(host: Host) -> Next:
         chosen, all_of_it = _of_menu(path, menu, text, environment, variables, specified)
         found, every = [*found, *chosen], [*every, *all_of_it]
     if not active or _loader_conf(host):
-        unified = _unified(host)
-        found += _of_loader(host, [*specified, *unified])
-        every += [*specified, *unified]
+        of_loader = [
+            entry for path in _entry_files(host) for entry in _specified(host, path, variables, False)
+        ]
+        of_loader += _unified(host)
+        found += _of_loader(host, of_loader)
+        every += of_loader
     distinct = dict.fromkeys(found)
     return Next(tuple(distinct), tuple(each for each in dict.fromkeys(every) if each not in distinct))
 
 
-def of_next_kernel(host: Host) -> tuple[str, str] | None:
-    """Return the file and the command line that kernel-install(8) gives the next kernel, None without one.
+def of_next_kernel(host: Host) -> list[tuple[str, str]]:
+    """Return the file and each command line that kernel-install(8) may give the next kernel, [] without one.
 
     GRUB's own menu entries are made without it. Raises Unobservable.
     """
     if not any(map(host.exists, _INSTALL_CONF)) and not _entry_files(host) and not _unified_files(host):
-        return None
+        return []
     path = next(filter(host.exists, KERNEL_COMMAND_LINE), None)
-    return (path, " ".join(host.read(path).split())) if path else None
+    variables = _variables(_configurations(host), _environments(host))
+    made = _of_command_line_file(host.read(path)) if path else []
+    return [(str(path), line) for each in made for line, _lost in _filled(each, variables)]
+
+
+def _of_command_line_file(text: str) -> list[str]:
+    """Return the command lines that kernel-install(8) may make of its file: comments are options before systemd 257.
+
+    Those of a unified kernel are before 261.
+    """
+    bare = "\n".join(line for line in text.split("\n") if not line.lstrip().startswith("#"))
+    return list(dict.fromkeys(" ".join(each.split()) for each in (bare, text)))
 
 
 def _read_menu(host: Host, path: str, text: str, done: set[str]) -> tuple[list[Item], dict[str, str]]:
@@ -231,14 +245,21 @@ def _of_item(path: str, item: Item, variables: Mapping[str, list[str]]) -> list[
     ]
 
 
-def _specified(host: Host, path: str, variables: Mapping[str, list[str]]) -> list[Entry]:
-    """Return the variants of an entry of the specification, none if it starts no Linux. Raises Unobservable."""
+def _specified(host: Host, path: str, variables: Mapping[str, list[str]], is_grub: bool) -> list[Entry]:
+    """Return the variants of an entry of the specification, none if it starts no Linux. Raises Unobservable.
+
+    GRUB reads it up to a line without a value, and takes the first line of options alone.
+    """
     fields: dict[str, list[tuple[int, str]]] = {}
     for row, line in enumerate(host.read(path).split("\n"), 1):
         key, _blank, value = line.strip().replace("\t", " ").partition(" ")
+        if is_grub and not value and not key.startswith("#"):
+            break
         fields.setdefault(key, []).append((row, value.strip()))
-    if not fields.keys() & {"linux", "options"}:
+    if not fields.keys() & ({"linux"} if is_grub else {"linux", "options"}):
         return []
+    if is_grub:
+        fields["options"] = fields.get("options", [])[:1]
     rows = [row for row, _said in fields.get("options", [])]
     name = posixpath.basename(path)[: -len(".conf")]
     names = [name, *(said for key in ("title", "id") for _row, said in fields.get(key, [])[:1])]
@@ -368,16 +389,9 @@ def _unified(host: Host) -> list[Entry]:
     """Return unified kernel images, as kernel-install(8) makes them: with the command line of its file, or of this boot."""
     path = next(filter(host.exists, KERNEL_COMMAND_LINE), "/proc/cmdline")
     return [
-        Entry(
-            image,
-            f"{path} (of {image})",
-            " ".join(host.read(path).split()),
-            "",
-            (),
-            "",
-            (posixpath.basename(image)[:-4],),
-        )
+        Entry(image, f"{path} (of {image})", line, "", (), "", (posixpath.basename(image)[:-4],))
         for image in _unified_files(host)
+        for line in _of_command_line_file(host.read(path))
     ]
 
 

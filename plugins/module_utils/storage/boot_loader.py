@@ -109,11 +109,12 @@ def entries(host: Host) -> list[Entry]:
 
 def _expect_same_of_next_kernel(host: Host, options: tuple[str, ...]) -> None:
     """Raise Unobservable if the next kernel that is installed gets other options of the same root."""
-    made = boot_entries.of_next_kernel(host)
-    if made and not _is_anothers(made[1], host.read("/proc/cmdline")) and _flags(made[1]) != options:
-        raise _differ(
-            [(f"{made[0]} (for the next kernel that is installed)", _flags(made[1])), ("now", options)]
-        )
+    now = host.read("/proc/cmdline")
+    for path, line in boot_entries.of_next_kernel(host):
+        if not _is_anothers(line, now) and _flags(line) != options:
+            raise _differ(
+                [(f"{path} (for the next kernel that is installed)", _flags(line)), ("now", options)]
+            )
 
 
 def _differ(found: list[tuple[str, tuple[str, ...]]]) -> Undecided:

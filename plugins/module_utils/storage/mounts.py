@@ -97,7 +97,7 @@ class Mounts:
         for mount in self._visible():
             if self._may_hold_data(mount):
                 here.setdefault(mount.device, []).append(mount)
-        groups = {device: sorted(seen, key=_stands_for_all) for device, seen in here.items()}
+        groups = {device: sorted(seen, key=self._stands_for_all) for device, seen in here.items()}
         mine = {device: _atime(group[0].options) for device, group in groups.items()}
         views: dict[str, list[ViewFacts]] = {}
         hidden: dict[str, Superblock] = {}
@@ -123,6 +123,16 @@ class Mounts:
                     hidden[mount.device] = Superblock([mount], [], where)
         mounted_here = [Superblock(group, views.get(device, [])) for device, group in groups.items()]
         return [*mounted_here, *hidden.values()]
+
+    def _stands_for_all(self, mount: Mount) -> tuple[bool, bool, bool, str]:
+        """Sort first what a remount may go through: no read-only view of it, what the next boot mounts, and all of it.
+
+        A boot mounts subvolumes in any order.
+        """
+        lines = fstab.find(self.fstab, mount.target)
+        boots = mount.target == "/" or any(self._names(line, mount) for line in lines)
+        is_part = mount.root != "/"
+        return mount.read_only_by_itself, not boots, is_part, mount.target if is_part else ""
 
     def waiting(self, properties: Mapping[str, dict[str, str]]) -> list[Superblock]:
         """Return the file systems on disks that systemd mounts at the first access to a path (systemd.automount(5)).
@@ -581,12 +591,6 @@ def _binds(unit: MountUnit) -> bool:
 
 def _shown_source(mount: Mount) -> str:
     return nfs.shown_source(mount.source) if nfs.is_nfs(mount.fstype) else without_login(mount.source)
-
-
-def _stands_for_all(mount: Mount) -> tuple[bool, bool, str]:
-    """Sort first what a remount may go through: no read-only view of it, and all of it. A boot mounts subvolumes in any order."""
-    is_part = mount.root != "/"
-    return mount.read_only_by_itself, is_part, mount.target if is_part else ""
 
 
 def _atime(options: tuple[str, ...]) -> str:

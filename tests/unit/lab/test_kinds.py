@@ -90,6 +90,7 @@ def test_only_memory_without_nvme_can_be_kept() -> None:
     assert Qemu().freezes(QUICK)
     assert not Qemu().freezes(Layout((Disk("nvme", "A"),)))
     assert not Qemu().freezes(Layout(frozen=False))
+    assert not Qemu().freezes(Layout(needs=("boot_loader",)))
     assert not Uml().freezes(QUICK)
 
 

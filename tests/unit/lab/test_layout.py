@@ -176,5 +176,7 @@ def test_sizes(text: object, size: int) -> None:
 def test_needs_are_words_that_are_known() -> None:
     """A word that no kind of machine knows would be a need that nothing meets."""
     assert parse("needs: [tracing, smp]").needs == ("tracing", "smp")
-    with pytest.raises(LabError, match=r"unknown words \['warp'\]; known are \['exact_hardware', "):
+    with pytest.raises(
+        LabError, match=r"unknown words \['warp'\]; known are \['boot_loader', 'exact_hardware', "
+    ):
         parse("needs: [warp]")

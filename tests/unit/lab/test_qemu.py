@@ -56,6 +56,20 @@ def test_a_kernel_is_unpacked_but_for_a_machine_that_sleeps() -> None:
     assert kernel(Layout(needs=("suspend",))) == "/lab/images/bookworm-0/vmlinuz"
 
 
+def test_a_boot_loader_starts_the_machine_once_the_layouts_script_has_installed_it() -> None:
+    disks = (Disk("virtio", "BOOT1"), Disk("virtio", "V2"))
+    wanted = hardware(Layout(disks, needs=("boot_loader",)))
+    argv = qemu.argv(wanted, FILES, 2222, (), "extra", is_installed=True)
+    assert argv[-3:] == ["-set", "device.disk-BOOT1.bootindex=0", "extra"]
+    assert not {"-kernel", "-initrd", "-append"} & set(argv)
+    for other in (
+        qemu.argv(wanted, FILES, 2222),
+        qemu.argv(hardware(Layout(disks)), FILES, 2222, is_installed=True),
+    ):
+        assert "-kernel" in other
+        assert "-set" not in other
+
+
 def test_of_an_unnamed_disk_the_guest_is_told_no_serial() -> None:
     found = devices(Disk("virtio", "V1", unnamed=True), Disk("virtio", "V2"))
     models = [value for value in found if value.startswith("virtio-blk-pci")]

@@ -65,8 +65,8 @@ def test_what_packages_leave_out_counts(own: Recipe, monkeypatch: pytest.MonkeyP
 
 def test_an_unknown_release_is_refused() -> None:
     """With those that are known."""
-    with pytest.raises(LabError, match="unknown release 'sid'; known are"):
-        Recipe("sid", "")
+    with pytest.raises(LabError, match="unknown release 'stable'; known are"):
+        Recipe("stable", "")
 
 
 def test_the_images_of_a_release_begin_with_the_same_base(own: Recipe) -> None:
@@ -94,6 +94,12 @@ def test_the_mirror_is_the_hosts_or_left_to_mmdebstrap() -> None:
     one = Recipe("bookworm", "")
     assert image.argv(one, [], Path("/w"), "http://mirror/debian")[-1] == "http://mirror/debian"
     assert image.argv(one, [], Path("/w"), None)[-2:] == ["bookworm", "/w/root.tar"]
+
+
+@pytest.mark.parametrize(("release", "is_checked"), [("bookworm", True), ("sid", False)])
+def test_only_a_copy_of_the_unstable_distribution_may_be_old(release: str, is_checked: bool) -> None:
+    option = '--aptopt=Acquire::Check-Valid-Until "false"'
+    assert (option in image.argv(Recipe(release, ""), [], Path("/w"), None)) is not is_checked
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="wants root, who can mount")

@@ -104,6 +104,18 @@ def test_the_newest_entry_is_next_in_the_order_of_versions() -> None:
     assert blscfg(**{"553_8_1": entry(LINE), "553_16_1": entry(OTHER)}).options[-1] == "nobarrier"
 
 
+def test_grub_reads_an_entry_up_to_a_line_without_a_value_and_one_line_of_options() -> None:
+    """The specification and systemd-boot take all of them."""
+    first = entry(LINE)
+    for text, last in (
+        (f"{first}options rootflags=nobarrier\n", "barrier=1"),
+        (f"title\n{first}", "nobarrier"),
+    ):
+        assert blscfg(**{"553_8_1": text, "553_7_1": entry(OTHER)}).options[-1] == last
+    of_loader = {"/efi/loader/entries/a.conf": f"{first}\noptions rootflags=nobarrier\n"}
+    assert of_the_next({**of_loader, "/efi/loader/loader.conf": "timeout 3\n"}).options[-1] == "nobarrier"
+
+
 def test_the_saved_entry_is_next() -> None:
     saved = "saved_entry=0123456789abcdef-4.18.0-553.8.1\n"
     texts = {"553_8_1": entry(OTHER), "553_16_1": entry(LINE)}
@@ -327,10 +339,26 @@ def test_the_command_line_of_the_next_kernel_has_to_agree() -> None:
     assert of_the_next({"/boot/grub/grub.cfg": GRUB_CFG % LINE, CMDLINE: OTHER}).options[-1] == "barrier=1"
 
 
+def test_the_command_line_of_the_next_kernel_has_its_variables_filled_in() -> None:
+    files = {f"{ETC}/sid.conf": entry("$kernelopts"), "/boot/grub/grub.cfg": BLSCFG, CMDLINE: "$kernelopts\n"}
+    assert of_the_next({**files, "/boot/grub/grubenv": f"kernelopts={LINE}\n"}).options[-1] == "barrier=1"
+
+
+def test_a_comment_in_the_command_line_of_the_next_kernel_may_be_options() -> None:
+    """kernel-install(8) takes it as such before systemd 257."""
+    files = {f"{ETC}/el9.conf": entry(LINE), "/boot/grub2/grub.cfg": BLSCFG}
+    assert of_the_next({**files, CMDLINE: f"  # By hand.\n{LINE}\n"}).options[-1] == "barrier=1"
+    for text in (f"{LINE}\n# rootflags=nobarrier\n", f"# {OTHER}\n{LINE.split()[0]}\n"):
+        with pytest.raises(Unobservable, match="next kernel that is installed"):
+            of_the_next({**files, CMDLINE: text})
+
+
 def test_a_unified_kernel_has_the_command_line_of_that_file() -> None:
     image = {"/efi/EFI/Linux/debian-6.1.efi": "MZ"}
     assert of_the_next(image).options == ("commit=9", "barrier=1")
     assert of_the_next({**image, CMDLINE: OTHER}).options == ("commit=9", "nobarrier")
+    with pytest.raises(Unobservable, match="rootflags_differ"):
+        of_the_next({**image, CMDLINE: f"# {LINE}\n{OTHER.split()[0]}"})
 
 
 def test_install_conf_names_another_place_of_entries() -> None:

@@ -340,6 +340,22 @@ def test_the_order_in_which_subvolumes_are_mounted_chooses_none_of_them(order: t
     assert (found["target"], found["targets"]) == ("/opt", ["/opt", "/var"])
 
 
+def test_atime_is_compared_at_a_subvolume_that_the_next_boot_mounts() -> None:
+    """Each mount has its own: what runs at one says nothing about the line of another."""
+    host = SmallHost()
+    lines = [line for line in host.read("/proc/self/mountinfo").splitlines() if " 8:1 " not in line]
+    lines += [
+        "91 30 8:1 /@/opt /opt rw,noatime - btrfs /dev/sda1 rw",
+        "92 30 8:1 /@/var /var rw,relatime - btrfs /dev/sda1 rw",
+    ]
+    host.files["/proc/self/mountinfo"] = "\n".join([*lines, ""])
+    host.links["/sys/fs/btrfs/b0b0/devices/sda1"] = host.links["/sys/class/block/sda1"]
+    host.files["/etc/fstab"] = "/dev/sda1 /var btrfs subvol=/@/var 0 0\n"
+    found = facts(host, "/var")
+    assert (found["target"], found["targets"]) == ("/var", ["/var", "/opt"])
+    assert (found["atime"], found["persisted"]["atime"]) == ("relatime", "relatime")
+
+
 def test_pseudo_file_systems_are_left_out() -> None:
     groups = Mounts(SmallHost()).superblocks()
     assert [found.mounts[0].target for found in groups] == ["/", "/srv/pgdata", "/srv/mssql", "/srv/maria"]
