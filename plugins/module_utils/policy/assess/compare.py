@@ -65,6 +65,7 @@ def find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         storage,
         lambda disk: requirements.fua_honoured(disk, declared.attestations),
         declared.inputs.allow,
+        declared.layers,
         lambda where: bool(of_guard or of_storage) and risks.lies_on_loss(case, where, guarded.held),
     )
     unknowns += root_image.unknowns(storage)

@@ -32,6 +32,7 @@ from ...host.observation import NOTHING, UNKNOWN
 from ...host.printable import command
 from ...host.printable import name as quoted
 from ...rows import FIX_READ_ERROR, Reason, Setting
+from ..expect import chosen_layers
 from ..expect.engine_scope import Standing
 from ..expect.guarantees import Server
 from .unchanged import left
@@ -93,12 +94,13 @@ def assess(
     storage: StorageFacts,
     honoured: Honoured,
     allow: Collection[str],
+    layers: frozenset[str],
     lies_on_loss: Callable[[Placement], bool],
 ) -> Engines:
     """Return the findings about all engines of a host.
 
     `unattributed`: processes that belong to no instance; `honoured` returns whether a disk honours
-    FUA; `allow`: the permissions of this run; `lies_on_loss`: whether disks or mounts below
+    FUA; `allow`: the permissions of this run; `layers`: those that it may touch; `lies_on_loss`: whether disks or mounts below
     an instance lose commits with any setting of the engine.
     """
     rows: list[Setting] = []
@@ -112,7 +114,8 @@ def assess(
         own = [left(row, profile)._replace(profile=profile.name) for row in _rows(subject, allow)]
         unread = [row for row in own if instance["managed_by"] == "container" and row.verdict == UNKNOWN]
         rows += [row for row in own if row not in unread]
-        own_risks = list(subject.shown(_risks(subject, own))) if profile.promises_durability else []
+        fixes, _safer = chosen_layers.leave_out(own, layers)
+        own_risks = list(subject.shown(_risks(subject, fixes))) if profile.promises_durability else []
         risks += own_risks
         if profile.promises_durability and _is_lasting(subject, own, allow):
             lasting.append(subject.label)

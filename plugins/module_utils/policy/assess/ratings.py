@@ -79,12 +79,13 @@ def now(case: Case, first: str = "pin a profile") -> tuple[list[Reason], Finding
     if promising is None:
         raise BadInput("no profile guarantees durability")
     profile, pinned = choose(promising, inputs.shipped, inputs.own, None)
-    every = case.declared._replace(layers=chosen_layers.read(None))
-    found = find(case._replace(declared=every), profile, pinned)
+    found = find(case, profile, pinned)
     found_now = [each for each in verdicts.unaccepted(found) if each.verdict in NOW]
     # A run changes nothing here.
     found_now = [
-        each._replace(fix=f"{first}, then {each.fix}") if each.fix.startswith(_RUN) else each
+        each._replace(fix=f"{first}, then {each.fix}")
+        if each.fix.startswith(_RUN) or each.fix.endswith(f", then {_RUN}")
+        else each
         for each in found_now
     ]
     return found_now, found

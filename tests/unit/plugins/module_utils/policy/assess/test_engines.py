@@ -151,6 +151,23 @@ def row(found: dict[str, Any], setting: str) -> dict[str, Any]:
     return chosen
 
 
+@pytest.mark.parametrize(
+    ("layers", "fix"),
+    [
+        (None, "run harden_db"),
+        (["postgresql"], "run harden_db"),
+        (["storage"], "add postgresql to durable_layers, then run harden_db"),
+    ],
+)
+@pytest.mark.parametrize(("profile", "first"), [("strict", ""), (None, "pin a profile, then ")])
+def test_the_fix_of_a_risk_is_one_that_a_run_of_these_layers_makes(
+    layers: list[str] | None, fix: str, profile: str | None, first: str
+) -> None:
+    found = judged(instance(running={"fsync": "off"}), profile=profile, layers=layers)
+    (risk,) = [each for each in found["reasons"] if each["id"] == "risk.engine_setting"]
+    assert risk["fix"] == f"{first}{fix}"
+
+
 def test_the_report_names_the_subvolume_that_holds_a_directory() -> None:
     """Mounts of one file system share a device; a process in a container sees a directory at another path."""
     storage = collect(SmallHost(), NOW)
