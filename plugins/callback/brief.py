@@ -10,6 +10,8 @@ name: brief
 type: stdout
 short_description: Shows the page of a run, and no line for each host
 version_added: 1.0.0
+requirements:
+  - Python 3.11 or later
 author:
   - durable.dbhost contributors (@durable-db)
 description:

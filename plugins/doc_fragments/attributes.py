@@ -11,6 +11,8 @@ class ModuleDocFragment:
 
     DOCUMENTATION = r"""
 options: {}
+requirements:
+  - Python 3.9 or later on the host; Python 3.11 or later on the controller
 attributes:
   check_mode:
     description: Can run in check mode and tell what it would change, without changing it.
@@ -27,6 +29,8 @@ attributes:
     #: Of the modules of layers.
     LAYER = r"""
 options: {}
+requirements:
+  - Python 3.9 or later on the host; Python 3.11 or later on the controller
 attributes:
   check_mode:
     description: Can run in check mode and tell what it would change, without changing it.

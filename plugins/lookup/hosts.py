@@ -9,6 +9,8 @@ DOCUMENTATION = r"""
 name: hosts
 short_description: A pattern of hosts that matches one at least
 version_added: 1.0.0
+requirements:
+  - Python 3.11 or later
 author:
   - durable.dbhost contributors (@durable-db)
 description:

@@ -45,12 +45,14 @@ class Engine(Layer):
 
     `checks`: {its name, or a flavour that the inventory may name: the command that checks for damage}.
     `has_databases`: settings belong to single databases, in any directory of the inventory. `locks`: a
-    directory in which its processes find each other, which holds no data.
+    directory in which its processes find each other, which holds no data. `rereads`: what makes a server use a changed
+    configuration.
     """
 
     checks: Mapping[str, str] = field(default_factory=dict)
     has_databases: bool = False
     locks: str = ""
+    rereads: str = "restart"
     needs: str = "restart"
     restarts: bool = True
     waits: Mapping[str, str] = field(default_factory=lambda: {"": "the server takes it at its start only"})
@@ -81,6 +83,7 @@ ENGINES = (
         "postgresql_config",
         (our_paths.ORIGINALS_POSTGRESQL,),
         alters=True,
+        rereads="reload or restart",
         checks={
             # Without --install-missing it checks no database that lacks its extension.
             "postgresql": "pg_amcheck --all --install-missing --heapallindexed (before 14: pg_dumpall --file=/dev/null)"

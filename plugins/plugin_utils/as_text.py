@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-#: An assessment, or the report of a host as docs/report.schema.json has it.
+#: An assessment, or the report of a host as plugins/plugin_utils/report.schema.json has it.
 Report = dict[str, Any]
 
 

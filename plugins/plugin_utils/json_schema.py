@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a value fits a JSON Schema: the part of it that docs/report.schema.json uses. Pure.
+"""Whether a value fits a JSON Schema: the part of it that plugins/plugin_utils/report.schema.json uses. Pure.
 
 https://json-schema.org/draft/2020-12/json-schema-validation
 """

@@ -34,7 +34,7 @@ _SELVES = ("localhost", "127.0.0.1", "::1")
 _APART = timedelta(hours=1)
 #: What a controller adds to a report: one that a host has made of itself is without.
 _OF_CONTROLLER = {"collection": "", "since": None}
-_SCHEMA_FILE = Path(__file__).parents[2] / "docs/report.schema.json"
+_SCHEMA_FILE = Path(__file__).with_name("report.schema.json")
 
 
 class Fleet(NamedTuple):

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Types of the report's parts, as its JSON has them. docs/report.schema.json describes them."""
+"""Types of the report's parts, as its JSON has them. plugins/plugin_utils/report.schema.json describes them."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def test_documents_name_every_engine() -> None:
         r"^`engine` is one of (.+?)\.", (ROOT / "docs/variables.md").read_text(), re.M | re.S
     )
     assert re.findall(r"`(\w+)`", said) == list(catalog.NAMES)
-    schema = json.loads((ROOT / "docs/report.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads((ROOT / "plugins/plugin_utils/report.schema.json").read_text(encoding="utf-8"))
     row = schema["$defs"]["setting"]["properties"]["layer"]["description"]
     assert set(re.findall(r"`(\w+)`", row)) == set(catalog.LAYERS)
     documented = (PLUGINS / "modules/engine_facts.py").read_text(encoding="utf-8")

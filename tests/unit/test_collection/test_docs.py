@@ -36,7 +36,7 @@ from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fl
 
 ROOT = Path(__file__).resolve().parents[3]
 #: What is in a report, with a description of each key.
-SCHEMA = json.loads((ROOT / "docs/report.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads((ROOT / "plugins/plugin_utils/report.schema.json").read_text(encoding="utf-8"))
 #: Where the tarball's pages find what only the repository has.
 FORGE = "https://github.com/durable-db/dbhost/blob/main/"
 #: Pages that people read.

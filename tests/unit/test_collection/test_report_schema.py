@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""docs/report.schema.json says what a report is: every report fits it, and it knows every field and word."""
+"""plugins/plugin_utils/report.schema.json says what a report is: every report fits it, and it knows every field and word."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ pytestmark = pytest.mark.every_core_alike
 
 jsonschema = pytest.importorskip("jsonschema", reason="NOT RUN: jsonschema is not here")
 
-SCHEMA_FILE = json.loads((Path(__file__).parents[3] / "docs/report.schema.json").read_text(encoding="utf-8"))
+SCHEMA_FILE = json.loads(
+    (Path(__file__).parents[3] / "plugins/plugin_utils/report.schema.json").read_text(encoding="utf-8")
+)
 
 
 #: Made once: jsonschema.validate() holds the schema itself against its own each time.

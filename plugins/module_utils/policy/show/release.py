@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ...catalog import is_engine
+from ...catalog import ENGINES, is_engine
 from ...engines.judges import JUDGES
 from ...host.printable import Lines, line, lines, name
 from ...storage.mount_settings import fold
@@ -23,8 +23,7 @@ _NOW = {
     "power": "UPS monitor",
     "unit_mounts": "mounts that servers require",
 }
-#: What makes a server use its restored configuration; of an engine that is not listed, a restart.
-_TAKEN_BY = {"postgresql": "reload or restart"}
+_REREADS = {engine.name: engine.rereads for engine in ENGINES}
 #: A setting in a database file that no server has open: it takes effect at once.
 _AT_ONCE = "forced_writes"
 #: Lines that one text of a host may have. A cause ends with its fix, of which a part can do harm.
@@ -135,7 +134,7 @@ def _when(changes: Iterable[tuple[str, Mapping[str, str]]]) -> Iterator[str]:
             # The target can also be a file that servers share.
             is_server = not change["target"].startswith("/")
             server = f"{layer} {_of(change)}" if is_server and change["target"] != layer else layer
-            servers.setdefault(_TAKEN_BY.get(layer, "restart"), {})[server] = None
+            servers.setdefault(_REREADS[layer], {})[server] = None
     for event, found in servers.items():
         named = [server for server in found if not any(other.startswith(f"{server} ") for other in found)]
         yield f"unchanged until {event}: {', '.join(named)}"

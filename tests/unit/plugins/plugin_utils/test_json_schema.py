@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Our reading of docs/report.schema.json is jsonschema's, and what fits it can be shown."""
+"""Our reading of plugins/plugin_utils/report.schema.json is jsonschema's, and what fits it can be shown."""
 
 from __future__ import annotations
 

@@ -16,7 +16,9 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess.guard
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess.requirements import Requirement
 from ansible_collections.durable.dbhost.plugins.module_utils.rows import Reason, Setting
 
-SCHEMA = json.loads((Path(__file__).parents[5] / "docs/report.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(
+    (Path(__file__).parents[5] / "plugins/plugin_utils/report.schema.json").read_text(encoding="utf-8")
+)
 
 
 def fields(kind: Any) -> set[str]:
