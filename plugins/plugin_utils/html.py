@@ -13,6 +13,7 @@ from typing import Any, TypedDict
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
+from ..module_utils.catalog import is_engine
 from ..module_utils.host.printable import name as shown
 from ..module_utils.host.printable import printable
 from ..module_utils.policy.expect.chosen_layers import GROUPS
@@ -25,6 +26,7 @@ from ..module_utils.policy.show.page import (
 )
 from ..module_utils.policy.show.report import change_line, power_lines, worst_first
 from ..module_utils.rows import VERDICTS
+from ..module_utils.ups import findings as of_power
 from .as_text import Report
 
 _TEMPLATE = "report.html.j2"
@@ -39,6 +41,8 @@ TONES = {
 }
 #: Tones, the loudest first; the last one is that of what nothing is known to be wrong with, and nothing verified.
 _LOUDEST = ("bad", "poor", "warn", "fair", "good", "")
+#: Findings of the power supply.
+_OF_POWER = frozenset(kind.id for kind in of_power.KINDS)
 #: Verdict of a setting -> its tone, worst first.
 _SETTING_TONES = {
     "drift_running": "bad",
@@ -127,17 +131,13 @@ def _has_changed(report: Report) -> bool:
 
 def _host(report: Report) -> Mapping[str, object]:
     """Return a report with what the page draws of it."""
-    by_target: dict[str, list[_Setting]] = {}
-    for row in report["settings"]:
-        by_target.setdefault(row["target"], []).append(row)
-    tones = _tones(report, by_target)
     return {
         **report,
         "findings": reasons(report),
         **{
             key: [{**each, "link": _link(each["id"])} for each in report[key]] for key in ("reasons", "notes")
         },
-        "lanes": list(_lanes(report, tones)),
+        "lanes": list(_lanes(report)),
         "targets": _targets(report["settings"]),
         "lines": [(change["state"], change_line(change)) for change in report["changes"]],
         "power_lines": power_lines(report["power"]) if report["power"] else [],
@@ -156,18 +156,57 @@ def _link(finding: str) -> str:
     return f"{_FINDINGS}#{''.join(finding.lower().split('.'))}"
 
 
-def _tones(report: Report, by_target: dict[str, list[_Setting]]) -> dict[str, str]:
-    """Return {target: the tone of the worst that was found of it}: of its settings, and of the host's other findings."""
-    accepted = {(each["finding"], each["target"]) for each in report["accepted"]}
-    left = {
-        target: [row for row in rows if (row["finding"], target) not in accepted]
-        for target, rows in by_target.items()
-    }
-    found = {target: [_tone(rows) or "fair"] for target, rows in left.items()}
-    for each in report["reasons"]:
-        for target in each["targets"]:
-            found.setdefault(target, []).append(TONES.get(each["verdict"], ""))
-    return {target: _worst(tones) for target, tones in found.items()}
+class _Tones:
+    """Tones of the parts of a host, by name: of the worst of a part's settings and of the findings that name it.
+
+    Storage layers share the names of disks and mounts. Each engine has separate names, so a key has the engine.
+    """
+
+    def __init__(self, report: Report) -> None:
+        accepted = {(each["finding"], each["target"]) for each in report["accepted"]}
+        by_key: dict[str, list[_Setting]] = {}
+        for row in report["settings"]:
+            rows = by_key.setdefault(_key(row["layer"], row["target"]), [])
+            rows += [row] if (row["finding"], row["target"]) not in accepted else []
+        self._found = {key: [_tone(rows) or "fair"] for key, rows in by_key.items()}
+        for _finding, target in accepted:
+            # An accepted finding is not corrected.
+            self._found.setdefault(target, []).append("fair")
+        for each in report["reasons"]:
+            kind, _dot, rest = each["id"].partition(".")
+            layer = rest.partition(".")[0] if kind == "setting" else ""
+            # A finding of a mount can be about a disk or layer below it.
+            below = [name for value in each["observed"].values() for name in value.split(", ")]
+            for name in {*(_key(layer, target) for target in each["targets"]), *below}:
+                self._found.setdefault(name, []).append(TONES.get(each["verdict"], ""))
+
+    def of(self, *names: str | None) -> str:
+        """Return the tone of a part with these names."""
+        return _worst(tone for name in names if name for tone in self._found.get(name, ()))
+
+    def of_engine(self, engine: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> str:
+        """Return the tone of an instance, with its databases and roles; `others`: all instances of the host."""
+        kind, label = engine["engine"], _label(engine)
+        labels = [_label(each) for each in others if each["engine"] == kind]
+        of_nobody = (
+            key
+            for key in self._found
+            if key.startswith(f"{kind} ") and not any(_is_of(key, each) for each in labels)
+        )
+        return self.of(engine["name"], *(key for key in self._found if _is_of(key, label)), *of_nobody)
+
+
+def _key(layer: str, target: str) -> str:
+    return f"{layer} {target}" if is_engine(layer) else target
+
+
+def _label(engine: Mapping[str, Any]) -> str:
+    return f"{engine['engine']} {engine['name']}"
+
+
+def _is_of(key: str, label: str) -> bool:
+    """Return whether a key is that of an instance, or of a setting, role or database of it."""
+    return key == label or key.startswith(f"{label} ")
 
 
 def _targets(settings: Iterable[_Setting]) -> list[tuple[str, list[Mapping[str, object]]]]:
@@ -201,33 +240,40 @@ def _row(row: _Setting) -> Mapping[str, object]:
     }
 
 
-def _lanes(report: Report, tones: dict[str, str]) -> Iterator[list[_Box]]:
+def _lanes(report: Report) -> Iterator[list[_Box]]:
     """Yield each managed mount as the boxes of its way: engines with their files, file system, layers, disks, power."""
+    tones = _Tones(report)
     disks = {disk["name"]: disk for disk in report["stack"]["disks"]}
+    may_lose = {each["target"] for each in report["mounts"] if each["judged"] == "accepted_loss"}
     for mount in report["stack"]["mounts"]:
         lane = [
-            _engine(engine, mount["target"], tones) for engine in report["engines"] if _uses(engine, mount)
+            _engine(engine, mount["target"], tones.of_engine(engine, report["engines"]))
+            for engine in report["engines"]
+            if _uses(engine, mount)
         ]
         journal = [f"data={mount['data_mode']}"] if mount["data_mode"] != "none" else []
+        tone = tones.of(mount["target"])
         lane.append(
             {
                 "kind": "file system",
                 "name": mount["target"],
                 "lines": [str(mount["fstype"]), f"barriers {mount['barrier']}", *journal],
-                "tone": tones.get(mount["target"], ""),
+                "tone": tone,
             }
         )
-        lane += [
+        layers: list[_Box] = [
             {
                 "kind": layer["type"],
                 "name": layer["label"] or layer["name"],
                 "lines": [layer["detail"]] if layer["detail"] else [],
-                "tone": _worst(tones.get(name, "") for name in (layer["label"], layer["name"])),
+                "tone": tones.of(layer["label"], layer["name"]),
             }
             for layer in mount["layers"]
         ]
+        # A finding of the mount, such as a write hole, is one of a layer below it.
+        lane += map(_not_good, layers) if tone in ("bad", "poor") else layers
         names = mount["disks"] if isinstance(mount["disks"], list) else []
-        lane += [_disk(disks[name], tones) for name in names if name in disks]
+        lane += [_disk(disks[name], tones.of(disks[name]["id"], name)) for name in names if name in disks]
         if not names:
             lane.append(
                 {
@@ -238,14 +284,19 @@ def _lanes(report: Report, tones: dict[str, str]) -> Iterator[list[_Box]]:
                 }
             )
         lane.append(_power(report))
-        yield lane
+        yield [_not_good(box) for box in lane] if mount["target"] in may_lose else lane
+
+
+def _not_good(box: _Box) -> _Box:
+    """Return a box that is not drawn as verified: it has the values of a profile, and commits can still be lost."""
+    return {**box, "tone": "" if box["tone"] == "good" else box["tone"]}
 
 
 def _uses(engine: Mapping[str, Any], mount: Mapping[str, Any]) -> bool:
     return any(row["mount"] == mount["target"] for row in engine["files"])
 
 
-def _engine(engine: Mapping[str, Any], target: str, tones: dict[str, str]) -> _Box:
+def _engine(engine: Mapping[str, Any], target: str, tone: str) -> _Box:
     places = sorted({row["directory"] for row in engine["files"] if row["mount"] == target})
     opened = sorted({row["opened"] for row in engine["files"] if row["mount"] == target})
     return {
@@ -256,13 +307,11 @@ def _engine(engine: Mapping[str, Any], target: str, tones: dict[str, str]) -> _B
             *(["..."] if len(places) > 3 else []),
             f"opened {', '.join(map(str, opened))}",
         ],
-        "tone": _worst(
-            tones.get(name, "") for name in (engine["name"], f"{engine['engine']} {engine['name']}")
-        ),
+        "tone": tone,
     }
 
 
-def _disk(disk: Mapping[str, Any], tones: dict[str, str]) -> _Box:
+def _disk(disk: Mapping[str, Any], tone: str) -> _Box:
     cache = disk["write_cache"]
     return {
         "kind": " ".join(
@@ -273,7 +322,7 @@ def _disk(disk: Mapping[str, Any], tones: dict[str, str]) -> _Box:
             *filter(None, (disk["model"], disk["id"])),
             f"cache {cache['device']}, kernel: {cache['kernel']}",
         ],
-        "tone": _worst(tones.get(name, "") for name in (disk["id"] or "", disk["name"])),
+        "tone": tone,
     }
 
 
@@ -282,9 +331,11 @@ def _power(report: Report) -> _Box:
     upses = [ups["system"] for ups in power["upses"]] if power else []
     guard = power["guard"]["state"] if power else ""
     lines = [f"guard {guard}"] if upses and guard else []
+    rows = [row for row in report["settings"] if row["layer"] in GROUPS["power"]]
+    found = [TONES.get(each["verdict"], "") for each in report["reasons"] if each["id"] in _OF_POWER]
     return {
         "kind": "power",
         "name": ", ".join(upses) or "no UPS known",
         "lines": lines,
-        "tone": "bad" if guard == "failed" else "",
+        "tone": _worst((*found, _tone(rows), "bad" if guard == "failed" else "")),
     }

@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -17,7 +18,7 @@ from ansible_collections.durable.dbhost.plugins.plugin_utils.html import render
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fleet import reports
 from lab import doctor
 
-#: Opens the page of so many hosts, in a window as playwright describes one.
+#: Opens the page of so many hosts, or of these reports, in a window as playwright describes one.
 Opened = Callable[..., Page]
 
 
@@ -42,9 +43,10 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Opened]:
     said: list[str] = []
     contexts = []
 
-    def open_page(hosts: int, **window: object) -> Page:
-        path = tmp_path / f"report-{hosts}.html"
-        path.write_text(render(reports(hosts)))
+    def open_page(hosts: int | list[dict[str, Any]], **window: object) -> Page:
+        found = reports(hosts) if isinstance(hosts, int) else hosts
+        path = tmp_path / f"report-{len(contexts)}.html"
+        path.write_text(render(found))
         # what the tests themselves put into a page is not bound by its policy
         context = browser.new_context(bypass_csp=True, **window)
         contexts.append(context)

@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fleet import captured
 
 from .conftest import Opened
 
@@ -109,3 +112,34 @@ def test_paper_has_what_is_closed_on_the_screen_and_no_buttons(opened: Opened) -
     assert page.locator("details.host h3").first.is_visible()
     assert page.locator(".tools button:visible").count() == 0
     assert page.pdf().startswith(b"%PDF")
+
+
+@functools.cache
+def machines() -> list[dict[str, Any]]:
+    """Return a host for each: a disk that is not verified, a write hole, a partial parity log, and no other finding."""
+    hosts, found = [], captured()
+    for finding in ("requirement.device_obeys", "requirement.no_write_hole.md", "risk.partial_parity_log"):
+        report, each = next(
+            (report, each) for report in found for each in report["reasons"] if each["id"] == finding
+        )
+        rows = [{**row, "verdict": "ok"} for row in report["settings"]]
+        hosts.append({**report, "host": finding, "settings": rows, "reasons": [each]})
+    return hosts
+
+
+@pytest.mark.parametrize("window", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_part_that_a_finding_names_is_green(opened: Opened, window: dict[str, Any], scheme: str) -> None:
+    hosts = machines()
+    page = opened(hosts, **window, color_scheme=scheme)
+    page.locator("#all").click()
+    green = page.locator(".box.good").first.evaluate("box => getComputedStyle(box).borderTopColor")
+    for host in hosts:
+        (each,) = host["reasons"]
+        for target in each["targets"]:
+            drawn = page.locator("details.host", has_text=each["id"]).locator(
+                ".box", has=page.get_by_text(target, exact=True)
+            )
+            colors = drawn.evaluate_all("boxes => boxes.map((box) => getComputedStyle(box).borderTopColor)")
+            assert colors, target
+            assert green not in colors

@@ -17,7 +17,7 @@ pytest.importorskip("jinja2")
 from ansible_collections.durable.dbhost.plugins.module_utils.rows import VERDICTS
 from ansible_collections.durable.dbhost.plugins.plugin_utils.html import _FINDINGS as FINDINGS
 from ansible_collections.durable.dbhost.plugins.plugin_utils.html import TONES, _host, render
-from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fleet import reports
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.fleet import captured, reports
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -124,6 +124,128 @@ def test_what_is_drawn_has_the_tone_of_the_worst_that_was_found_of_it(
     assert max((box["tone"] for box in lane), key=("", "good", "fair", "warn", "poor", "bad").index) == tone
     (lane, *_others) = _host({**found, "settings": [], "reasons": [said]})["lanes"]
     assert (tone in {box["tone"] for box in lane}) == (target != "/srv/other")
+
+
+def correct(report: dict[str, Any], *more: str) -> list[dict[str, Any]]:
+    """Return the settings of a report as if all were correct, with one of each of `more`."""
+    rows = [{**row, "verdict": "ok"} for row in report["settings"]]
+    return [*rows, *({**rows[0], "target": target, "class": "safety"} for target in more)]
+
+
+def boxes(report: dict[str, Any]) -> dict[str, str]:
+    """Return {name of a box: its tone}, of a box in several lanes the last one."""
+    return {box["name"]: box["tone"] for lane in _host(report)["lanes"] for box in lane}
+
+
+@pytest.fixture(name="machines", scope="module")
+def machines_of_the_lab() -> list[dict[str, Any]]:
+    """Return the reports of machines of the lab."""
+    return captured()
+
+
+@pytest.mark.parametrize(
+    ("finding", "tone"),
+    [
+        ("requirement.device_obeys", "fair"),
+        ("requirement.no_write_hole.md", "poor"),
+        ("risk.partial_parity_log", "bad"),
+        ("risk.barrier_off", "bad"),
+    ],
+)
+def test_no_part_that_a_finding_names_is_drawn_as_verified(
+    machines: list[dict[str, Any]], finding: str, tone: str
+) -> None:
+    found = [(report, each) for report in machines for each in report["reasons"] if each["id"] == finding]
+    assert found
+    for report, each in found:
+        names = {disk["id"]: disk["name"] for disk in report["stack"]["disks"]}
+        drawn = boxes({**report, "settings": correct(report), "reasons": [each]})
+        assert {drawn[names.get(target, target)] for target in each["targets"]} == {tone}
+        assert "good" in boxes({**report, "settings": correct(report), "reasons": []}).values()
+
+
+def test_the_layers_below_a_mount_with_a_write_hole_are_not_drawn_as_verified(
+    machines: list[dict[str, Any]],
+) -> None:
+    (report,) = [
+        report
+        for report in machines
+        if any(each["id"] == "requirement.no_write_hole.md" for each in report["reasons"])
+    ]
+    (hole,) = [each for each in report["reasons"] if each["id"] == "requirement.no_write_hole.md"]
+    (mount,) = [each for each in report["stack"]["mounts"] if each["target"] in hole["targets"]]
+    labels = [layer["label"] or layer["name"] for layer in mount["layers"]]
+    given = {**report, "settings": correct(report, *labels)}
+    for reasons, tone in (([], "good"), ([hole], "")):
+        drawn = boxes({**given, "reasons": reasons})
+        assert {drawn[label] for label in labels} == {tone}
+
+
+def test_an_accepted_finding_is_not_drawn_as_verified(machines: list[dict[str, Any]]) -> None:
+    report = {**machines[0], "settings": correct(machines[0]), "reasons": []}
+    disk = next(each["name"] for each in report["stack"]["disks"])
+    assert boxes(report)[disk] == "good"
+    accepted = [{"finding": "requirement.device_obeys", "target": disk}]
+    assert boxes({**report, "accepted": accepted})[disk] == "fair"
+
+
+def test_a_mount_that_may_lose_commits_is_not_drawn_as_verified(machines: list[dict[str, Any]]) -> None:
+    report = {**machines[0], "settings": correct(machines[0]), "reasons": []}
+    target = report["stack"]["mounts"][0]["target"]
+    for judged, tone in (("yes", "good"), ("accepted_loss", "")):
+        mounts = [{"target": target, "profile": "disposable", "judged": judged, "reason": ""}]
+        (lane, *_others) = _host({**report, "mounts": mounts})["lanes"]
+        assert {box["tone"] for box in lane if box["kind"] != "power"} >= {tone}
+        assert ("good" in {box["tone"] for box in lane}) == bool(tone)
+
+
+def test_an_engine_has_the_tone_of_its_own_settings_roles_and_databases(
+    fleet: list[dict[str, Any]],
+) -> None:
+    (report,) = (each for each in fleet[:6] if each["verdict"] == "attested")
+    engine = {**report["engines"][0], "name": "main"}
+    engines = [engine, {**engine, "engine": "mariadb"}, {**engine, "engine": "firebird"}]
+    row = {**report["settings"][0], "class": "safety", "verdict": "ok", "finding": "", "target": "main"}
+    rows = [{**row, "layer": each["engine"]} for each in engines]
+
+    def drawn(*more: dict[str, Any], reasons: tuple[dict[str, Any], ...] = ()) -> list[str]:
+        given = {**report, "engines": engines, "settings": [*rows, *more], "reasons": list(reasons)}
+        (lane, *_others) = _host(given)["lanes"]
+        return [box["tone"] for box in lane[:3]]
+
+    assert drawn() == ["good", "good", "good"]
+    wrong = {**row, "verdict": "drift_running"}
+    assert drawn({**wrong, "layer": "mariadb"}) == ["good", "bad", "good"]
+    assert drawn({**wrong, "layer": "postgresql", "target": "main role app"}) == ["bad", "good", "good"]
+    assert drawn({**wrong, "layer": "firebird", "target": "/srv/a.fdb"}) == ["good", "good", "bad"]
+    risk = {
+        "id": "risk.engine_setting",
+        "verdict": "at_risk",
+        "reason": "x",
+        "fix": "y",
+        "targets": ["mariadb main sync_binlog"],
+        "observed": {},
+    }
+    assert drawn(reasons=(risk,)) == ["good", "bad", "good"]
+
+
+@pytest.mark.parametrize(
+    ("finding", "tone"), [("requirement.ups_rehearsed", "poor"), ("requirement.device_obeys", "")]
+)
+def test_a_finding_of_the_power_supply_is_drawn_there(
+    fleet: list[dict[str, Any]], finding: str, tone: str
+) -> None:
+    (report,) = (each for each in fleet[:6] if each["verdict"] == "attested")
+    each = {
+        "id": finding,
+        "verdict": "blocked",
+        "reason": "x",
+        "fix": "y",
+        "targets": ["host"],
+        "observed": {},
+    }
+    (lane, *_others) = _host({**report, "reasons": [each]})["lanes"]
+    assert [box["tone"] for box in lane if box["kind"] == "power"] == [tone]
 
 
 def test_a_host_is_drawn_as_the_way_of_its_commits(fleet: list[dict[str, Any]]) -> None:
