@@ -4,7 +4,7 @@ PYTHON := tools/with-python
 RUN    := .venv/run/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup audit capture demo test check failed scenario lint unit sanity lab-test bench prove oracles mutants fuzz docs clean
+.PHONY: help setup audit capture demo test check failed scenario lint unit sanity lab-test bench prove oracles mutants fuzz integrations docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,10 @@ mutants: ## change one thing of the sources at a time, in a copy, and see a test
 fuzz: ## every parser against texts that nobody wrote, guided by coverage; MINUTES=5 for each, TARGET=name for one, JOBS=1 at a time
 	@$(PYTHON) tools/venvs.py fuzz
 	@.venv/fuzz/bin/python -m fuzz --minutes "$(or $(MINUTES),5)" --jobs "$(or $(JOBS),1)" $(TARGET)
+
+integrations: ## the examples for other programs with these programs: ansible-rulebook, ansible-builder, Grafana's types, forges' schemas
+	@$(PYTHON) tools/venvs.py integrations
+	@PYTHONPATH=playbooks/collections:. .venv/integrations/bin/pytest -rs tests/integrations
 
 docs: ## the documentation as a site: pages, roles, and each module and plugin
 	@$(PYTHON) tools/docs_site.py

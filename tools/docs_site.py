@@ -24,11 +24,12 @@ SITE = ROOT / "tests/output/site"
 COLLECTION = "durable.dbhost"
 #: What a reader wants -> pages, in the order in which they are read.
 SECTIONS = {
-    "Start": ("docs/start", "docs/why"),
+    "Start": ("docs/start", "docs/why", "docs/compare"),
     "How to": (
         *(
             "docs/attest",
             "docs/fleets",
+            "docs/integrations",
             "docs/watch",
             "docs/recover",
             "docs/ups",

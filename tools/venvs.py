@@ -55,6 +55,7 @@ RECIPES = {
     "docs": Recipe(NEWEST_FIRST, "docs.txt"),
     "browser": Recipe(("3.13", "3.12", "3.11"), "browser.txt"),
     "fuzz": Recipe(("3.13", "3.12", "3.11"), "fuzz.txt", alone=True),
+    "integrations": Recipe(NEWEST_FIRST, "integrations.txt", alone=True),
 }
 
 

@@ -9,6 +9,7 @@ Both are taken out of their packages: installed, they would begin to serve this 
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import time
@@ -96,6 +97,47 @@ def test_alerts_fire_when_they_should(tool: Tool) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_alertmanager_reads_the_example(tool: Tool) -> None:
+    program = tool("prometheus-alertmanager", "amtool")
+    subprocess.run([program, "check-config", str(ROOT / "examples/eda/alertmanager.yml")], check=True)
+
+
+def test_each_query_of_the_dashboard_has_an_answer(tool: Tool, tmp_path: Path) -> None:
+    """promtool evaluates it over the metrics of six hosts, as the exporter serves them."""
+    series = [
+        {"series": _of_instance(line.rpartition(" ")[0], number), "values": line.rpartition(" ")[2]}
+        for number, report in enumerate(reports(6))
+        for line in metrics.render(report, failing=True, version="1.2.3").splitlines()
+        if not line.startswith("#")
+    ]
+    dashboard = json.loads((ROOT / "examples/grafana/durable_dbhost.json").read_text())
+    queries = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    assert all("$instance" in query for query in queries)
+    checks = [
+        {
+            "expr": f"count({query.replace('$instance', '.+')}) > bool 0",
+            "eval_time": "0m",
+            "exp_samples": [{"labels": "{}", "value": 1}],
+        }
+        for query in queries
+    ]
+    tests = [{"interval": "1m", "input_series": series, "promql_expr_test": checks}]
+    (tmp_path / "test.yml").write_text(json.dumps({"tests": tests}))
+    done = subprocess.run(
+        [tool("prometheus", "promtool"), "test", "rules", str(tmp_path / "test.yml")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _of_instance(name: str, number: int) -> str:
+    """Return a metric with the label that a scrape adds."""
+    metric, _, labels = name.partition("{")
+    return f'{metric}{{instance="db{number}:9100",{labels or "}"}'
 
 
 def _as_numbers(lines: list[str]) -> Iterator[tuple[str, float]]:

@@ -38,6 +38,7 @@ GENERATED = {"FILES.json", "MANIFEST.json"}
 CHECKOUT_ONLY = (
     "docs/evidence",
     "docs/releasing.md",
+    "tests/integrations",
     "tests/tools",
     "tests/unit/benchmarks",
     "tests/unit/fuzz",
