@@ -70,6 +70,7 @@ VALUES = {
     "barrier": ("off", KEEP, "on"),
     "data_mode": ("writeback", KEEP, "ordered", "journal"),
     "atime": (KEEP, "noatime", "relatime", "strictatime"),
+    "sync": ("async", KEEP, "sync"),
     "engines": ("relaxed", KEEP, "full"),
     "scheduler_rotational": _SCHEDULERS,
     "scheduler_solid_state": _SCHEDULERS,
@@ -79,7 +80,14 @@ VALUES = {
 _NUMBERS = ("readahead", "commit_delay")
 _SETTINGS = (*VALUES, *_NUMBERS)
 #: Settings that a profile may leave out.
-_OPTIONAL = ("engines", "scheduler_rotational", "scheduler_solid_state", "scheduler_virtual", *_NUMBERS)
+_OPTIONAL = (
+    "engines",
+    "scheduler_rotational",
+    "scheduler_solid_state",
+    "scheduler_virtual",
+    "sync",
+    *_NUMBERS,
+)
 #: KiB of readahead that the kernel accepts: pages of 4 KiB.
 _READAHEADS = range(0, 1024 * 1024, 4)
 #: Any delay that groups commits without a noticeable wait; and milliseconds, -1 for none.
@@ -98,7 +106,7 @@ _NEEDED = {"barrier": "on", "data_mode": "ordered", "engines": "full"}
 class Profile(NamedTuple):
     """A safety profile.
 
-    `write_cache`, `barrier`, `data_mode` (the weakest allowed; ext4), `atime`, how engines commit, the
+    `write_cache`, `barrier`, `data_mode` (the weakest allowed; ext4), `atime`, how engines commit, `sync`, the
     I/O scheduler of each kind of disk, `readahead` (KiB) and FairCom DB's `commit_delay` (ms) are the settings;
     `rests_on` names the evidence of the guarantee.
     """
@@ -111,6 +119,7 @@ class Profile(NamedTuple):
     atime: str
     rests_on: str
     engines: str = "full"
+    sync: str = KEEP
     scheduler_rotational: str = KEEP
     scheduler_solid_state: str = KEEP
     scheduler_virtual: str = KEEP

@@ -2,13 +2,13 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Set barriers, journal mode and atime of mounted file systems, live and at the next boot."""
+"""Set barriers, journal mode, atime and sync of mounted file systems, live and at the next boot."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: mount_options
-short_description: Set barriers, data= and atime of mounted file systems, live and at the next boot
+short_description: Set barriers, data=, atime and sync of mounted file systems, live and at the next boot
 version_added: 1.0.0
 description:
   - Remounts live with exactly the flags in force and the wanted change; it never unmounts.
@@ -46,6 +46,10 @@ options:
         description: When reading a file writes its access time.
         type: str
         choices: [noatime, relatime, strictatime]
+      sync:
+        description: Whether each write waits for the disk.
+        type: str
+        choices: [async, sync]
       persist:
         description: Whether to set it for the next boot too, in C(/etc/fstab), a drop-in or the superblock of C(/).
         type: bool
@@ -83,7 +87,7 @@ changes:
       type: str
       returned: always
     setting:
-      description: V(barrier), V(data_mode), V(atime); when released also V(options), V(originals) and V(drop_in).
+      description: V(barrier), V(data_mode), V(atime), V(sync); when released also V(options), V(originals) and V(drop_in).
       type: str
       returned: always
     when:

@@ -317,7 +317,7 @@ MEASURED = Kind("note.measured", "note", "{setting} is {what}")
 
 #: Layer -> the settings of its rows: the finding of one that is not as wanted is setting.LAYER.SETTING.
 SETTINGS = {
-    "mount_options": ("barrier", "data_mode", "atime", "recovery"),
+    "mount_options": ("barrier", "data_mode", "atime", "sync", "recovery"),
     "write_cache": ("write_cache", "kernel_cache_mode", "flush", "layer_cache_mode", "no_path_retry"),
     "io_scheduler": ("scheduler", "readahead"),
 }

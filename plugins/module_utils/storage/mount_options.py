@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The mount_options layer: barrier, data= and atime of mounted file systems, live and in fstab."""
+"""The mount_options layer: barrier, data=, atime and sync of mounted file systems, live and in fstab."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ FSTAB = fstab.PATH
 _ROOT_MODE = "superblock of /: data="
 _NOTE = f"the next line's options are managed; originals in {originals.PATH}"
 #: What a target can name.
-ALL_SETTINGS = ("barrier", "data_mode", "atime")
+ALL_SETTINGS = ("barrier", "data_mode", "atime", "sync")
 #: Changed by a remount. data= is not: the kernel refuses, so it waits for the next mount.
-_LIVE = ("barrier", "atime")
+_LIVE = ("barrier", "atime", "sync")
 
 _SETTING_WORDS = {
     "barrier": {"type": "str", "choices": ["on", "off"]},
     "data_mode": {"type": "str", "choices": ["ordered", "journal", "writeback"]},
     "atime": {"type": "str", "choices": ["noatime", "relatime", "strictatime"]},
+    "sync": {"type": "str", "choices": list(mount_settings.SYNCS)},
 }
 _TARGET = {
     "target": {"type": "str", "required": True},
@@ -153,6 +154,8 @@ def as_now(host: Host, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     found = []
     for name, facts in work.facts.items():
         now = {setting: mount_settings.running(facts, setting) for setting in _LIVE}
+        if not any((change.target, change.setting) == (name, "sync") for change in work.changes):
+            del now["sync"]
         row = {setting: value for setting, value in now.items() if _comes_back(setting, value)}
         if work.root_mode and "/" in facts["targets"]:
             row["root_mode"] = modes[name]
@@ -231,8 +234,7 @@ def _plan_one(work: Work, target: Target, superblock: Superblock, reader: Mounts
     ]
     # What cannot be read cannot be checked either: it stays, and stays unknown, which is not well.
     warnings = [
-        f"{name}: {setting} at the next boot: unknown ({causes.why(facts['evidence'][f'persisted.{setting}'])});"
-        f" expected {value}, and left as it is"
+        f"{name}: {setting} at the next boot: unknown ({_why_unknown(facts, setting)}); expected {value}, and left as it is"
         for setting, value in requested.items()
         if target.persist and mount_settings.persisted(facts, setting) == UNKNOWN
     ]
@@ -249,6 +251,10 @@ def _plan_one(work: Work, target: Target, superblock: Superblock, reader: Mounts
         mounts={**work.mounts, name: group[0]},
     )
     return _plan_boot(planned, group, facts, stale, reader) if stale and target.persist else planned
+
+
+def _why_unknown(facts: MountFacts, setting: str) -> str:
+    return causes.why(facts["evidence"][f"persisted.{mount_settings.read_with(setting)}"])
 
 
 def _plan_boot(
@@ -365,6 +371,8 @@ def _remount(host: Host, work: Work, target: str, wanted: dict[str, str]) -> Non
         set_barrier(host, mount, "off")
     if "atime" in wanted:
         host.set_mount_atime(mount, wanted["atime"])
+    if "sync" in wanted:
+        host.set_mount_options(mount, [wanted["sync"]])
 
 
 def _tighten(host: Host, mount: Mount, facts: MountFacts) -> None:

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The mount options that concern durability, and their result.
 
-A setting (`barrier`, `data_mode`, `atime`) is spelled by several options, and the last one wins:
+A setting (`barrier`, `data_mode`, `atime`, `sync`) is spelled by several options, and the last one wins:
 ext4(5), xfs(5), mount(8).
 """
 
@@ -25,14 +25,16 @@ _LARGEST = 2**31 - 1
 #: The values of data=. In facts other names have a meaning of their own: none, unset, refused.
 DATA_MODES = ("ordered", "journal", "writeback")
 _ATIMES = ("noatime", "relatime", "strictatime", "atime")
+#: The values of `sync`: whether each write waits for the disk.
+SYNCS = ("async", "sync")
 
 #: The settings that a file system's mount options can express. Others have no rule here.
 SETTINGS_OF = {
-    "ext4": ("barrier", "data_mode", "atime"),
-    "ext3": ("barrier", "data_mode", "atime"),
-    "ext2": ("barrier", "atime"),
-    "xfs": ("atime",),
-    "btrfs": ("barrier", "atime"),
+    "ext4": ("barrier", "data_mode", "atime", "sync"),
+    "ext3": ("barrier", "data_mode", "atime", "sync"),
+    "ext2": ("barrier", "atime", "sync"),
+    "xfs": ("atime", "sync"),
+    "btrfs": ("barrier", "atime", "sync"),
 }
 
 #: Those that have no data=, and those whose barriers a remount really takes away and brings back.
@@ -64,6 +66,8 @@ def meaning(option: str) -> tuple[str, str] | None:
         return "data_mode", mode if mode in DATA_MODES else UNKNOWN
     if option in _ATIMES:
         return "atime", option
+    if option in SYNCS:
+        return "sync", option
     return None
 
 
@@ -91,14 +95,24 @@ def observed(said: dict[str, str], setting: str, otherwise: str, source: str) ->
     return Observation(value, source)
 
 
+def read_with(setting: str) -> str:
+    """Return the setting whose evidence names the place of a setting: that of `sync` is in the line of `atime`."""
+    return "atime" if setting == "sync" else setting
+
+
 def running(mount: Mapping[str, Any], setting: str) -> str:
     """Return the value in force of a setting of a mount's facts."""
+    if setting == "sync":
+        return {"yes": "sync", "no": "async"}.get(str(mount["sync"]), UNKNOWN)
     return str(mount[setting])
 
 
 def persisted(mount: Mapping[str, Any], setting: str) -> str:
     """Return the value at the next boot of a setting of a mount's facts."""
-    return str(mount["persisted"][setting])
+    if setting == "sync" and mount["options_boot"] is not None:
+        return fold(mount["options_boot"]).get("sync", "async")
+    # Without a line or unit all settings are unset or unknown.
+    return str(mount["persisted"][read_with(setting)])
 
 
 def waits(mount: Mapping[str, Any]) -> bool:

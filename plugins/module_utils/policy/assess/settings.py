@@ -83,6 +83,8 @@ def of_mount(mount: MountFacts, profile: Profile, boot: Boot, is_volatile: bool 
         rows.append(_data_mode(mount, profile, boot))
     if profile.atime != "keep" and mount["fstype"] != "raw":
         rows.append(_atime(mount, profile, boot))
+    if not profile.keeps("sync") and mount["fstype"] != "raw":
+        rows.append(_sync(mount, profile, boot))
     return rows
 
 
@@ -409,6 +411,14 @@ def _atime(mount: MountFacts, profile: Profile, boot: Boot) -> Setting:
     return _mount_row(mount, "atime", profile.atime, why, boot, klass="performance")
 
 
+def _sync(mount: MountFacts, profile: Profile, boot: Boot) -> Setting:
+    why = {
+        "async": f"{mount['target']} is mounted async: writes without a sync call do not wait for the disk",
+        "sync": f"{mount['target']} is mounted sync: each write waits for the disk",
+    }
+    return _mount_row(mount, "sync", profile.sync, why, boot)
+
+
 def _mount_row(
     mount: MountFacts,
     setting: str,
@@ -427,15 +437,13 @@ def _mount_row(
         and mount["hidden_in"] is None
         and not mount_settings.waits(mount)
     )
-    source = mount["evidence"][f"persisted.{setting}"]["source"]
-    can_change = known and (verdict == "drift_running" or can_persist(setting, persisted, source))
+    evidence = _evidence_of(mount, setting)
+    can_change = known and (
+        verdict == "drift_running" or can_persist(setting, persisted, evidence["persisted"]["source"])
+    )
     phase = None
     if verdict.startswith("drift") and can_change:
         phase = _direction(setting, (running, persisted), wanted)
-    evidence = {
-        "running": mount["evidence"][setting],
-        "persisted": mount["evidence"][f"persisted.{setting}"],
-    }
     mask, target = _mask(mount), mount["target"]
     unset = f"{mask} masks the unit of {target}" if mask else f"nothing in /etc/fstab mounts {target}"
     why = {UNSET: unset, **why}
@@ -457,6 +465,18 @@ def _mount_row(
         remedy = f"correct or remove {', '.join(stuck)} in {_place(mount)}"
         return row._replace(phase=None, remedy=remedy)
     return row
+
+
+def _evidence_of(mount: MountFacts, setting: str) -> dict[str, Any]:
+    """Return the evidence of the running and the persisted value of a setting."""
+    name = mount_settings.read_with(setting)
+    running, persisted = mount["evidence"][name], mount["evidence"][f"persisted.{name}"]
+    if name == setting:
+        return {"running": running, "persisted": persisted}
+    return {
+        "running": {**running, "value": mount_settings.running(mount, setting)},
+        "persisted": {**persisted, "value": mount_settings.persisted(mount, setting)},
+    }
 
 
 def _refused_still(mount: MountFacts, setting: str, wanted: str, boot: Boot) -> list[str]:
@@ -577,7 +597,7 @@ def _boot_remedy(
             f"add no line for {mount['target']} to /etc/fstab: on an ostree host the initramfs mounts it. Move the data to"
             " another file system, with a line of /etc/fstab by UUID"
         )
-    source = str(mount["evidence"][f"persisted.{setting}"]["source"])
+    source = str(_evidence_of(mount, setting)["persisted"]["source"])
     if persisted != UNSET and verdict == "drift_persisted" and is_by_kernel(setting, source):
         return _rootflags_remedy(mount, setting, wanted, source)
     if persisted == UNSET or verdict == "drift_persisted":

@@ -308,6 +308,9 @@ class FakeMount:
             self.data = word[5:]
         elif word in ("noatime", "relatime", "strictatime"):
             self.atime = word
+        elif word in ("sync", "async"):
+            others = tuple(option for option in self.super_options if option != "sync")
+            self.super_options = (*others, *(["sync"] if word == "sync" else []))
 
     def line(self, number: int, parent: int = ROOT_MOUNT) -> str:
         """Return its line of the mount table; `parent` is the number of the mount that it lies in."""

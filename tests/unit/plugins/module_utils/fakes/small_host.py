@@ -253,7 +253,7 @@ class SmallHost(FakeHost):
         self._start()
         for mount in self.mounts.values():
             mount.barrier, mount.data, mount.atime = "on", "ordered", "relatime"
-            for word in (*mount.sb_options, *self.boot_options(mount.target)):
+            for word in ("async", *mount.sb_options, *self.boot_options(mount.target)):
                 mount.apply(word)
         self._age()
 

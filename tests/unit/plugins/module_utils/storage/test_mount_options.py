@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.mount_optio
     Target,
     apply,
     apply_release,
+    as_now,
     plan,
     plan_release,
 )
@@ -121,6 +123,30 @@ def test_an_atime_alone_needs_no_flush() -> None:
     run(host, Target(MS, {"atime": "noatime"}))
     assert host.mutations[0] == ("atime", MS, "noatime")
     assert [kind for kind in kinds(host) if kind.startswith("sync")] == []
+
+
+@pytest.mark.fact(7)
+@pytest.mark.parametrize("target", [PG, MS])
+def test_sync_is_set_now_and_for_the_next_boot_and_needs_no_flush(target: str) -> None:
+    host = SmallHost()
+    assert run(host, Target(target, {"sync": "sync"})) == [
+        ("sync", "running", "async", "sync"),
+        ("sync", "persisted", "async", "sync"),
+    ]
+    assert host.mutations[0] == ("options", target, "sync")
+    assert "sync" in host.mounts[target].super_options
+    assert re.search(rf"{target}\s+\w+\s+\S*,sync\s", host.read(FSTAB))
+    assert run(host, Target(target, {"sync": "sync"})) == []
+    assert run(host, Target(target, {"sync": "async"}))[0] == ("sync", "running", "sync", "async")
+    assert "sync" not in host.mounts[target].super_options
+
+
+def test_the_rollback_restores_async_only_if_the_run_changed_it() -> None:
+    host = SmallHost()
+    (row,) = as_now(host, [{"target": PG, "sync": "sync"}])
+    assert row["sync"] == "async"
+    (row,) = as_now(host, [{"target": PG, "atime": "noatime"}])
+    assert "sync" not in row
 
 
 @pytest.mark.fact(5)

@@ -20,7 +20,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.mount_setti
 
 ours = st.sampled_from(
     "barrier nobarrier barrier=0 barrier=1 barrier=2 data=ordered data=journal data=writeback"
-    " noatime relatime strictatime atime".split()
+    " noatime relatime strictatime atime sync async".split()
 )
 others = st.sampled_from(
     "defaults nofail ro errors=remount-ro commit=5 nodiratime x-systemd.requires=a data_err=abort"

@@ -502,3 +502,60 @@ def test_data_on_no_block_device_has_to_move_and_nothing_was_unreadable(target: 
     assert why
     assert all("move the data" in each for each in why)
     assert FIX_READ_ERROR not in " ".join(why)
+
+
+SYNC = {
+    "mounted_sync": {
+        **shipped()["flush"],
+        "summary": "Each write waits.",
+        "sync": "sync",
+    }
+}
+
+
+def test_a_lost_sync_is_drift_and_a_run_restores_it() -> None:
+    host = SmallHost()
+    given: dict[str, Any] = {"own": SYNC, "attestations": [attested("host_honours_flush", "host")]}
+
+    def sync_rows() -> list[dict[str, Any]]:
+        found = look(host, "mounted_sync", **given)
+        return [each for each in found["settings"] if each["setting"] == "sync"]
+
+    assert {(each["verdict"], each["phase"]) for each in sync_rows()} == {("drift_running", "tighten")}
+    enforce(host, look(host, "mounted_sync", **given))
+    host.reboot()
+    assert {each["verdict"] for each in sync_rows()} == {"ok"}
+    # Somebody remounts one of them.
+    host.mounts["/srv/pgdata"].apply("async")
+    (lost,) = (each for each in sync_rows() if each["verdict"] != "ok")
+    assert (lost["target"], lost["verdict"], lost["phase"]) == ("/srv/pgdata", "drift_running", "tighten")
+    assert "is mounted async: writes without a sync call do not wait" in lost["why"]
+    assert look(host, "mounted_sync", **given)["verdict"] == "drifted"
+
+
+@pytest.mark.parametrize(
+    ("options_boot", "persisted", "verdict"),
+    [
+        (["rw", "sync"], "noatime", "ok"),
+        (["sync", "async"], "noatime", "drift_persisted"),
+        (["defaults"], "noatime", "drift_persisted"),
+        (None, "unset", "drift_persisted"),
+        (None, "unknown", "unknown"),
+    ],
+)
+def test_sync_at_the_next_boot_is_read_from_the_line_that_mounts(
+    options_boot: list[str] | None, persisted: str, verdict: str
+) -> None:
+    found = collect(BigHost(), NOW)["mounts"]
+    (facts,) = (each for each in found if each["target"] == "/srv/pgdata")
+    facts.update(sync="yes", options_boot=options_boot)
+    facts["persisted"]["atime"] = persisted
+    profile = choose("strict", shipped(), {}, {"sync": "sync"})[0]
+    (found_row,) = (
+        each for each in of_mount(facts, profile, Boot("6.1.0-26-amd64", ())) if each.setting == "sync"
+    )
+    assert found_row.verdict == verdict
+
+
+def test_without_the_key_nothing_is_assessed_about_sync() -> None:
+    assert "sync" not in {each["setting"] for each in look(SmallHost())["settings"]}
