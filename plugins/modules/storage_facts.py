@@ -348,6 +348,19 @@ ansible_facts:
               description: Whether a log write needs no separate flush. V(yes), V(no) or V(unknown).
               type: str
               returned: always
+            sector:
+              description: The sizes of its sectors in bytes, as text.
+              type: dict
+              returned: always
+              contains:
+                logical:
+                  description: The smallest write, or V(unknown).
+                  type: str
+                  returned: always
+                physical:
+                  description: The largest write that a power cut does not tear, as the disk reports it, or V(unknown).
+                  type: str
+                  returned: always
             scheduler:
               description: The I/O scheduler.
               type: dict
@@ -669,6 +682,10 @@ ansible_facts:
                   C(persisted.recovery), which may be V(unset).
               type: str
               returned: for NFS
+            dir_index:
+              description: Whether directories have an index. V(yes) or V(no).
+              type: str
+              returned: for ext2, ext3 and ext4 if the superblock could be read
 """
 
 import time

@@ -107,6 +107,13 @@ NOT_ASKED = Kind(
     "note",
     "no database engines were searched for: this verdict does not cover them",
 )
+TORN_PAGE = Kind(
+    "note.torn_page",
+    "note",
+    "{engine}: a power cut can tear a page of more than {size} bytes, the physical sector of {disk}, and no second copy of a"
+    " page repairs it",
+    "{cure}",
+)
 NO_UNIT = Kind(
     "note.no_unit",
     "note",
@@ -134,5 +141,5 @@ KINDS = (
         START_SCRIPT,
         CONTAINER_VALUES,
     ),
-    *(PLACE, PLACE_UNREAD, NOT_MANAGED, NOT_FOUND, NOT_THERE, NOT_ASKED, NO_UNIT),
+    *(PLACE, PLACE_UNREAD, NOT_MANAGED, NOT_FOUND, NOT_THERE, NOT_ASKED, NO_UNIT, TORN_PAGE),
 )

@@ -159,6 +159,8 @@ class Judge(NamedTuple):
     known. `kinds`: the catalogue of all that these find; `settings`: those of its rows that `full` does not name.
     `lies_anywhere`: databases may lie outside of every configured directory; `how_to_find`: what to do if none is known.
     `fix_texts`: the sentences of its settings' fixes; `refusal_texts`: those of why no run sets one.
+    `largest_page`: bytes of the largest page that it writes without a second copy, 0 if it repairs torn pages, and
+    `torn_page`: the fix.
     """
 
     full: dict[str, Rules]
@@ -176,6 +178,8 @@ class Judge(NamedTuple):
     fix_texts: Mapping[str, str] = fixes.FIXES
     refusal_texts: Mapping[str, str] = fixes.REFUSALS
     how_to_find: str = "start it, or name its data directory in its configuration, then run again"
+    largest_page: int = 0
+    torn_page: str = ""
 
     def fix(self, found: SettingFixFacts | None) -> str | None:
         """Return the sentence of a fix of its settings, None without one."""

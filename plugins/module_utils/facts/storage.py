@@ -249,6 +249,18 @@ class SchedulerFacts(TypedDict):
     ]
 
 
+class SectorFacts(TypedDict):
+    """The sizes of its sectors in bytes, as text."""
+
+    logical: Annotated[str, EVIDENCED, TEXT, "The smallest write, or V(unknown)."]
+    physical: Annotated[
+        str,
+        EVIDENCED,
+        TEXT,
+        "The largest write that a power cut does not tear, as the disk reports it, or V(unknown).",
+    ]
+
+
 class DiskReadahead(TypedDict):
     """The readahead in KiB, as text."""
 
@@ -329,6 +341,7 @@ class DiskFacts(TypedDict):
         "Whether the kernel sends the disk FUA writes. V(supported), V(unsupported) or V(unknown).",
     ]
     fua_efficient: Annotated[str, "Whether a log write needs no separate flush. V(yes), V(no) or V(unknown)."]
+    sector: SectorFacts
     scheduler: SchedulerFacts
     readahead: DiskReadahead
     evidence: Annotated[
@@ -474,7 +487,16 @@ class _MountOfNfs(TypedDict, total=False):
     ]
 
 
-class MountFacts(_MountOfNfs):
+class _MountOfExt(_MountOfNfs, total=False):
+    dir_index: Annotated[
+        str,
+        YES_NO,
+        When("for ext2, ext3 and ext4 if the superblock could be read"),
+        "Whether directories have an index. V(yes) or V(no).",
+    ]
+
+
+class MountFacts(_MountOfExt):
     """One entry for each superblock that can hold data. Network file systems and overlays count, those in memory do not."""
 
     target: Annotated[str, PATH, "Its first mount point; of file system V(raw) the device."]

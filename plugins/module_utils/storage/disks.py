@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -84,6 +85,8 @@ class Disks:
             "write_cache.persisted": self._cache_persisted(name, control, device),
             "write_cache.volatile": _volatility(device, found),
             "fua": fua,
+            "sector.logical": self._sector(name, "logical"),
+            "sector.physical": self._sector(name, "physical"),
             "fua_efficient": _fua_efficient(device, kernel, fua),
             "scheduler.running": scheduler,
             "scheduler.persisted": self.scheduling_persisted(name, "scheduler"),
@@ -112,6 +115,10 @@ class Disks:
                 "kernel": kernel.value,
                 "persisted": evidence["write_cache.persisted"].value,
                 "volatile": evidence["write_cache.volatile"].value,
+            },
+            "sector": {
+                "logical": evidence["sector.logical"].value,
+                "physical": evidence["sector.physical"].value,
             },
             "scheduler": {
                 "running": scheduler.value,
@@ -349,11 +356,22 @@ class Disks:
         source = f"/sys/block/{name}/queue/{attribute}"
         return observe(source, lambda: _word(self.host.read(source), words))
 
+    def _sector(self, name: str, kind: str) -> Observation:
+        source = f"/sys/block/{name}/queue/{kind}_block_size"
+        return observe(source, lambda: _bytes(self.host.read(source)))
+
     def _attribute(self, name: str, attribute: str) -> str:
         try:
             return self.host.read(f"/sys/block/{name}/{attribute}").strip()
         except Unobservable:
             return ""
+
+
+def _bytes(text: str) -> str:
+    """Return a number of bytes, as the kernel prints it. Raises ValueError for anything else."""
+    if not re.fullmatch(r"[1-9][0-9]{1,7}\n?", text, re.ASCII):
+        raise ValueError(f"observed {text[:20]!r}, expected a number of bytes")
+    return text.strip()
 
 
 def _rules(read: Any) -> tuple[dict[str, Any], str | None]:

@@ -28,7 +28,7 @@ _MAGIC, _FEATURES, DEFAULTS, JOURNAL_DEVICE = 0x38, 0x5C, 0x100, 0xE4
 _UUID, MOUNT_OPTIONS = slice(0x68, 0x78), slice(0x200, 0x240)
 #: The fields that say what a mount becomes, the UUID aside.
 MEANING = (slice(_MAGIC, _MAGIC + 2), *(slice(at, at + 4) for at in (_FEATURES, DEFAULTS, JOURNAL_DEVICE)))
-_HAS_JOURNAL = 0x4
+_HAS_JOURNAL, _DIR_INDEX = 0x4, 0x20
 _JOURNAL_MODE, _NOBARRIER = 0x60, 0x100
 _JOURNAL_MODES = {0x20: "data=journal", 0x40: "data=ordered", 0x60: "data=writeback"}
 #: Default data= of a superblock -> options that the kernel then refuses, in the mount or in the remount
@@ -47,12 +47,13 @@ class Superblock(NamedTuple):
     """What the superblock makes a mount do: the default options, and where the journal is.
 
     `journal` is internal, external or none. Which device an external one is on, the superblock
-    knows only as of the day it was made. `uuid` is '' where it has none.
+    knows only as of the day it was made. `uuid` is '' where it has none. `dir_index`: directories have an index.
     """
 
     options: tuple[str, ...]
     journal: str
     uuid: str = ""
+    dir_index: bool = True
 
 
 def parse_running(text: str) -> dict[str, str]:
@@ -92,7 +93,7 @@ def parse_superblock(text: str) -> Superblock:
     )
     number = UUID(bytes=raw[_UUID])
     journal = "none" if not features & _HAS_JOURNAL else "external" if device else "internal"
-    return Superblock(options, journal, str(number) if number.int else "")
+    return Superblock(options, journal, str(number) if number.int else "", bool(features & _DIR_INDEX))
 
 
 def persisted(superblock: Superblock, options: tuple[str, ...]) -> dict[str, str]:

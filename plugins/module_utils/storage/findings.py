@@ -299,6 +299,12 @@ PATHS_LIMITED = Kind(
     "note",
     "{layer}: when no path has come back within its no_path_retry, writes end in errors, and the servers on it have to stop",
 )
+DIR_INDEX = Kind(
+    "note.dir_index",
+    "note",
+    "{mount}: its file system has no dir_index: a name in a large directory is searched entry by entry",
+    "run {enable}, then unmount it with its databases down and run {rebuild}",
+)
 SUBSTITUTE_NAME = Kind("note.substitute_name", "note", "{disk} is identified by {id}: {risk}", "{cure}")
 WRITERS = Kind(
     "note.writers",
@@ -380,6 +386,7 @@ KINDS = (
         REPLICA_BEHIND,
         PATHS_LIMITED,
         SUBSTITUTE_NAME,
+        DIR_INDEX,
         WRITERS,
         SHARED_DISK,
         LOSS_AS_ASKED,

@@ -230,6 +230,8 @@ class Mounts:
             "write_hole": [*stack.write_hole, *self.filesystems.write_hole(first)],
             "evidence": {name: value.as_dict() for name, value in {**seen, "disks": disks}.items()},
         }
+        if ext:
+            facts["dir_index"] = "yes" if ext.dir_index else "no"
         if "recovery" in running:
             facts["recovery"] = running["recovery"].value
         return facts

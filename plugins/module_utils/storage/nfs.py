@@ -100,6 +100,8 @@ def _export(name: str) -> DiskFacts:
         "write_cache.volatile": hidden,
         "fua": Observation("unsupported", "an NFS export"),
         "fua_efficient": Observation("no", "an NFS export"),
+        "sector.logical": hidden,
+        "sector.physical": hidden,
         "scheduler.running": none,
         "scheduler.persisted": unset,
         "readahead.running": hidden,
@@ -128,6 +130,7 @@ def _export(name: str) -> DiskFacts:
             "persisted": unset.value,
             "volatile": hidden.value,
         },
+        "sector": {"logical": hidden.value, "physical": hidden.value},
         "scheduler": {"running": none.value, "available": [], "persisted": unset.value},
         "readahead": {"running": hidden.value, "persisted": unset.value},
         "evidence": {

@@ -124,4 +124,7 @@ JUDGE = Judge(
     kinds=(NO_DATABASES,),
     lies_anywhere=True,
     how_to_find=_HOW_TO_FIND,
+    # The order of its writes (careful write) protects whole pages only.
+    largest_page=32768,
+    torn_page="after a power cut run gfix -v -full on each database, and restore a torn one from a backup (gbak)",
 )

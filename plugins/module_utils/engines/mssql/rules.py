@@ -267,4 +267,7 @@ JUDGE = Judge(
     loses=_LOSES,
     fix_texts=FIXES,
     lies_anywhere=True,
+    largest_page=8192,
+    # CHECKSUM and TORN_PAGE_DETECTION find a torn page and do not repair it.
+    torn_page="set PAGE_VERIFY CHECKSUM for each database, and restore a torn page from a backup (RESTORE DATABASE ... PAGE)",
 )

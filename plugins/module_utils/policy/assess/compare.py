@@ -107,6 +107,8 @@ def find(case: Case, profile: Profile, pinned: Profile) -> Findings:
             *(_of_loss(mount) for mount in mounts if is_promised and mount.may_lose),
             *warnings.writers(case),
             *warnings.limited(case),
+            *warnings.without_dir_index(case),
+            *warnings.torn_pages(case),
             *unit_mounts.not_checked(case.engines["engines"], storage),
             *warnings.substitute_names(leaves),
             *warnings.unmatched(case),

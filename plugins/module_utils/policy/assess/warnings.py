@@ -13,6 +13,7 @@ from ...engines import findings as of_engines
 from ...engines.judges import judge_of
 from ...facts.storage import DiskFacts
 from ...host import udev
+from ...host.printable import command
 from ...rows import Reason
 from ...storage import (
     disk_kinds,
@@ -85,6 +86,45 @@ def read_only(case: Case) -> Iterator[Reason]:
         is_meant = "ro" in (mount["options_boot"] or ["ro"])
         if not is_meant and any(option in mount["options_running"] for option in _STOPPED):
             yield findings.READ_ONLY.found(mount["target"], mount=mount["target"])
+
+
+def without_dir_index(case: Case) -> Iterator[Reason]:
+    """Yield the managed mounts whose ext file system has no index of directories."""
+    for mount in case.mounts:
+        if mount.get("dir_index") == "no":
+            yield findings.DIR_INDEX.found(
+                mount["target"],
+                mount=mount["target"],
+                enable=command("tune2fs", "-O", "dir_index", mount["source"]),
+                rebuild=command("e2fsck", "-fD", mount["source"]),
+            )
+
+
+def torn_pages(case: Case) -> Iterator[Reason]:
+    """Yield the engines without a second copy of a page, over disks whose physical sector is smaller than a page.
+
+    ZFS writes a record to another place, so a power cut leaves the old one.
+    """
+    for instance, where in case.placed:
+        judge = judge_of(instance)
+        below = {
+            name for mount in where.mounts if mount["fstype"] != "zfs" for name in _names(mount["disks"])
+        }
+        sizes = [
+            (int(disk["sector"]["physical"]), disk["name"])
+            for disk in case.storage["disks"]
+            if disk["name"] in below and disk["sector"]["physical"].isdecimal()
+        ]
+        size, name = min(sizes, default=(judge.largest_page, ""))
+        if size < judge.largest_page:
+            label = f"{instance['engine']} {instance['name']}"
+            yield of_engines.TORN_PAGE.found(
+                label, engine=label, size=str(size), disk=name, cure=judge.torn_page
+            )
+
+
+def _names(disks: list[str] | str) -> list[str]:
+    return disks if isinstance(disks, list) else []
 
 
 def limited(case: Case) -> Iterator[Reason]:

@@ -157,6 +157,8 @@ class SmallHost(FakeHost):
             "write_cache": lambda: disk.cache_mode,
             "fua": lambda: disk.fua if disk.cache_mode == "write back" else "0",
             "rotational": lambda: disk.rotational,
+            "logical_block_size": lambda: disk.logical,
+            "physical_block_size": lambda: disk.physical,
             "scheduler": lambda: disk.scheduler,
             "read_ahead_kb": lambda: disk.readahead,
         }

@@ -56,6 +56,7 @@ def test_captured_options(name: str, expected: dict[str, str]) -> None:
 def test_captured_superblocks(name: str, expected: Superblock) -> None:
     found = parse_superblock(captured(f"superblock_{name}.txt"))
     assert found._replace(uuid="") == expected
+    assert found.dir_index
     assert str(UUID(found.uuid)) == found.uuid
 
 
@@ -182,3 +183,11 @@ def test_what_the_remount_of_the_root_is_refused_for(
 def test_a_value_of_data_in_the_superblock_that_no_kernel_takes_is_unknown(mode: str) -> None:
     assert persisted(Superblock((f"data={mode}",), "internal"), ())["data_mode"] == "unknown"
     assert persisted(Superblock((f"data={mode}",), "internal"), ("data=journal",))["data_mode"] == "journal"
+
+
+@pytest.mark.fact(65)
+def test_a_superblock_without_dir_index() -> None:
+    raw = bytearray(as_bytes(captured("superblock_plain.txt")))
+    # tune2fs -O ^dir_index clears this bit of s_feature_compat.
+    raw[0x5C] &= ~0x20
+    assert not parse_superblock(shown(bytes(raw))).dir_index

@@ -1478,3 +1478,55 @@ def test_mysql_has_its_own_name_in_the_report_and_the_engine_s_in_variables(flav
     # Variables, as durable_accept and durable_ignore, match the engine's name.
     assert files["targets"] == ["mariadb mariadb"]
     assert files["observed"]["engine"] == f"{shown} mariadb"
+
+
+@pytest.mark.parametrize(
+    ("engine", "physical", "size"),
+    [
+        ("mssql", "512", "512"),
+        ("mssql", "4096", "4096"),
+        ("mssql", "8192", None),
+        # Unreadable: nothing is claimed.
+        ("mssql", "", None),
+        # These write a second copy of a page; without it the host is at risk.
+        ("postgresql", "512", None),
+        ("mariadb", "512", None),
+    ],
+)
+def test_a_page_larger_than_a_sector_can_tear(engine: str, physical: str, size: str | None) -> None:
+    host = SmallHost()
+    host.disk("sda").physical = physical
+    found = judged(instance(engine), host=host)
+    torn = [each for each in found["warnings"] if "can tear a page" in each]
+    assert len(torn) == (1 if size else 0)
+    if size:
+        assert f"a page of more than {size} bytes, the physical sector of sda" in torn[0]
+        assert "from a backup" in torn[0]
+
+
+def test_a_page_on_zfs_does_not_tear() -> None:
+    host = SmallHost()
+    storage = collect(host, NOW)
+    for mount in storage["mounts"]:
+        mount["fstype"] = "zfs"
+    engines = {
+        "boot_id": BOOT_ID,
+        "time": NOW,
+        "engines": [instance("mssql")],
+        "unattributed": [],
+        "writers": [],
+    }
+    found = assess(inputs("strict", mounts=["/srv/pgdata"]), storage, NOW, engines)
+    assert not [each for each in found["warnings"] if "can tear a page" in each]
+
+
+def test_a_file_system_without_dir_index_is_a_note() -> None:
+    host = SmallHost()
+    mount = next(each for each in collect(host, NOW)["mounts"] if each["target"] == "/srv/pgdata")
+    assert mount["dir_index"] == "yes"
+    storage = collect(host, NOW)
+    (mount,) = (each for each in storage["mounts"] if each["target"] == "/srv/pgdata")
+    mount["dir_index"] = "no"
+    found = assess(inputs("strict", mounts=["/srv/pgdata"]), storage, NOW, None)
+    (note,) = (each for each in found["warnings"] if "dir_index" in each)
+    assert f"tune2fs -O dir_index {mount['source']}, then unmount it" in note

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ...fakes.small_host import SmallHost
 from .test_engines import FDB as PATH
 from .test_engines import (
     database,
@@ -21,7 +22,8 @@ from .test_engines import (
 
 
 def found(*databases: dict[str, Any], **given: Any) -> dict[str, Any]:
-    return judged(instance("firebird", databases=list(databases), **given))
+    host = given.pop("host", None)
+    return judged(instance("firebird", databases=list(databases), **given), host=host)
 
 
 def settings(**words: str) -> dict[str, Any]:
@@ -187,3 +189,11 @@ def test_a_command_to_copy_has_a_path_as_one_word(change: dict[str, str]) -> Non
     said = begins + remedy.partition(begins)[2].rpartition(", ")[0]
     words = shlex.split(said)
     assert words[-1] in (path, f"localhost:{path}"), words
+
+
+@pytest.mark.parametrize(("physical", "torn"), [("4096", True), ("32768", False)])
+def test_a_page_larger_than_a_sector_can_tear(physical: str, torn: bool) -> None:
+    host = SmallHost()
+    host.disk("sda").physical = physical
+    notes = [each for each in found(database(), host=host)["warnings"] if "can tear a page" in each]
+    assert bool(notes) is torn
