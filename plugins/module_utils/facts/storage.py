@@ -92,6 +92,7 @@ LAYERS = (
     *("disk", "partition", "md", "lvm", "crypt", "multipath", "dm", "drbd", "bcache", "loop"),
     UNKNOWN,
 )
+_BYTES = pattern(r"[1-9][0-9]{1,7}", "a number of bytes", UNKNOWN)
 _DISK_ID = pattern(
     r"(wwn|nvme|serial|ptuuid|member|fsuuid|path|nfs):.+",
     "wwn:, nvme:, serial:, ptuuid:, member:, fsuuid:, path: or nfs: and a name, or null",
@@ -252,11 +253,11 @@ class SchedulerFacts(TypedDict):
 class SectorFacts(TypedDict):
     """The sizes of its sectors in bytes, as text."""
 
-    logical: Annotated[str, EVIDENCED, TEXT, "The smallest write, or V(unknown)."]
+    logical: Annotated[str, EVIDENCED, _BYTES, "The smallest write, or V(unknown)."]
     physical: Annotated[
         str,
         EVIDENCED,
-        TEXT,
+        _BYTES,
         "The largest write that a power cut does not tear, as the disk reports it, or V(unknown).",
     ]
 

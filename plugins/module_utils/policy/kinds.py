@@ -17,7 +17,7 @@ LOSS_NOT_ACCEPTED = Kind(
     "requirement.data_loss_accepted",
     "blocked",
     "this profile loses acknowledged commits at a power cut",
-    "set durable_accept_data_loss: true, or pin a profile that preserves commits",
+    "check that backups and a UPS exist, then set durable_accept_data_loss: true; or pin a profile that preserves commits",
 )
 
 WITHHELD_LAYER = Kind(

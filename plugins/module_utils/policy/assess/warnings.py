@@ -13,6 +13,7 @@ from ...engines import findings as of_engines
 from ...engines.judges import judge_of
 from ...facts.storage import DiskFacts
 from ...host import udev
+from ...host.observation import UNKNOWN
 from ...host.printable import command
 from ...rows import Reason
 from ...storage import (
@@ -113,7 +114,7 @@ def torn_pages(case: Case) -> Iterator[Reason]:
         sizes = [
             (int(disk["sector"]["physical"]), disk["name"])
             for disk in case.storage["disks"]
-            if disk["name"] in below and disk["sector"]["physical"].isdecimal()
+            if disk["name"] in below and disk["sector"]["physical"] != UNKNOWN
         ]
         size, name = min(sizes, default=(judge.largest_page, ""))
         if size < judge.largest_page:

@@ -219,6 +219,8 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
         ["none", "mq-deadline"],
         ["none", "bfq"],
     ),
+    ("disks", "sda", "sector.logical", disk("sda", logical="4096"), "512", "4096"),
+    ("disks", "sda", "sector.physical", disk("sda", physical="512"), "4096", "512"),
     ("disks", "sda", "scheduler.persisted", queue_rule(SDA, scheduler="none"), "unset", "none"),
     ("disks", "sda", "readahead.running", disk("sda", readahead="512"), "128", "512"),
     ("disks", "sda", "readahead.persisted", queue_rule(SDA, readahead="512"), "unset", "512"),
@@ -262,6 +264,7 @@ TABLE: list[tuple[str, str, str, Arrange, Any, Any]] = [
         ["defaults"],
         ["noatime"],
     ),
+    ("mounts", PG, "dir_index", mount(PG, dir_index=False), "yes", "no"),
     ("mounts", PG, "options_fstab", line("/srv/pgdata", "/srv/other"), ["defaults"], None),
     (
         "mounts",
@@ -594,4 +597,4 @@ def test_a_raw_device_has_the_same_facts() -> None:
     host.links["/srv/raw"] = "/dev/sdf"
     found = next(m for m in collect(host, NOW, ["/srv/raw"])["mounts"] if m["target"] == "/dev/sdf")
     assert (found["fstype"], found["barrier"], found["disks"]) == ("raw", "unknown", ["sdf"])
-    assert set(found) == set(entry(host, "mounts", PG))
+    assert set(found) == set(entry(host, "mounts", PG)) - {"dir_index"}

@@ -290,6 +290,7 @@ class FakeMount:
     sb_flag: str = "rw"
     sb_options: tuple[str, ...] = ()
     journal: bool = True
+    dir_index: bool = True
     journal_on: str = ""
     beside: tuple[str, ...] = ()
     super_options: tuple[str, ...] = ()
@@ -337,7 +338,7 @@ class FakeMount:
         bits = {"nobarrier": 0x100, "data=journal": 0x20, "data=ordered": 0x40, "data=writeback": 0x60}
         fields = {
             0x38: b"\x53\xef",
-            0x5C: (0x20 | (0x4 if self.journal else 0)).to_bytes(4, "little"),
+            0x5C: ((0x20 if self.dir_index else 0) | (0x4 if self.journal else 0)).to_bytes(4, "little"),
             0x68: UUID(self.uuid or "0" * 32).bytes,
             # As of the day it was made: no current number.
             0xE4: (0x0700 if self.journal_on else 0).to_bytes(4, "little"),

@@ -102,6 +102,8 @@ NO_BEARING = {
     "mounts.*.options_*": "what they mean is judged as barrier, data_mode and persisted",
     "mounts.*.external_log": "for people; its disk is in disks and stack",
     "mounts.*.fua_path": "only what an engine writes by FUA rests on it, and no engine is here",
+    "disks.*.sector.*": "a note about engines that write pages, and no engine is here",
+    "mounts.*.dir_index": "a note",
     "mounts.*.sync": "only an own profile's sync rests on it",
     "mounts.*.atime": "performance",
     "mounts.*.persisted.atime": "performance",
