@@ -59,7 +59,7 @@ def benchmark_file(text: str) -> None:
 @of_text(seeds=["8,0 D WFS 4\n8,0 D W 8\n8,16 D FWFS 8\n8,16 C WFS 8\n"])
 def blkparse(text: str) -> None:
     trace.count(text)
-    assert plot._text(text).isprintable() or "\n" in text
+    assert plot.text(text).isprintable() or "\n" in text
 
 
 @of_text(Refused, seeds=[_JOB + "\n", _JOB + "\na 0 0\na 1 0\na 0 1\ne 0 gone\na 1"])

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from support import truth
+from support.background import in_background
 from support.runs import Playbooks, Run
 
 from lab.machine import Machine
@@ -61,16 +61,6 @@ while sleep 0.2; do
     last=$seen
 done
 """
-
-
-@contextmanager
-def in_background(machine: Machine, name: str, *argv: str) -> Iterator[None]:
-    """Run something in the machine meanwhile."""
-    machine.run(["systemd-run", "--quiet", "--collect", f"--unit={name}", *argv])
-    try:
-        yield
-    finally:
-        machine.run(["systemctl", "stop", name], check=False)
 
 
 def seen_by(machine: Machine, parse: Callable[[str], list[Any]], path: str, last: object) -> list[Any]:

@@ -17,6 +17,8 @@ ORIGINALS_FAIRCOM = f"{PERSISTENT}/originals-faircom.json"
 ORIGINALS_POSTGRESQL = f"{PERSISTENT}/originals-postgresql.json"
 ORIGINALS_MSSQL = f"{PERSISTENT}/originals-mssql.json"
 ORIGINALS_FIREBIRD = f"{PERSISTENT}/firebird.json"
+#: The spare disk of a comparison of file systems, and what the next run removes if this one is killed.
+COMPARISON = f"{PERSISTENT}/comparison.json"
 #: Where new mount options are tried.
 TRIAL = f"{PERSISTENT}/trial"
 

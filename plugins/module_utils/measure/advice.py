@@ -35,6 +35,8 @@ def all_of(
         lines.append(
             f"{len(limited)} run(s) reached the limit of {made.rate} commits/s: these could be faster"
         )
+    if rows[0]["runs"] == 1:
+        lines.append("one run of each has no spread: differences can be noise. Fix: choose with runs: 3")
     first = ["do not choose by these figures before the warnings are settled"] if doubted else []
     return [*first, *lines]
 
@@ -256,7 +258,7 @@ def _setting(made: Plan, variant: Variant) -> str | None:
     """Return the key of a profile that sets a variant, None without one."""
     if variant.setting == "sync":
         return None
-    return "atime" if variant.setting == "atime" else _scheduler_setting(made.leaves)
+    return "atime" if variant.setting == "atime" else scheduler_setting(made.leaves)
 
 
 def _is_pinned(made: Plan, variant: Variant, setting: str, profiles: Mapping[str, Mapping[str, Any]]) -> bool:
@@ -268,7 +270,8 @@ def _of_targets(made: Plan, profiles: Mapping[str, Mapping[str, Any]]) -> list[M
     return [fields for mount, fields in profiles.items() if mount in made.targets]
 
 
-def _scheduler_setting(leaves: Iterable[DiskFacts]) -> str | None:
+def scheduler_setting(leaves: Iterable[DiskFacts]) -> str | None:
+    """Return the key of a profile that sets the scheduler of these disks, None without one."""
     kinds = {(leaf["kind"], leaf["rotational"]) for leaf in leaves}
     if len(kinds) != 1:
         return None

@@ -40,17 +40,30 @@ class Figures(NamedTuple):
     p99: float | None
 
 
-def argv(pattern: str, groups: Sequence[Sequence[str]], size: int, seconds: int, most: int) -> list[str]:
+def argv(
+    pattern: str,
+    groups: Sequence[Sequence[str]],
+    size: int,
+    seconds: int,
+    most: int,
+    is_device: bool = False,
+) -> list[str]:
     """Return the command: a client for each path, `size` MiB each; `most` commits in a second by all of a group.
 
-    All groups, of as many paths each, write at the same time, and are reported separately.
+    All groups, of as many paths each, write at the same time, and are reported separately. `is_device`: the paths are one
+    device, of which each client has its own part.
     """
     again = () if pattern in _APPENDS else ("--time_based",)
     clients = [
         word
         for group, paths in enumerate(groups)
         for number, path in enumerate(paths)
-        for word in (f"--name=g{group}c{number}", *(() if number else ("--new_group",)), f"--filename={path}")
+        for word in (
+            f"--name=g{group}c{number}",
+            *(() if number else ("--new_group",)),
+            f"--filename={path}",
+            *((f"--offset={number * size * MIB}",) if is_device else ()),
+        )
     ]
     return [
         "fio",

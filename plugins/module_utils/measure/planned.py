@@ -21,6 +21,8 @@ from .variants import Variant
 PATTERNS = (*fio.WORDS, grouped.PATTERN)
 #: The most that commit at the same time: as many as in FairCom's published table.
 CLIENTS = 80
+#: The most commits in a second that a run may be limited to.
+MOST = 1_000_000
 #: Numbers of clients if the user names none: those of the published table for transactions.
 _FEW, _PUBLISHED = (1, 4, 16), (1, 10, 20, 40, 80)
 
@@ -107,7 +109,7 @@ def plan(host: Host, row: Mapping[str, Any]) -> Plan:
         ),
         seconds=number("seconds", row["seconds"], 2, 60),
         size=number("size", row["size"], 1, 64),
-        rate=number("rate", row["rate"], 64, 1_000_000),
+        rate=number("rate", row["rate"], 64, MOST),
         looked_at=looked_at,
         servers=transactions.find(host, loads, [place["target"] for place in places]),
         repeats=number("runs", row["runs"], 1, 9),
@@ -124,14 +126,7 @@ def plan(host: Host, row: Mapping[str, Any]) -> Plan:
 def _ways(host: Host, row: Mapping[str, Any]) -> list[Way]:
     """Return the ways to write. Raises Refused, also without the program that writes so."""
     patterns = chosen("patterns", row["patterns"], PATTERNS)
-    by_fio = [pattern for pattern in patterns if pattern in fio.WORDS]
-    version = _fio_version(host) if by_fio else None
-    if by_fio and not version:
-        raise Refused(
-            "fio: not found; expected fio 3 on this host: install it, measure another host, or ask for the pattern"
-            f" {grouped.PATTERN} alone"
-        )
-    _expect_words(host, version or "", by_fio)
+    expect_fio(host, [pattern for pattern in patterns if pattern in fio.WORDS])
     delays = [
         number("commit_delays", delay, grouped.NO_DELAY, grouped.LONGEST) for delay in row["commit_delays"]
     ]
@@ -161,6 +156,17 @@ def _places(host: Host, mounts: Sequence[str]) -> list[Place]:
 
 def _some(name: str, row: Mapping[str, Any], known: Collection[str]) -> list[str]:
     return chosen(name, row[name], known) if row[name] else []
+
+
+def expect_fio(host: Host, patterns: Sequence[str]) -> None:
+    """Raise Refused unless fio is there and has each pattern, of which none may be named."""
+    version = _fio_version(host) if patterns else None
+    if patterns and not version:
+        raise Refused(
+            "fio: not found; expected fio 3 on this host: install it, measure another host, or ask for the pattern"
+            f" {grouped.PATTERN} alone"
+        )
+    _expect_words(host, version or "", patterns)
 
 
 def _fio_version(host: Host) -> str | None:

@@ -18,14 +18,16 @@ _PANEL, _ACROSS = (460, 260), 2
 _LEFT, _TOP, _WIDTH, _HEIGHT = 70, 28, 370, 180
 #: A rate that is less is drawn as this one: a logarithmic axis has no 0.
 _LEAST = 0.1
-_COLOURS = 6
-_STYLE = """\
+COLOURS = 6
+STYLE = """\
 text{fill:#222} .faint{fill:#666} .paper{fill:#fff} .grid{stroke:#ddd} path{fill:none;stroke-width:2}
 .s0{stroke:#0072b2} .s1{stroke:#d55e00;stroke-dasharray:6 3} .s2{stroke:#009e73;stroke-dasharray:2 3}
 .s3{stroke:#cc79a7;stroke-dasharray:9 3} .s4{stroke:#b8860b;stroke-dasharray:4 4} .s5{stroke:#777}
-.dot{fill:#888}
+.dot{fill:#888} .raw{stroke:#222;stroke-width:1} .grid{stroke-width:1}
+.f0{fill:#0072b2} .f1{fill:#d55e00} .f2{fill:#009e73} .f3{fill:#cc79a7} .f4{fill:#b8860b} .f5{fill:#777}
 @media (prefers-color-scheme:dark){text{fill:#eee} .faint{fill:#aaa} .paper{fill:#16181c} .grid{stroke:#444}
-.s0{stroke:#56b4e9} .s1{stroke:#ff8c42} .s2{stroke:#3ddc97} .s3{stroke:#f0a6ca} .s4{stroke:#f0e442} .s5{stroke:#bbb}}"""
+.s0{stroke:#56b4e9} .s1{stroke:#ff8c42} .s2{stroke:#3ddc97} .s3{stroke:#f0a6ca} .s4{stroke:#f0e442} .s5{stroke:#bbb}
+.raw{stroke:#eee} .f0{fill:#56b4e9} .f1{fill:#ff8c42} .f2{fill:#3ddc97} .f3{fill:#f0a6ca} .f4{fill:#f0e442} .f5{fill:#bbb}}"""
 
 
 def way(row: figures.Way) -> str:
@@ -101,27 +103,27 @@ def svg(title: str, rows: Sequence[Row], profiles: Mapping[tuple[str, str], str]
     wide, high = _ACROSS * _PANEL[0], head + down * _PANEL[1] + 24
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" font-family="sans-serif" font-size="12">',
-        f"<title>{_text(title)}</title>",
-        f"<style>{' '.join(_STYLE.split())}</style>",
+        f"<title>{text(title)}</title>",
+        f"<style>{' '.join(STYLE.split())}</style>",
         f'<rect class="paper" width="{wide}" height="{high}"/>',
-        f'<text x="8" y="20" font-size="14" font-weight="bold">{_text(title)}</text>',
+        f'<text x="8" y="20" font-size="14" font-weight="bold">{text(title)}</text>',
     ]
     for number, variant in enumerate(variants):
         own = ", ".join(dict.fromkeys(name for (_mount, of), name in profiles.items() if of == variant))
         y = 40 + 18 * number
         parts += [
-            f'<path class="s{number % _COLOURS}" d="M8 {y}h28"/>',
-            f'<text x="42" y="{y + 4}">{_text(variant + (f": {own}" if own else ""))}</text>',
+            f'<path class="s{number % COLOURS}" d="M8 {y}h28"/>',
+            f'<text x="42" y="{y + 4}">{text(variant + (f": {own}" if own else ""))}</text>',
         ]
     for number, ((mount, setting), those) in enumerate(panels.items()):
         across, below = number % _ACROSS, number // _ACROSS
         parts.append(f'<g transform="translate({across * _PANEL[0]} {head + below * _PANEL[1]})">')
         parts += [*_axes(frame, f"{mount}: {setting}"), *_series(frame, those, variants), "</g>"]
-    return lines([*parts, f'<text x="8" y="{high - 8}" class="faint">{_text(made_by)}</text>', "</svg>"])
+    return lines([*parts, f'<text x="8" y="{high - 8}" class="faint">{text(made_by)}</text>', "</svg>"])
 
 
 def _axes(frame: Frame, title: str) -> Iterator[str]:
-    yield f'<text x="{_LEFT}" y="{_TOP - 8}">{_text(title)}</text>'
+    yield f'<text x="{_LEFT}" y="{_TOP - 8}">{text(title)}</text>'
     for rate in frame.decades:
         y = frame.y(rate)
         yield f'<path class="grid" d="M{_LEFT} {y}h{_WIDTH}"/>'
@@ -137,17 +139,17 @@ def _series(frame: Frame, rows: Sequence[Row], variants: Sequence[str]) -> Itera
     for number, variant in enumerate(variants):
         own = [row for row in rows if row["variant"] == variant]
         points = [(frame.x(row["clients"]), frame.y(row["rate"])) for row in own]
-        style = f"s{number % _COLOURS}"
+        style = f"s{number % COLOURS}"
         if points:
             yield f'<path class="{style}" d="M{" L".join(f"{x} {y}" for x, y in points)}"/>'
         for row, (x, y) in zip(own, points):
-            yield f'<circle class="dot" cx="{x}" cy="{y}" r="3"><title>{_text(_tooltip(row))}</title></circle>'
+            yield f'<circle class="dot" cx="{x}" cy="{y}" r="3"><title>{text(_tooltip(row))}</title></circle>'
 
 
 def _tooltip(row: Row) -> str:
     return f"{label(row)}: {row['rate']} commits/s"
 
 
-def _text(text: str) -> str:
+def text(value: str) -> str:
     """Return a text as XML takes it."""
-    return escape(line(text))
+    return escape(line(value))

@@ -195,20 +195,21 @@ def _scheduled(host: Host, leaves: Sequence[DiskFacts], value: str) -> Iterator[
     before = {f"/sys/block/{leaf['name']}/queue/scheduler": leaf["scheduler"]["running"] for leaf in leaves}
     try:
         for path in before:
-            _schedule(host, path, value)
+            schedule(host, path, value)
         yield
     finally:
         failed = []
         for path, was in before.items():
             try:
-                _schedule(host, path, was)
+                schedule(host, path, was)
             except ChangeFailed as error:
                 failed.append(f"{path}: could not be restored to {was}: {error}; write it there by hand")
         if failed:
             raise ChangeFailed("; ".join(failed))
 
 
-def _schedule(host: Host, path: str, value: str) -> None:
+def schedule(host: Host, path: str, value: str) -> None:
+    """Set the scheduler of a disk by the path of its file, and read it back. Raises ChangeFailed."""
     host.write_attribute(path, value)
     try:
         observed = host.read(path)

@@ -215,6 +215,7 @@ def test_no_source_but_those_that_extending_names_knows_an_engine() -> None:
 def test_no_source_but_those_that_extending_names_knows_xfs_from_other_file_systems() -> None:
     more = {
         "module_utils/storage/fua.py",  # named beside the table
+        "module_utils/measure/file_systems.py",  # how each is created for a comparison
         "module_utils/measure/variants.py",  # a benchmark of barriers, where it can be made
         "module_utils/engines/faircom/rules.py",  # a warning about XFS alone
         "module_utils/policy/assess/requirements.py",  # a reason about btrfs alone

@@ -77,7 +77,7 @@ def test_a_role_hands_every_option_to_its_module_which_takes_no_more(role: str) 
     assert task["register"] == f"{role}_result"
 
 
-@pytest.mark.parametrize("playbook", ["prove_fua", "benchmark", "pull_the_plug"])
+@pytest.mark.parametrize("playbook", ["prove_fua", "benchmark", "compare_filesystems", "pull_the_plug"])
 def test_what_writes_to_mounts_wants_its_word_and_no_check_mode_before_it_asks_a_host(playbook: str) -> None:
     (play,) = tasks(f"playbooks/{playbook}.yml")
     assert play["vars"]["durable_measure"] == playbook.replace("_", "-")
@@ -98,6 +98,7 @@ def test_what_writes_to_mounts_wants_its_word_and_no_check_mode_before_it_asks_a
     [
         ("prove_fua", "prove_fua", "prove_fua.yml"),
         ("benchmark", "benchmark", "benchmark.yml"),
+        ("compare_filesystems", "compare_filesystems", "compare_filesystems.yml"),
         ("pull_the_plug", "plug_writer", "tasks/plug_run.yml"),
     ],
 )

@@ -79,9 +79,9 @@ def reconfigure(context: int) -> None:
     _call(_FSCONFIG, context, _RECONFIGURE, None, None, 0)
 
 
-def fsmount(context: int) -> int:
+def fsmount(context: int, attributes: int = 0) -> int:
     """Return the descriptor of a mount that no path leads to. It ends when the descriptor is closed."""
-    return _call(_FSMOUNT, context, _CLOEXEC, 0)
+    return _call(_FSMOUNT, context, _CLOEXEC, attributes)
 
 
 def messages(context: int) -> list[str]:

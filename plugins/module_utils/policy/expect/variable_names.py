@@ -61,7 +61,8 @@ INPUTS = frozenset(
             "hosts",
             "serial",
         ),
-        *("attested_by", "benchmark", "confirm", "plug", "plug_limits", "prove_fua", "shutdown_by", "wait"),
+        *("attested_by", "benchmark", "confirm", "filesystems", "plug", "plug_limits", "prove_fua"),
+        *("shutdown_by", "wait"),
         *("witness", "witness_address", "witness_directory", "witness_listen", "witness_port"),
     )
 )
@@ -74,6 +75,8 @@ OWN = frozenset(
         "benchmark_inputs",
         "benchmark_mounts",
         "benchmark_result",
+        "compared",
+        "compared_result",
         "engines",
         "engines_result",
         "hint",

@@ -18,16 +18,27 @@ import yaml
 
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import benchmark as core
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import (
+    file_systems,
     plug_host,
     plug_job,
     plug_keeper,
     prove,
 )
-from ansible_collections.durable.dbhost.plugins.modules import benchmark, plug_witness, plug_writer, prove_fua
+from ansible_collections.durable.dbhost.plugins.modules import (
+    benchmark,
+    compare_filesystems,
+    plug_witness,
+    plug_writer,
+    prove_fua,
+)
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import SmallHost
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.measure.test_benchmark import (
     FioHost,
     row,
+)
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.measure.test_file_systems import (
+    DISK,
+    ROWS,
 )
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.measure.test_plug import (
     JOB,
@@ -37,7 +48,7 @@ from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.measure.
 
 from .run_module import run_module
 
-MODULES = [benchmark, plug_witness, plug_writer, prove_fua]
+MODULES = [benchmark, compare_filesystems, plug_witness, plug_writer, prove_fua]
 
 
 def never(*_arguments: Any) -> None:
@@ -107,6 +118,29 @@ def test_benchmark_warns_of_a_lying_cache(monkeypatch: pytest.MonkeyPatch, capsy
     result = run_module(benchmark, host, monkeypatch, capsys, mounts=["/srv/pgdata"])
     assert result["doubts"]
     assert warned == result["doubts"]
+
+
+def test_file_systems_are_compared_only_outside_check_mode_and_reported(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    made = file_systems.Plan(
+        DISK, ["ext4"], {"jfs": "missing"}, ["defaults"], [], ["none"], ["dsync"], [1], 1, 1, 1
+    )
+    monkeypatch.setattr(file_systems, "plan", lambda *_: made)
+    monkeypatch.setattr(file_systems, "run", never)
+    names = {"device": DISK.device, "overwrite": DISK.device}
+    result = run_module(compare_filesystems, SmallHost(), monkeypatch, capsys, True, **names)
+    assert (result["changed"], result["rows"], result["table"]) == (False, [], "")
+    monkeypatch.setattr(file_systems, "run", lambda *_: ROWS)
+    result = run_module(compare_filesystems, SmallHost(), monkeypatch, capsys, **names)
+    assert (result["device"], len(result["rows"])) == (DISK.device, len(ROWS))
+    assert "jfs was not measured: missing" in result["table"]
+    assert compare_filesystems.MADE_BY in result["svg"]
+    monkeypatch.undo()
+    result = run_module(
+        compare_filesystems, SmallHost(), monkeypatch, capsys, device="/dev/sda", overwrite="/dev/sda"
+    )
+    assert "expected the permanent name" in result["msg"]
 
 
 def test_a_run_is_planned_without_writing(

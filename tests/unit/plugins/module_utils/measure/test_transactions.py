@@ -257,6 +257,19 @@ class TestScratch:
         with pytest.raises(Unobservable, match="starting up"):
             self.scratch(POSTGRESQL, FakeSupervisor(OK, starting)).prepare(1)
 
+    def test_connections_that_take_the_time_are_given_more(self) -> None:
+        none = PGBENCH.partition("actually processed")[0] + "actually processed: 0\n"
+        slow = PGBENCH.replace("53.780", "9000.0")
+        supervisor = FakeSupervisor(Result(0, none, ""), Result(0, slow, ""), Result(0, slow, ""))
+        found = self.scratch(POSTGRESQL, supervisor)
+        assert found.measure("pgbench_tpcb", 80, 5).rate == 566.6
+        found.measure("pgbench_tpcb", 80, 5)
+        found.measure("pgbench_tpcb", 1, 5)
+        times = [word for argv in supervisor.ran for word in argv if word.startswith("--time")]
+        assert times == ["--time=5", "--time=10", "--time=25", "--time=25", "--time=5"]
+        with pytest.raises(Unobservable, match="no transaction"):
+            self.scratch(POSTGRESQL, FakeSupervisor(*[Result(0, none, "")] * 4)).measure("pgbench_tpcb", 1, 5)
+
     @pytest.mark.parametrize("load", ["pgbench_tpcb", "oltp_write_only"])
     def test_a_failed_command_is_no_figure(self, load: str) -> None:
         server = POSTGRESQL if LOADS[load] is _POSTGRESQL else MARIADB

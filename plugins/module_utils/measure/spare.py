@@ -1,0 +1,330 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A spare disk that a comparison of file systems overwrites: refused if any part of the host uses it.
+
+The user names it twice by its permanent name. It is opened once, and each command gets that descriptor: no later
+change of a name leads to another disk. What a killed run leaves is recorded, and removed by the next run.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+
+from ..host import json_text, trusted_path
+from ..host.mountinfo import parse_mountinfo
+from ..host.our_paths import COMPARISON
+from ..host.refusals import explained
+from ..host.seam import ChangeFailed, Host, Unobservable
+from ..storage import fstab
+from .limits import MIB, Refused
+
+#: Directory of the permanent names, and a name in it.
+BY_ID = "/dev/disk/by-id"
+_NAME = re.compile(r"[\w.:+=@-]+", re.ASCII)
+#: MiB of a disk at least: XFS needs 300, and each file system has a journal.
+LEAST = 512
+_WIPEFS = ["wipefs", "--no-act", "--noheadings", "--output", "TYPE,LABEL"]
+#: Seconds for a command that writes, and that the kernel may take to release the disk after an unmount.
+_WRITES, _RELEASE = 120.0, 30.0
+
+
+class Spare(NamedTuple):
+    """A disk that nothing uses: `device` is its permanent name, `number` major:minor, `size` in bytes."""
+
+    device: str
+    name: str
+    number: str
+    size: int
+    scheduler: str
+    schedulers: tuple[str, ...]
+
+    @property
+    def queue(self) -> str:
+        """Return the path of the file with its scheduler."""
+        return f"/sys/block/{self.name}/queue/scheduler"
+
+
+class Left(NamedTuple):
+    """What a run that was killed may have left: the label of its file systems, and the scheduler before it."""
+
+    device: str
+    label: str
+    scheduler: str
+    boot: str
+
+
+def find(host: Host, device: Any, overwrite: Any) -> Spare:
+    """Return the spare disk. Raises Refused unless it is named twice, has no content and no user; reads only."""
+    if not isinstance(device, str) or not _is_permanent(device):
+        raise Refused(
+            f"device: observed {device!r}; expected the permanent name of a whole spare disk, such as"
+            f" {BY_ID}/scsi-0QEMU_QEMU_HARDDISK_SCSI0002"
+        )
+    if overwrite != device:
+        raise Refused(
+            f"overwrite: observed {overwrite!r}, expected {device!r}: the same name again, because all data on that disk is"
+            " destroyed"
+        )
+    try:
+        spare = _disk(host, device)
+        why = _use(host, spare)
+        if not why:
+            left = remains(host)
+            with opened(host, spare) as descriptor:
+                why = _content(host, descriptor, left.label if left and left.device == device else "")
+    except (Unobservable, ValueError) as error:
+        raise Refused(f"{device}: {error}") from error
+    if why:
+        raise Refused(
+            f"{device}: observed {why}; expected a disk without content that no part of this host uses. Nothing was written"
+        )
+    return spare
+
+
+def _is_permanent(device: str) -> bool:
+    directory, _slash, name = device.rpartition("/")
+    return directory == BY_ID and bool(_NAME.fullmatch(name)) and name not in (".", "..")
+
+
+def _disk(host: Host, device: str) -> Spare:
+    """Return the facts of a whole disk. Raises Refused, Unobservable, ValueError."""
+    if not host.exists(device):
+        raise Refused(f"device: observed {device}: there is no such disk; expected one of {BY_ID}")
+    why = trusted_path.weakness(host, BY_ID)
+    if why:
+        raise Refused(f"device: observed {why}; expected names that root alone can change")
+    path = host.resolve(device)
+    name = path.rpartition("/")[2]
+    if path != f"/dev/{name}" or not host.exists(f"/sys/block/{name}/dev"):
+        raise Refused(f"device: observed {device}, which is {path}; expected a whole disk, not a part of one")
+    text = host.read(f"/sys/block/{name}/queue/scheduler").split()
+    running = [word[1:-1] for word in text if word.startswith("[")] or text
+    return Spare(
+        device,
+        name,
+        host.read(f"/sys/block/{name}/dev").strip(),
+        int(host.read(f"/sys/block/{name}/size")) * 512,
+        running[0] if running else "none",
+        tuple(word.strip("[]") for word in text),
+    )
+
+
+def _use(host: Host, spare: Spare) -> str:
+    """Return which part of this host uses a disk, '' if none does."""
+    own = f"/sys/block/{spare.name}"
+    if host.read(f"{own}/ro").strip() != "0":
+        return "a read-only disk"
+    if spare.size < LEAST * MIB:
+        return f"{spare.size // MIB} MiB (at least {LEAST} are needed)"
+    parts = [name for name in host.names(own) if host.exists(f"{own}/{name}/partition")]
+    if parts:
+        return f"partitions {', '.join(parts)}"
+    for kind, what in (("holders", "used by"), ("slaves", "made of")):
+        names = host.names(f"{own}/{kind}") if host.exists(f"{own}/{kind}") else []
+        if names:
+            return f"{what} {', '.join(names)}"
+    mounted = [
+        mount.target
+        for mount in parse_mountinfo(host.read("/proc/self/mountinfo"))
+        if mount.device == spare.number or host.resolve(mount.source) == f"/dev/{spare.name}"
+    ]
+    if mounted:
+        return f"mounted at {', '.join(mounted)}"
+    swaps = [line.split()[0] for line in host.read("/proc/swaps").splitlines()[1:] if line.split()]
+    listed = [(path, "swap space") for path in swaps]
+    listed += [(spec, "listed in /etc/fstab") for spec in _specs(host, "/etc/fstab", 0)]
+    listed += [(spec, "listed in /etc/crypttab") for spec in _specs(host, "/etc/crypttab", 1)]
+    for spec, what in listed:
+        if host.resolve(fstab.device_path(spec)) == f"/dev/{spare.name}":
+            return what
+    users = _processes(spare.number)
+    return f"opened by process {', '.join(users)}" if users else ""
+
+
+def _specs(host: Host, path: str, column: int) -> list[str]:
+    """Return the devices that a table names, also on a line that is malformed in other columns."""
+    text = host.read(path) if host.exists(path) else ""
+    lines = [line.split() for line in text.splitlines() if not line.lstrip().startswith("#")]
+    return [fields[column] for fields in lines if len(fields) > column]
+
+
+def _processes(number: str) -> list[str]:
+    """Return the processes that have a disk open, such as a database on a raw device or a virtual machine."""
+    found = []
+    for pid in sorted(filter(str.isdigit, os.listdir("/proc")), key=int):
+        with suppress(OSError):
+            if any(_is_open(f"/proc/{pid}/fd/{each}", number) for each in os.listdir(f"/proc/{pid}/fd")):
+                found.append(pid)
+    return found
+
+
+def _is_open(path: str, number: str) -> bool:
+    try:
+        return _number_of(os.stat(path)) == number
+    except OSError:
+        return False
+
+
+def _number_of(status: os.stat_result) -> str:
+    if not stat.S_ISBLK(status.st_mode):
+        return ""
+    return f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
+
+
+@contextmanager
+def opened(host: Host, spare: Spare, flags: int = os.O_RDONLY) -> Iterator[int]:
+    """Open the disk: the one that was found, and only if the kernel has no user of it. Raises Refused.
+
+    O_EXCL of a block device fails with EBUSY if it is mounted, swap space, or part of another device. It must be
+    dropped for mkfs and mount, so the yielded descriptor is another one of the same disk.
+    """
+    try:
+        claim = os.open(f"/dev/{spare.name}", os.O_RDONLY | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        what = "in use by the kernel" if error.errno == errno.EBUSY else explained(error)
+        raise Refused(f"{spare.device}: observed it {what}; expected a disk that nothing uses") from error
+    try:
+        status = os.fstat(claim)
+        if _number_of(status) != spare.number:
+            raise Refused(f"{spare.device}: another disk has its name now. Fix: run again")
+        descriptor = os.open(f"/proc/self/fd/{claim}", flags | os.O_CLOEXEC)
+    finally:
+        os.close(claim)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def wait_until_unused(descriptor: int) -> None:
+    """Wait until the kernel has released a disk after an unmount. Raises OSError."""
+    path, flags = f"/proc/self/fd/{descriptor}", os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC
+    _patiently(lambda: os.close(os.open(path, flags)))
+
+
+def lock(descriptor: int) -> None:
+    """Lock a disk, so that udev probes it only later. mkfs.btrfs takes the same lock. Raises OSError."""
+    _patiently(lambda: fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB))
+
+
+def unlock(descriptor: int) -> None:
+    """Release the lock. Raises OSError."""
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def _patiently(act: Callable[[], object]) -> None:
+    """Do something once another process has released the disk. Raises OSError."""
+    deadline = time.monotonic() + _RELEASE
+    while True:
+        try:
+            act()
+            return
+        except OSError as error:
+            if error.errno not in (errno.EBUSY, errno.EWOULDBLOCK) or time.monotonic() > deadline:
+                raise
+        time.sleep(0.05)
+
+
+def _content(host: Host, descriptor: int, label: str) -> str:
+    """Return the signatures on a disk, '' without any; those of a killed run with this label do not count."""
+    result = host.run([*_WIPEFS, path_of(descriptor)], timeout=_WRITES)
+    if result.rc != 0:
+        raise Unobservable(f"wipefs: exit {result.rc}: {result.stderr.strip()[:200]}")
+    lines = [line.split() for line in result.stdout.splitlines() if line.strip()]
+    # A file system can have several signatures, of which one has the label.
+    if label and any(label in fields[1:] for fields in lines):
+        return ""
+    return f"a signature of {', '.join(dict.fromkeys(fields[0] for fields in lines))}" if lines else ""
+
+
+def path_of(descriptor: int) -> str:
+    """Return a path by which a command reaches the open disk, and no other."""
+    return f"/proc/{os.getpid()}/fd/{descriptor}"
+
+
+def remains(host: Host) -> Left | None:
+    """Return what a run that was killed may have left; None without a record."""
+    if not host.exists(COMPARISON):
+        return None
+    try:
+        found = json_text.loads(host.read(COMPARISON))
+        return Left(*(str(found[name]) for name in Left._fields))
+    except (KeyError, TypeError, ValueError) as error:
+        raise Unobservable(f"{COMPARISON}: {error}. Fix: remove the file") from error
+
+
+def record(host: Host, spare: Spare, label: str) -> None:
+    """Record what a run changes, before its first change. Raises ChangeFailed."""
+    boot = host.read("/proc/sys/kernel/random/boot_id").strip()
+    left = Left(spare.device, label, spare.scheduler, boot)
+    host.write_file(COMPARISON, f"{json.dumps(left._asdict())}\n".encode("ascii"), mode=0o600)
+
+
+def clean(host: Host) -> None:
+    """Remove what a killed run left: its file system by its label, and the scheduler that it set in this boot.
+
+    Raises Refused, ChangeFailed, Unobservable, OSError.
+    """
+    left = remains(host)
+    if left is None:
+        return
+    if _is_permanent(left.device) and host.exists(left.device):
+        spare = _disk(host, left.device)
+        boot = host.read("/proc/sys/kernel/random/boot_id").strip()
+        if boot == left.boot and spare.scheduler != left.scheduler and left.scheduler in spare.schedulers:
+            host.write_attribute(spare.queue, left.scheduler)
+        with opened(host, spare, os.O_RDWR) as descriptor:
+            if not _content(host, descriptor, left.label):
+                wipe(host, descriptor)
+    host.remove_file(COMPARISON)
+
+
+def wipe(host: Host, descriptor: int) -> None:
+    """Remove all signatures of the disk, so that it has no content as before. Raises ChangeFailed."""
+    run(host, ["wipefs", "--all", "--quiet", path_of(descriptor)])
+
+
+def run(host: Host, argv: Sequence[str]) -> None:
+    """Run a command that writes to the disk. Raises ChangeFailed."""
+    try:
+        result = host.run(list(argv), timeout=_WRITES)
+    except Unobservable as error:
+        raise ChangeFailed(str(error)) from error
+    if result.rc != 0:
+        text = " ".join((result.stderr or result.stdout).split())[-300:]
+        raise ChangeFailed(f"{argv[0]}: exit {result.rc}: {text}")
+
+
+@contextmanager
+def held(host: Host, spare: Spare, label: str) -> Iterator[int]:
+    """Own the disk for a while: open for writing and locked, so that udev does not probe it. Wiped at the end.
+
+    Raises Refused, ChangeFailed, Unobservable, OSError.
+    """
+    clean(host)
+    why = "other properties than before" if _disk(host, spare.device) != spare else _use(host, spare)
+    if why:
+        raise Refused(f"{spare.device}: observed {why}. Nothing was written. Fix: run again")
+    with opened(host, spare, os.O_RDWR) as descriptor:
+        lock(descriptor)
+        why = _content(host, descriptor, "")
+        if why:
+            raise Refused(f"{spare.device}: observed {why}; expected no content. Nothing was written")
+        record(host, spare, label)
+        try:
+            yield descriptor
+        finally:
+            wait_until_unused(descriptor)
+            wipe(host, descriptor)
+            os.fsync(descriptor)
+            host.remove_file(COMPARISON)
