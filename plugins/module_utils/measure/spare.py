@@ -124,8 +124,6 @@ def _use(host: Host, spare: Spare) -> str:
     own = f"/sys/block/{spare.name}"
     if host.read(f"{own}/ro").strip() != "0":
         return "a read-only disk"
-    if spare.size < LEAST * MIB:
-        return f"{spare.size // MIB} MiB (at least {LEAST} are needed)"
     parts = [name for name in host.names(own) if host.exists(f"{own}/{name}/partition")]
     if parts:
         return f"partitions {', '.join(parts)}"
@@ -148,7 +146,9 @@ def _use(host: Host, spare: Spare) -> str:
         if host.resolve(fstab.device_path(spec)) == f"/dev/{spare.name}":
             return what
     users = _processes(spare.number)
-    return f"opened by process {', '.join(users)}" if users else ""
+    if users:
+        return f"opened by process {', '.join(users)}"
+    return "" if spare.size >= LEAST * MIB else f"{spare.size // MIB} MiB (at least {LEAST} are needed)"
 
 
 def _specs(host: Host, path: str, column: int) -> list[str]:
