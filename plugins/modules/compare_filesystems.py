@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: compare_filesystems
 short_description: Compare file systems, mount options and I/O schedulers on a spare disk, which is overwritten
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - B(All data on the disk is destroyed.) Its permanent name must be given twice, as O(device) and O(overwrite).
   - Refuses a disk that is mounted, is swap space, has partitions, a signature of any kind or holders, is a part of another
