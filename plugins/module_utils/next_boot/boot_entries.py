@@ -23,6 +23,8 @@ from . import version_order
 from .grub_menu import Item, default_names, parse_menu, resolve, sets_default
 
 GRUB = ("/boot/grub/grub.cfg", "/boot/grub2/grub.cfg")
+#: Where GRUB is without Red Hat's patches: Debian, Ubuntu, Arch.
+_UNPATCHED = "/boot/grub/"
 GRUB_VARIABLES = ("/boot/grub/grubenv", "/boot/grub2/grubenv")
 #: Directories of vendors on the EFI system partition: GRUB's files of Red Hat's releases up to 8, and of others.
 _VENDORS = "/boot/efi/EFI"
@@ -35,6 +37,7 @@ KERNEL_COMMAND_LINE = ("/etc/kernel/cmdline", "/usr/lib/kernel/cmdline")
 _INSTALL_CONF = ("/etc/kernel/install.conf", "/usr/lib/kernel/install.conf")
 _SET = re.compile(r"""^[ \t]*(?:set[ \t]+)?(\w+)=(?:"([^"]*)"|'([^']*)'|(.*))$""", re.M)
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_IN_BRACES = re.compile(r"\$\{(\w+)\}")
 #: Variables without which an entry has no command line.
 _WHOLE_LINES = ("kernelopts", "default_kernelopts")
 _NAMED_ROOT = re.compile(r"(?:^|\s)root=")
@@ -99,7 +102,7 @@ def find(host: Host) -> Next:
     read = {path: _read_menu(host, path, text, {path}) for path, text in texts.items()}
     sourced = {path: content for _menu, contents in read.values() for path, content in contents.items()}
     variables = _variables({**texts, **sourced}, environment)
-    specified = [entry for path in _entry_files(host) for entry in _specified(host, path, variables, True)]
+    specified = _all_specified(host, variables, is_grub=True)
     active = _active(host, {path: menu for path, (menu, _contents) in read.items() if menu})
     if specified and not active and (texts or environment) and not _loader_conf(host):
         active, texts = {"": [Item("", is_blscfg=True)]}, {"": "\n".join(texts.values())}
@@ -110,10 +113,7 @@ def find(host: Host) -> Next:
         chosen, all_of_it = _of_menu(path, menu, text, environment, variables, specified)
         found, every = [*found, *chosen], [*every, *all_of_it]
     if not active or _loader_conf(host):
-        of_loader = [
-            entry for path in _entry_files(host) for entry in _specified(host, path, variables, False)
-        ]
-        of_loader += _unified(host)
+        of_loader = [*_all_specified(host, variables, is_grub=False), *_unified(host)]
         found += _of_loader(host, of_loader)
         every += of_loader
     distinct = dict.fromkeys(found)
@@ -130,7 +130,7 @@ def of_next_kernel(host: Host) -> list[tuple[str, str]]:
     path = next(filter(host.exists, KERNEL_COMMAND_LINE), None)
     variables = _variables(_configurations(host), _environments(host))
     made = _of_command_line_file(host.read(path)) if path else []
-    return [(str(path), line) for each in made for line, _lost in _filled(each, variables)]
+    return [(str(path), line) for each in made for line, _lost in _filled_by_blscfg(each, variables)]
 
 
 def _of_command_line_file(text: str) -> list[str]:
@@ -204,7 +204,8 @@ def _of_menu(
     of_name: dict[str, list[Entry]] = {}
     for entry in specified:
         of_name.setdefault(entry.names[0], []).append(entry)
-    by_name, by_version = _by_grub(specified)
+    is_patched = not path.startswith(_UNPATCHED)
+    by_name, by_version = _by_grub(specified, is_patched)
     listed = [
         Item(name, of_name[name][0].names, name) for name in dict.fromkeys(each.names[0] for each in by_name)
     ]
@@ -216,7 +217,7 @@ def _of_menu(
 
     chosen: list[Entry] = []
     for name in default_names(text, environment):
-        for item in resolve(whole, name):
+        for item in resolve(whole, name, is_patched):
             chosen += entries(item)
             if item.specified and name not in item.names:
                 # By its place: name and version may disagree about which one is the newest.
@@ -243,6 +244,11 @@ def _of_item(path: str, item: Item, variables: Mapping[str, list[str]]) -> list[
         Entry(source, source, line, kernel, tuple(images), "", names, lost)
         for line, lost in _filled(said, variables)
     ]
+
+
+def _all_specified(host: Host, variables: Mapping[str, list[str]], is_grub: bool) -> list[Entry]:
+    """Return the entries of the specification as GRUB or systemd-boot reads them. Raises Unobservable."""
+    return [entry for path in _entry_files(host) for entry in _specified(host, path, variables, is_grub)]
 
 
 def _specified(host: Host, path: str, variables: Mapping[str, list[str]], is_grub: bool) -> list[Entry]:
@@ -280,7 +286,9 @@ def _specified(host: Host, path: str, variables: Mapping[str, list[str]], is_gru
             ),
             lost,
         )
-        for line, lost in _filled(" ".join(said for _row, said in fields.get("options", [])), variables)
+        for line, lost in _filled_by_blscfg(
+            " ".join(said for _row, said in fields.get("options", [])), variables
+        )
     ]
 
 
@@ -288,8 +296,16 @@ def _field(entry: Entry, key: str) -> str:
     return next((name[len(key) + 1 :] for name in entry.names if name.startswith(f"{key}:")), "")
 
 
-def _by_grub(entries: list[Entry]) -> tuple[list[Entry], list[Entry]]:
-    """Return entries of the specification in GRUB's order, the newest first: by file name, and by version."""
+def _by_grub(entries: list[Entry], is_patched: bool) -> tuple[list[Entry], list[Entry]]:
+    """Return entries of the specification in GRUB's order, the newest first: by file name, and by version.
+
+    Without Red Hat's patches, GRUB knows no version.
+    """
+    if not is_patched:
+        by_file = sorted(
+            entries, key=lambda each: version_order.of_file(f"{each.names[0]}.conf"), reverse=True
+        )
+        return by_file, by_file
     by_name = sorted(entries, key=lambda each: version_order.key(each.names[0]), reverse=True)
     by_version = sorted(by_name, key=lambda each: version_order.key(_field(each, "version")), reverse=True)
     return by_name, by_version if all(_field(each, "version") for each in entries) else by_name
@@ -444,6 +460,13 @@ def _filled(line: str, variables: Mapping[str, list[str]]) -> list[tuple[str, st
         ]
         found.append((text, lost[0] if lost else ""))
     return found
+
+
+def _filled_by_blscfg(line: str, variables: Mapping[str, list[str]]) -> list[tuple[str, str]]:
+    """Return what `_filled` does, of the options of an entry: GRUB adds a blank to a variable's value, and knows no braces."""
+    lost = next((name for name in _IN_BRACES.findall(line) if name in _WHOLE_LINES), "")
+    found = _filled(re.sub(r"\$(\w+) ?", r"${\1} ", _IN_BRACES.sub(r"{\1}", line)), variables)
+    return [(text, lost or unset) for text, unset in found]
 
 
 def _partly_filled(text: str, variables: Mapping[str, list[str]]) -> list[str]:

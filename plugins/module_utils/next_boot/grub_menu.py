@@ -20,6 +20,8 @@ _KERNEL = re.compile(r"^\s*(?P<command>linux(?:16|efi)?|module2?)\s+(?P<said>.*)
 _IMAGE = re.compile(r"^\s*(?:initrd(?:16|efi)?)\s+(?P<said>.*)$")
 _DEFAULT = re.compile(r"""^[ \t]*set[ \t]+default=(?:"([^"\n]*)"|'([^'\n]*)'|(\S*))[ \t]*$""", re.M)
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+#: A number as strtoul(3) reads it.
+_NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|0(?P<octal>[0-7]*)|[1-9][0-9]*")
 _CONDITION = re.compile(r"(?m)^\s*(?:if|for|while|until|return|exit)\b")
 _ENTRY = re.compile(r"(?ms)^[ \t]*(?:menuentry|submenu)\b.*?^\}")
 #: A file whose commands are those of the configuration, as 41_custom has custom.cfg beside it.
@@ -98,22 +100,25 @@ def sets_default(text: str) -> tuple[bool, bool]:
     return bool(_DEFAULT.search(bare)), not _CONDITION.search(bare)
 
 
-def resolve(items: list[Item], name: str) -> Iterator[Item]:
+def resolve(items: list[Item], name: str, is_patched: bool = True) -> Iterator[Item]:
     """Yield the entries of which a default's value names one: all of a submenu that it names alone.
 
-    GRUB takes the first row for a value that names none.
+    GRUB takes the first row for a value that names none. A value that begins with digits is a number; with Red Hat's
+    patch (`is_patched`), one of digits alone is.
     """
     if not items:
         return
     head, _sign, rest = name.partition(">")
     found = next((item for item in items if head in (item.title, *item.names)), None)
-    if head.isdecimal():
-        found = items[int(head)] if int(head) < len(items) else None
+    number = _NUMBER.match(head)
+    if number and (number[0] == head or not is_patched):
+        row = int(number["octal"] or "0", 8) if number["octal"] is not None else int(number[0], 0)
+        found = items[row] if row < len(items) else None
     found = found or items[0]
     if not found.items:
         yield found
     elif rest:
-        yield from resolve(list(found.items), rest)
+        yield from resolve(list(found.items), rest, is_patched)
     else:
         for item in found.items:
             yield from resolve([item], "0")

@@ -125,6 +125,55 @@ def test_the_saved_entry_is_next() -> None:
     assert blscfg("saved_entry=gone\n", **texts).options[-1] == "barrier=1"
 
 
+@pytest.mark.parametrize(
+    ("saved", "by_name", "by_number"),
+    [
+        ("1id", "commit=2", "commit=2"),
+        ("0id", "commit=1", "commit=3"),
+        ("0x1id", "commit=3", "commit=2"),
+        ("010", "commit=3", "commit=3"),
+        ("9id", "commit=3", "commit=3"),
+    ],
+)
+def test_a_default_that_begins_with_digits_is_a_number_without_red_hats_patch(
+    saved: str, by_name: str, by_number: str
+) -> None:
+    """As the name of an entry does that kernel-install(8) made: it begins with the machine ID."""
+    entries = {
+        f"{ETC}/{name}.conf": entry(f"root=UUID=aaaa rootflags=commit={n}") for n, name in _IDS.items()
+    }
+    for directory, option in (("grub2", by_name), ("grub", by_number)):
+        files = {
+            f"/boot/{directory}/grub.cfg": BLSCFG,
+            f"/boot/{directory}/grubenv": f"saved_entry={saved}\n",
+        }
+        assert of_the_next({**entries, **files}).options == (option,)
+
+
+#: In the menu's order, from the last row.
+_IDS = {1: "0id", 2: "1id", 3: "2id"}
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("m-6.12.9-amd64", "m-6.12.10-amd64"),
+        ("m-6.12~rc1-amd64", "m-6.12-amd64"),
+        ("m-6.12-amd64", "m-6.12.1-amd64"),
+        ("9-amd64", "debian"),
+        ("m-amd64.bak", "m-amd64"),
+        ("m-amd64", "m-amd64.old"),
+        ("m-amd64", "m-amd64.1"),
+    ],
+)
+def test_without_red_hats_patches_grub_compares_whole_file_names(older: str, newer: str) -> None:
+    files = {
+        f"{ETC}/{older}.conf": entry(OTHER, version="9"),
+        f"{ETC}/{newer}.conf": entry(LINE, version="1"),
+    }
+    assert of_the_next({**files, "/boot/grub/grub.cfg": BLSCFG}).options[-1] == "barrier=1"
+
+
 def test_name_and_version_that_disagree_about_the_newest_leave_it_unknown() -> None:
     texts = {"553_8_1": entry(OTHER, version="2"), "553_16_1": entry(LINE, version="1")}
     with pytest.raises(Undecided, match="rootflags_differ") as error:
@@ -147,7 +196,6 @@ def test_a_rescue_entry_is_not_assessed() -> None:
     assert of_the_next(files).options[-1] == "barrier=1"
 
 
-@pytest.mark.parametrize("spelled", ["$kernelopts", "${kernelopts}"])
 @pytest.mark.parametrize(
     "name",
     [
@@ -157,11 +205,23 @@ def test_a_rescue_entry_is_not_assessed() -> None:
         "/boot/efi/EFI/redhat/grub.cfg",
     ],
 )
-def test_options_in_a_variable_are_filled_in(spelled: str, name: str) -> None:
+def test_options_in_a_variable_are_filled_in(name: str) -> None:
     said = "root=UUID=aaaa ro rootflags=commit=9,nobarrier"
     text = f"kernelopts={said}\n" if name.endswith("env") else f'  set kernelopts="{said}"\n{BLSCFG}'
-    files = {f"{ETC}/el8.conf": entry(f"{spelled} $tuned_params"), name: text}
+    files = {f"{ETC}/el8.conf": entry("$kernelopts $tuned_params"), name: text}
     assert of_the_next(files).options == ("commit=9", "nobarrier")
+
+
+def test_blscfg_adds_a_blank_to_a_value_and_knows_no_braces() -> None:
+    environment = f"kernelopts={LINE}\nflags=rootflags=commit=5\n"
+    files = {"/boot/grub2/grub.cfg": BLSCFG, "/boot/grub2/grubenv": environment}
+    flags = {f"{ETC}/el8.conf": entry("$kernelopts $flags,nobarrier")}
+    assert of_the_next({**files, **flags}).options == ("commit=5",)
+    braces = {f"{ETC}/el8.conf": entry("${kernelopts}")}
+    with pytest.raises(Unobservable, match=r"no_command_line .*variable: kernelopts"):
+        of_the_next({**files, **braces})
+    braces = {f"{ETC}/el8.conf": entry("$kernelopts rootflags=${flags}")}
+    assert of_the_next({**files, **braces}).options == ("{flags}",)
 
 
 def test_a_variable_with_the_command_line_that_nothing_sets_leaves_it_unknown() -> None:
