@@ -175,6 +175,9 @@ class Host:
     follows_owners = False
     mains: Mapping[int, Any] = MappingProxyType({})
 
+    def __init__(self) -> None:
+        _lift_memory_limit()
+
     def user(self) -> int:
         """Return the number of the user as whom this process acts."""
         return os.geteuid()
@@ -549,6 +552,16 @@ class Host:
     def remove_file(self, path: str, owner: int = 0) -> None:
         """Remove a file durably, `owner` as for write_file. Raises ChangeFailed."""
         _durably(path, owner, str, os.unlink)
+
+
+def _lift_memory_limit() -> None:
+    """Set this process's soft limit of memory to the hard one.
+
+    On a controller that is itself the host, a module inherits the limit that the action has set for an answer. With it the
+    start of a thread can fail.
+    """
+    _soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
 
 
 def _opened(path: str, flags: int) -> int:

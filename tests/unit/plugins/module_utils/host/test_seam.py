@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import shutil
 import signal
 import stat
@@ -26,6 +27,16 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Ch
 from ..fakes.fake_host import FakeHost
 
 HOST = Host()
+
+
+def test_a_module_on_the_controller_has_the_memory_of_one_on_another_host() -> None:
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (2**40, before[1]))
+        Host()
+        assert resource.getrlimit(resource.RLIMIT_AS) == (before[1], before[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 @pytest.fixture
