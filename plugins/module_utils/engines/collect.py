@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from ..facts.engines import EnginesFacts, InstanceFacts, Stray, Writer
+from ..facts.classes import EnginesFacts, InstanceFacts, Stray, Writer
 from ..host import bounds, named_by, units
 from ..host.observation import unknown
 from ..host.printable import line

@@ -10,7 +10,7 @@ import re
 from typing import Any, NamedTuple
 
 from .. import catalog
-from ..facts.engines import InstanceFacts, SettingFacts
+from ..facts.classes import InstanceFacts, SettingFacts
 from ..host import boot_environment, named_by, tmpfiles_d, units
 from ..host.observation import UNKNOWN, Observation, Undecided, unknown
 from ..host.paths import of_databases

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..facts import engine_fixes
-from ..facts.engines import RefusalFacts, SettingFixFacts
+from ..facts.classes import RefusalFacts, SettingFixFacts
 from ..host import bounds
 from ..host.printable import name as quoted
 from ..host.printable import quote

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ..facts.engines import DatabaseFacts, OverrideFacts, RefusalFacts, SettingFacts, SettingFixFacts
+from ..facts.classes import DatabaseFacts, OverrideFacts, RefusalFacts, SettingFacts, SettingFixFacts
 from ..host import bounds, named_by
 from ..host.foreign import Identity
 from ..host.observation import Observation, unknown

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ..facts.engines import OpenedFacts
+from ..facts.classes import OpenedFacts
 from ..host import bounds
 from ..host.mountinfo import Mount
 from ..host.observation import UNKNOWN, Observation, unknown

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from ..facts.engines import SettingFacts, SettingFixFacts
+from ..facts.classes import SettingFacts, SettingFixFacts
 from ..host.observation import UNKNOWN
 from . import fixes
 from .instance import Observed

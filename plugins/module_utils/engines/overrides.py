@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from ..facts.engines import OverrideFacts
+from ..facts.classes import OverrideFacts
 from ..host.printable import name as quoted
 
 #: Keyword of the facts -> what removes the setting.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 from ..enforce.change import Change, each, verify
-from ..facts.engines import InstanceFacts
+from ..facts.classes import InstanceFacts
 from ..host.observation import UNKNOWN
 from ..host.processes import Processes
 from ..host.seam import ChangeFailed, Host, Unobservable

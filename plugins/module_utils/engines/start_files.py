@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from ..facts.engines import SettingFacts, SettingFixFacts
+from ..facts.classes import SettingFacts, SettingFixFacts
 from ..host import json_text, our_paths
 from ..host.observation import UNKNOWN
 from ..host.processes import Process

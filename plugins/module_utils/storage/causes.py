@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ..facts.schema import EVIDENCE
-from ..facts.storage import StorageFacts
 from ..facts.value_causes import VERBATIM
 from ..host.observation import UNKNOWN
 from ..host.printable import name, quote
@@ -240,20 +238,3 @@ def of_evidence(evidence: Mapping[str, Any]) -> dict[str, Any]:
         fix = (_REPLACE if evidence["value"] == UNKNOWN else _REMOVE).format(source=name(names["source"]))
         return {**rest, "reason": found.reason, "fix": fix}
     return {**rest, "reason": found.text()}
-
-
-def explained(storage: StorageFacts) -> StorageFacts:
-    """Return storage facts with the sentences of their evidence."""
-    found: dict[str, Any] = {**storage}
-    for rows in ("disks", "mounts"):
-        found[rows] = [
-            # Evidence that no check of a response covers may be malformed: it is left out.
-            {
-                **each,
-                "evidence": {
-                    key: of_evidence(row) for key, row in each["evidence"].items() if EVIDENCE.fits(row)
-                },
-            }
-            for each in found[rows]
-        ]
-    return found  # type: ignore[return-value]

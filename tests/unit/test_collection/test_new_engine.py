@@ -40,7 +40,8 @@ def observe(host, found, place):
 """
 RULES = """
 from ...rows import Kind
-from ..rules import EARLY, Judge, rule
+from ..rule import EARLY, rule
+from ..rules import Judge
 
 TOY = Kind("note.toy.seen", "note", "{engine}: a toy")
 JUDGE = Judge(

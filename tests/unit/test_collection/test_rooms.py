@@ -98,7 +98,16 @@ def test_a_host_gets_only_what_a_host_runs() -> None:
     gets = sent()
     assert "engines.postgresql.observe" in gets
     assert not {name for name in gets if room(name) in ("policy", "watch", "capture", "measure")}
-    assert not gets & {"engines.judges", "facts.ups", "storage.findings", "ups.findings"}
+    assert "facts.classes" in gets
+    assert not gets & {"facts.storage", "facts.engines", "facts.ups", "facts.schema", "profiles", "rows"}
+    assert not {name for name in gets if re.search(r"findings|judges|rules$", name)} - {
+        *(
+            "next_boot.udev_rules",
+            "next_boot.foreign_rules",
+            "storage.cache_rules",
+            "storage.scheduler_rules",
+        ),
+    }
 
 
 #: Modules of the policy outside of its parts: the catalogue of findings, and types.

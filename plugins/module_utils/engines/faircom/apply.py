@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ...enforce import file_diff, originals
 from ...enforce.arguments import Arguments
 from ...enforce.change import Change, attempt, expect_some, verify
-from ...facts.engines import InstanceFacts
+from ...facts.classes import InstanceFacts
 from ...host import bounded_read, named_by, our_paths
 from ...host.seam import ChangeFailed, Host, Unobservable
 from ...host.textfile import MARK, Malformed, without_content

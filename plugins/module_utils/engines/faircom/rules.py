@@ -17,7 +17,8 @@ from ...host.observation import NOTHING, UNKNOWN
 from ...profiles import KEEP, SHORT
 from ...rows import FIX_READ_ERROR, Kind, Reason
 from ..placement import place
-from ..rules import EARLY, Build, Judge, Rule, Rules, Subject, rule
+from ..rule import EARLY, Rule, Rules, rule
+from ..rules import Build, Judge, Subject
 from .fixes import FIXES, REFUSALS
 
 _ARE = "under transactions are not opened for synchronous writes"

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ...facts.engines import DatabaseFacts
+from ...facts.classes import DatabaseFacts
 from ...host import confined
 from ...host.observation import UNKNOWN
 from ...host.seam import Host, Status, Unobservable

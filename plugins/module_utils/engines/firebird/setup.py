@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ...facts.engines import SettingFacts
+from ...facts.classes import SettingFacts
 from ...host import bounded_read
 from ...host.observation import UNKNOWN
 from ...host.paths import normal

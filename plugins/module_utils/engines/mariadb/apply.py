@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ...enforce import file_diff
 from ...enforce.arguments import Arguments
 from ...enforce.change import Change, each, expect_some, verify
-from ...facts.engines import InstanceFacts
+from ...facts.classes import InstanceFacts
 from ...host import named_by
 from ...host.observation import NOTHING, UNKNOWN
 from ...host.seam import ChangeFailed, Host, Unobservable
@@ -22,7 +22,7 @@ from ..collect import Engines
 from ..instance import Instance
 from ..restart import Target, expect_there, restart_limit, settle
 from . import client, drop_in, observe, options, owners, versions
-from .rules import of_flavour
+from .expected import of_flavour
 from .snapshot import Snapshot, examine
 
 target_of = servers.target_of

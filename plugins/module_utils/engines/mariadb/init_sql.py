@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from ...facts.engines import SettingFixFacts
+from ...facts.classes import SettingFixFacts
 from ...host import bounded_read
 from ...host.seam import Host, Unobservable
 from .. import fixes

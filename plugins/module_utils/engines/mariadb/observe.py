@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
-from ...facts.engines import OverrideFacts, SettingFacts
+from ...facts.classes import OverrideFacts, SettingFacts
 from ...host import bounds, our_paths
 from ...host.observation import UNKNOWN, Observation, unknown
 from ...host.paths import normal
@@ -22,9 +22,9 @@ from .. import others, temporary
 from ..instance import COMMAND_LINE, Instance, Observed, Refusal, of_mains, override, setting
 from ..next_start import Wrapper
 from ..others import Change, Text
-from ..rules import Rule
+from ..rule import Rule
 from . import drop_in, init_sql, mysqld_safe, options, owners, shell_start, statements, suse_helper, versions
-from .rules import of_flavour
+from .expected import of_flavour
 from .snapshot import BINARIES, DATA, Snapshot, examine
 
 NAME = "mariadb"

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ...facts.engines import SettingFixFacts
+from ...facts.classes import SettingFixFacts
 from ...host import bounded_read, json_text
 from ...host.observation import UNKNOWN
 from ...host.paths import normal

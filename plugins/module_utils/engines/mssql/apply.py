@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ...enforce import originals
 from ...enforce.arguments import Arguments
 from ...enforce.change import Change, verify
-from ...facts.engines import InstanceFacts
+from ...facts.classes import InstanceFacts
 from ...host import our_paths
 from ...host.observation import NOTHING
 from ...host.seam import ChangeFailed, Host, Unobservable

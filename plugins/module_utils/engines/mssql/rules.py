@@ -19,7 +19,8 @@ from ...host.observation import NOTHING, UNKNOWN
 from ...rows import Kind, Reason
 from ...storage import causes, platforms
 from ..placement import place
-from ..rules import Build, Honoured, Judge, Rule, Rules, Subject
+from ..rule import Rule, Rules
+from ..rules import Build, Honoured, Judge, Subject
 from .fixes import FIXES
 
 #: SQL Server 2017 CU6, the first that knows these settings. Those before it write with O_DIRECT alone, which

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypedDict
 from urllib.parse import quote
 
 from ...enforce import originals
-from ...facts.engines import InstanceFacts, OverrideFacts, SettingFacts
+from ...facts.classes import InstanceFacts, OverrideFacts, SettingFacts
 from ...host import bounded_read, json_text, named_by, our_paths
 from ...host.seam import ChangeFailed, Host, Unobservable
 from ..instance import Override

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ...enforce import file_diff, ownership
 from ...enforce.arguments import Arguments
 from ...enforce.change import Change, each, expect_some, verify
-from ...facts.engines import InstanceFacts, OverrideFacts, SettingFacts
+from ...facts.classes import InstanceFacts, OverrideFacts, SettingFacts
 from ...host import confined, named_by
 from ...host.observation import NOTHING, UNKNOWN
 from ...host.process_context import is_there

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from urllib.parse import quote
 
-from ...facts.engines import SettingFixFacts
+from ...facts.classes import SettingFixFacts
 from ...host import bounded_read, our_paths
 from ...host.paths import normal
 from ...host.process_context import resolve

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from ...enforce import ownership
 from ...facts import engine_fixes
-from ...facts.engines import OverrideFacts, SettingFacts, SettingFixFacts
+from ...facts.classes import OverrideFacts, SettingFacts, SettingFixFacts
 from ...host import bounded_read
 from ...host.observation import UNKNOWN, Observation, unknown
 from ...host.paths import normal

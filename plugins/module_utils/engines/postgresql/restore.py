@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ...enforce import originals
 from ...enforce.change import Change, attempt
-from ...facts.engines import InstanceFacts
+from ...facts.classes import InstanceFacts
 from ...host.seam import ChangeFailed, Host, Unobservable
 from ...host.textfile import without_content
 from . import alter, server

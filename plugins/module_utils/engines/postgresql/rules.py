@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from ..rules import EARLY, Judge, relaxed, rule
+from ..rule import EARLY, relaxed, rule
+from ..rules import Judge
 from .fixes import FIXES, REFUSALS
 
 _FULL = {

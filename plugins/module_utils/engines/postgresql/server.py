@@ -16,8 +16,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypedDict, cast
 
+from ...facts.classes import SettingFixFacts
 from ...facts.engine_fixes import FORMS
-from ...facts.engines import SettingFixFacts
 from ...host import bounded_read, bounds, confined, json_text, trusted_path
 from ...host.process_context import is_there
 from ...host.processes import DELETED

@@ -33,7 +33,7 @@ from . import (
     warnings,
 )
 from .case import Case
-from .found import Findings
+from .found import Cause, Findings
 from .guarded import Guarded, guarded_by
 from .requirements import Requirement
 
@@ -82,6 +82,7 @@ def find(case: Case, profile: Profile, pinned: Profile) -> Findings:
     rows, slower = measured.left(rows, declared.inputs.benchmark, storage, case.today)
     image = storage["root_image"]
     rows = [root_image.of_row(_with_name(row), image) for row in rows]
+    causes = [Cause(risk.with_fix(rows), risk.target, risk.setting) for risk in of_storage]
     return Findings(
         promises=is_promised,
         mounts=mounts,
@@ -93,7 +94,7 @@ def find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         risks=[
             *of_guard,
             *risks.of_memory(servers),
-            *(risk.with_fix(rows) for risk in of_storage),
+            *(each.risk for each in causes),
             *found.risks,
         ],
         unknowns=[root_image.of_reason(each, image) for each in unknowns],
@@ -123,6 +124,7 @@ def find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         lasting=found.lasting,
         lease=guarded.lease,
         left_out=left_out,
+        causes=(*causes, *found.causes),
         waivers=declared.waivers,
     )
 

@@ -16,10 +16,10 @@ from ...engines import findings
 from ...engines.judges import judge_of
 from ...engines.overrides import fix as fix_of_override
 from ...engines.placement import Placement, holder
+from ...engines.rule import Rule
 from ...engines.rules import (
     OWNERS,
     Honoured,
-    Rule,
     Subject,
     judge,
     product,
@@ -35,6 +35,7 @@ from ...rows import FIX_READ_ERROR, Reason, Setting
 from ..expect import chosen_layers
 from ..expect.engine_scope import Standing
 from ..expect.guarantees import Server
+from .found import Cause
 from .unchanged import left
 
 #: Nodes of these are restarted by their owner only: their settings are set, and stay pending.
@@ -77,7 +78,7 @@ class Engines(NamedTuple):
     `risks`: ways in which acknowledged commits can be lost now; `unknowns`: unknown values;
     `warnings`: notes that change no verdict; `lasting`: servers that still can lose commits after
     this run has set everything that it may; `exposed`: commands that check for damage, of servers that
-    could have lost commits or report damage.
+    could have lost commits or report damage; `causes`: the settings from which risks come.
     """
 
     rows: tuple[Setting, ...] = ()
@@ -86,6 +87,7 @@ class Engines(NamedTuple):
     warnings: tuple[Reason, ...] = ()
     lasting: tuple[str, ...] = ()
     exposed: tuple[str, ...] = ()
+    causes: tuple[Cause, ...] = ()
 
 
 def assess(
@@ -108,6 +110,7 @@ def assess(
     warnings: list[Reason] = []
     lasting: list[str] = []
     checks: list[str] = []
+    causes: list[Cause] = []
     unknowns = [_unattributed(process) for process in unattributed]
     for instance, where, profile in servers:
         subject = Subject(instance, profile, storage, honoured)
@@ -117,6 +120,12 @@ def assess(
         fixes, _safer = chosen_layers.leave_out(own, layers)
         own_risks = list(subject.shown(_risks(subject, fixes))) if profile.promises_durability else []
         risks += own_risks
+        causes += [
+            Cause(each, row.target, row.setting)
+            for each in own_risks
+            for row in own
+            if each.targets == (_about(row),)
+        ]
         if profile.promises_durability and _is_lasting(subject, own, allow):
             lasting.append(subject.label)
         unknowns += subject.shown([*_unread(subject, unread), *_unknowns(subject)])
@@ -131,7 +140,15 @@ def assess(
             checks.append(
                 f"{quoted(subject.title)} was exposed: after the fix, check it for damage with {check}"
             )
-    return Engines(tuple(rows), tuple(risks), tuple(unknowns), tuple(warnings), tuple(lasting), tuple(checks))
+    return Engines(
+        tuple(rows),
+        tuple(risks),
+        tuple(unknowns),
+        tuple(warnings),
+        tuple(lasting),
+        tuple(checks),
+        tuple(causes),
+    )
 
 
 def _unread(subject: Subject, rows: list[Setting]) -> Iterator[Reason]:
@@ -426,11 +443,14 @@ def _risks(subject: Subject, rows: list[Setting]) -> Iterator[Reason]:
         if wrong and row.klass == "safety" and row.verdict != "ok":
             values = {"engine": label, "setting": row.setting, "value": row.running, "target": row.target}
             values["cure"] = row.remedy or FIX_READ_ERROR
-            # One finding per setting and server: a waiver of one accepts no other.
-            about = f"{row.layer} {row.target} {row.setting}"
-            yield findings.SETTING.found(about, **values)
+            yield findings.SETTING.found(_about(row), **values)
     remedy = next((row.remedy for row in rows if row.setting in own.loses and row.remedy), "")
     yield from (each._replace(fix=remedy or each.fix) for each in own.risks(subject))
+
+
+def _about(row: Setting) -> str:
+    """Return the target of a risk that comes from one setting of one server: a waiver of one accepts no other."""
+    return f"{row.layer} {row.target} {row.setting}"
 
 
 def _defects(subject: Subject) -> Iterator[Reason]:

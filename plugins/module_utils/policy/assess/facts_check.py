@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from typing import Any, Union
 
 from ...facts.engines import EnginesFacts
+from ...facts.schema import EVIDENCE
 from ...facts.storage import StorageFacts
 from ...facts.ups import PowerFacts
 from ...host.observation import UNKNOWN
+from ...storage import causes
 from . import facts_schema
 
 Collected = Union[StorageFacts, EnginesFacts, PowerFacts]
@@ -88,3 +90,22 @@ def _time(text: Any) -> datetime.datetime:
     # strptime loads the names of days from the locale, once in each process that Ansible starts for a host.
     year, month, day, hour, minute, second = map(int, found.groups())
     return datetime.datetime(year, month, day, hour, minute, second)
+
+
+def explained(storage: StorageFacts) -> StorageFacts:
+    """Return storage facts with the sentences of their evidence."""
+    found: dict[str, Any] = {**storage}
+    for rows in ("disks", "mounts"):
+        found[rows] = [
+            # Evidence that no check of a response covers may be malformed: it is left out.
+            {
+                **each,
+                "evidence": {
+                    key: causes.of_evidence(row)
+                    for key, row in each["evidence"].items()
+                    if EVIDENCE.fits(row)
+                },
+            }
+            for each in found[rows]
+        ]
+    return found  # type: ignore[return-value]

@@ -14,6 +14,14 @@ from . import guard
 from .requirements import Requirement
 
 
+class Cause(NamedTuple):
+    """A risk that comes from one setting, and `target` and `setting` of the row that corrects it."""
+
+    risk: Reason
+    target: str
+    setting: str
+
+
 class Findings(NamedTuple):
     """The findings of a comparison of facts with a profile, before the summary.
 
@@ -21,7 +29,8 @@ class Findings(NamedTuple):
     `exposed`: checks for damage that is possible already; `withheld`: names of profiles with an unmet
     requirement: no setting under them may become less strict. `lasting`: servers that can lose commits
     with all changes of this run. `lease`: what the guard will be allowed, None for nothing.
-    `left_out`: layers that `durable_layers` leaves out and that would make something safer. `waivers`: `durable_accept`.
+    `left_out`: layers that `durable_layers` leaves out and that would make something safer. `causes`: of the risks that come from
+    one setting, that setting. `waivers`: `durable_accept`.
     """
 
     promises: bool
@@ -36,6 +45,7 @@ class Findings(NamedTuple):
     lasting: tuple[str, ...] = ()
     lease: guard.Lease | None = None
     left_out: tuple[str, ...] = ()
+    causes: tuple[Cause, ...] = ()
     waivers: Waivers = Waivers()
 
     def withholds(self, row: Setting) -> bool:

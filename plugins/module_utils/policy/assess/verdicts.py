@@ -42,6 +42,16 @@ def unaccepted(found: Findings) -> list[Reason]:
     """
     waived = {each.found for each in accepted_by(found)}
     needed = [need for need in found.needed if not waived.intersection(_of_need(need))]
+    stated = {
+        (each.target, each.setting)
+        for each in found.causes
+        if each.risk in found.risks and each.risk not in waived
+    }
+    # A risk has the cause, the fix and the verdict of its setting.
+    rows = (
+        row for row in found.rows if row.verdict != "drift_running" or (row.target, row.setting) not in stated
+    )
+    found = found._replace(rows=tuple(rows))
     left = [each for each in _wrong(found, _missing(needed)) if each not in waived]
     return sorted(left, key=lambda each: VERDICTS.index(each.verdict))
 

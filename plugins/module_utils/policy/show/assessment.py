@@ -27,7 +27,6 @@ from ...profiles import (
     gathered,
 )
 from ...rows import VERDICTS, Reason
-from ...storage import causes
 from .. import kinds
 from ..assess import case as cases
 from ..assess import (
@@ -75,7 +74,7 @@ def assess(
         facts_check.check(storage, engines, power, now)
     except ValueError as error:
         return _empty(inputs, UNKNOWN, [kinds.FACTS.found(cause=str(error))])
-    storage = causes.explained(storage)
+    storage = facts_check.explained(storage)
     try:
         return _assess(inputs, storage, engines or NO_ENGINES, power, now[:10])
     except BadInput as error:

@@ -1148,7 +1148,7 @@ class TestLoosening:
 
 def test_reasons_and_changes_name_the_engine() -> None:
     found = judged(instance(running={"fsync": "off"}))
-    assert any(why.startswith("postgresql main: fsync is off, expected on: ") for why in found["why"])
+    assert any(why.startswith("commits of postgresql main can be lost: fsync is off") for why in found["why"])
     (change,) = [change for change in found["changes"] if change["setting"] == "fsync"]
     assert change_line(change) == "postgresql main fsync: now off -> on"
     stopped = judged(instance(state="stopped", persisted={"fsync": "off"}))

@@ -12,7 +12,8 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb import versions as words
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb.apply import SETTINGS
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb.rules import FULL, JUDGE
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb.expected import FULL
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb.rules import JUDGE
 
 from ...fakes.fake_mariadb import MAIN, MariaHost
 from .test_engines import instance, judged

@@ -12,10 +12,10 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import rules as mssql
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.rules import Subject
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess.facts_check import explained
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.report import with_outcomes
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import choose
-from ansible_collections.durable.dbhost.plugins.module_utils.storage.causes import explained
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 
 from ...fakes.runs import (

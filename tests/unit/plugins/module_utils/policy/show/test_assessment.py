@@ -162,6 +162,26 @@ def test_the_reason_is_said_in_plain_words(arrange: Arrange, verdict: str, why: 
     assert why in "\n".join(found["why"])
 
 
+def test_a_risk_and_the_setting_that_it_comes_from_are_one_reason() -> None:
+    """Without the risk, because its disk has no volatile cache or a waiver accepts it, the setting is the reason."""
+    host = SmallHost()
+    BARE(host)
+    ids = {each["id"] for each in look(host, "strict", mounts=PG)["reasons"]}
+    assert "risk.barrier_off" in ids and "setting.mount_options.barrier" not in ids
+    entry = {
+        "finding": "risk.barrier_off",
+        "target": PG[0],
+        "by": "dba",
+        "reason": "test",
+        "expires": "2026-12-31",
+    }
+    found = look(host, "strict", mounts=PG, accept=[entry], accept_data_loss=True)
+    assert "setting.mount_options.barrier" in {each["id"] for each in found["reasons"]}
+    change("disks", "sda", cache="disabled")(host)
+    ids = {each["id"] for each in look(host, "strict", mounts=PG)["reasons"]}
+    assert "risk.barrier_off" not in ids and "setting.mount_options.barrier" in ids
+
+
 @pytest.mark.parametrize("profile", ["strict", "flush", "protected", "ups"])
 @pytest.mark.parametrize(
     ("arrange", "loses"),
