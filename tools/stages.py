@@ -29,7 +29,7 @@ ORDER = (
 #: Scenarios of which `make test` runs a short part, and `make scenario` the whole.
 WITH_SHORT_PART = ("buses", "default", "faults")
 #: Scenarios that `make test` leaves out because the others fill its time. `make lab-test` runs them.
-LONG_SCENARIOS = ("buses", "families", "kernels", "measure", "network", "selinux")
+LONG_SCENARIOS = ("bls", "buses", "families", "kernels", "measure", "network", "selinux")
 #: What is short, and nothing waits for it, comes after all scenarios, so that no processor waits long for the last of them.
 AT_THE_END = ("antsibull-docs", "galaxy-importer", "documentation site", "audit, as installed")
 COLLECTIONS = ROOT / "playbooks/collections"

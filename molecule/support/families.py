@@ -27,6 +27,9 @@ class Family:
     owners: dict[str, str] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
     tuned: str = "inactive"
+    release: str = "bookworm"
+    products: tuple[str, ...] = ("postgresql", "mariadb")
+    client: str = "mariadb"
 
 
 _PGSQL = "/var/lib/pgsql/data"
@@ -78,8 +81,26 @@ FAMILIES = {
         programs={
             "postgresql@15-main.service": "/usr/lib/postgresql/15/bin/postgres",
             "mariadb.service": "/usr/sbin/mariadbd",
+            "firebird3.0.service": "/usr/sbin/fbguard",
         },
         mounts={"/": "ext4"},
         owners={"/var/lib/postgresql/15/main": "postgres:postgres 700", "/var/lib/mysql": "mysql:mysql 755"},
+        products=("postgresql", "mariadb", "firebird"),
+    ),
+    # Debian's unstable distribution: its own packages, and the newest servers.
+    "unstable": Family(
+        "unstable",
+        release="sid",
+        clusters={"postgresql@18-main.service": ("18/main", "/etc/postgresql/18/main/postgresql.conf")},
+        programs={
+            "postgresql@18-main.service": "/usr/lib/postgresql/18/bin/postgres",
+            "mysql.service": "/usr/sbin/mysqld",
+            "firebird4.0.service": "/usr/lib/firebird/4.0/bin/fbguard",
+        },
+        mounts={"/srv/pgdata": "ext4", "/srv/mysql": "xfs"},
+        owners={"/srv/pgdata/main": "postgres:postgres 700", "/srv/mysql/data": "mysql:mysql 700"},
+        tuned="active",
+        products=("postgresql", "mysql", "firebird"),
+        client="mysql",
     ),
 }

@@ -35,7 +35,7 @@ def family(request: pytest.FixtureRequest) -> Family:
 def machine(family: Family, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """The machine as its layout made it, with both stand-ins, and then as each test leaves it."""
     machine = Machine(family.name)
-    machine.up(load(ROOT / f"lab/layouts/{family.name}.yml"))
+    machine.up(load(ROOT / f"lab/layouts/{family.name}.yml"), family.release)
     try:
         stand_ins.install(machine, tmp_path_factory.mktemp("stand_ins"))
         machine.run(["systemctl", "enable", "--quiet", "--now", *stand_ins.UNITS])

@@ -8,6 +8,7 @@ The tests run in this order, and each continues from the state that the one befo
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
@@ -18,7 +19,8 @@ from support.runs import Playbooks, Run
 
 from lab.machine import Machine
 
-ENGINES = {"mssql", "faircom", "postgresql", "mariadb"}
+#: What the stand-ins stand in for, on each machine.
+STAND_INS = {"mssql", "faircom"}
 
 
 def verdict(run: Run, machine: Machine) -> tuple[int, str]:
@@ -61,6 +63,8 @@ def test_the_machine_is_laid_out_as_the_familys_documents_say(machine: Machine, 
         assert sh(machine, f"readlink /proc/$(systemctl show -P MainPID {unit})/exe").strip() == program
     for target, fstype in family.mounts.items():
         assert sh(machine, f"findmnt -no FSTYPE {target}").strip() == fstype
+    for label in re.findall(r"^LABEL=(\S+)", sh(machine, "cat /etc/fstab"), re.M):
+        assert len(sh(machine, f"blkid -c /dev/null -o device -t LABEL={label}").split()) == 1, label
     assert machine.run(["systemctl", "is-active", "tuned"], check=False).stdout.strip() == family.tuned
 
 
@@ -73,7 +77,8 @@ def test_an_audit_rates_it_and_a_check_lists_changes_and_neither_changes_anythin
     check = playbooks.run("harden-db", "--check")
     assert verdict(check, machine) == (2, "drifted")
     found = engines(check, machine)
-    assert {engine for engine, _name in found} == ENGINES
+    assert {one["product"] for one in found.values()} == {*STAND_INS, *family.products}
+    assert all(one["version"] not in ("", "unknown") for one in found.values())
     assert {name for engine, name in found if engine == "postgresql"} == {
         name for name, _conf in family.clusters.values()
     }
@@ -90,20 +95,31 @@ def test_a_run_brings_it_to_the_profile_and_a_second_one_changes_nothing(
     again = playbooks.run("harden-db")
     assert verdict(again, machine) == (0, "attested")
     assert again.recap[machine.name]["changed"] == 0
+    settings = {(row["target"], row["setting"]): row for row in again.reports[machine.name]["settings"]}
+    for (target, setting), row in settings.items():
+        if setting == "atime":
+            options = sh(machine, f"findmnt -no VFS-OPTIONS {target}").strip().split(",")
+            assert (row["running"], "noatime" in options) == ("noatime", True), target
 
 
 def test_drift_is_found_and_fixed(machine: Machine, playbooks: Playbooks, family: Family) -> None:
     unit, (name, conf) = next(iter(family.clusters.items()))
     sh(machine, f"echo 'fsync = off' >> {conf}; systemctl reload {unit}")
+    sh(machine, f"{family.client} -e 'set global innodb_flush_log_at_trx_commit = 2'")
     deadline = time.monotonic() + 60
     while True:
         check = playbooks.run("harden-db", "--check")
         if verdict(check, machine) == (2, "at_risk") or time.monotonic() > deadline:
             break
-    assert wrong(check, machine) == {(name, "fsync"): "drift_running"}
+    (other,) = [one["name"] for one in engines(check, machine).values() if one["product"] == family.client]
+    assert wrong(check, machine) == {
+        (name, "fsync"): "drift_running",
+        (other, "innodb_flush_log_at_trx_commit"): "drift_running",
+    }
     assert verdict(check, machine) == (2, "at_risk")
     run = playbooks.run("harden-db")
     assert verdict(run, machine) == (0, "attested"), wrong(run, machine)
+    assert sh(machine, f"{family.client} -Ne 'select @@innodb_flush_log_at_trx_commit'").strip() == "1"
 
 
 def test_it_is_at_the_profile_after_a_power_cycle(
@@ -119,7 +135,7 @@ def test_it_is_at_the_profile_after_a_power_cycle(
 
 def test_release_leaves_nothing_of_ours(machine: Machine, playbooks: Playbooks, family: Family) -> None:
     assert playbooks.run("release_db").code == 0
-    own = "find /etc /usr/local /var/lib/pgsql /var/lib/mysql -path '*durable*' 2> /dev/null || true"
+    own = "find /etc /usr/local /srv /var/lib/pgsql /var/lib/mysql -path '*durable*' 2> /dev/null || true"
     assert sh(machine, own) == ""
     assert "durable" not in sh(machine, "cat /etc/fstab")
     _unit, (_name, conf) = next(iter(family.clusters.items()))

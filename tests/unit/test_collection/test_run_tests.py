@@ -392,7 +392,7 @@ def test_both_ansible_cores_run_on_machines_and_the_pages_say_which_where(
 
 
 #: Debian's name of a release -> its number on the page.
-RELEASES = {"bullseye": "11", "bookworm": "12", "trixie": "13"}
+RELEASES = {"bullseye": "11", "bookworm": "12", "trixie": "13", "sid": "sid"}
 
 
 def test_the_support_page_has_each_scenario_and_the_releases_that_it_runs_on(
@@ -400,7 +400,7 @@ def test_the_support_page_has_each_scenario_and_the_releases_that_it_runs_on(
 ) -> None:
     stages = tools["stages"]
     page = (stages.ROOT / "docs/support.md").read_text(encoding="utf-8")
-    rows = dict(re.findall(r"^\| `(\w+)` \| ([\d, ]+) \|", page, re.M))
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([\d, sid]+) \|", page, re.M))
     ran = {}
     for name in stages.scenarios():
         platforms = (stages.ROOT / f"molecule/{name}/molecule.yml").read_text(encoding="utf-8")
@@ -409,8 +409,9 @@ def test_the_support_page_has_each_scenario_and_the_releases_that_it_runs_on(
         ran[name] = ", ".join(sorted(numbers))
     assert rows == ran
     distributions = (stages.ROOT / "docs/distributions.md").read_text(encoding="utf-8")
-    for release in ("trixie", "bullseye"):
-        (listed,) = re.findall(rf"\({release}\) \| scenarios ([^;|]+)", distributions)
+    for release in ("trixie", "bullseye", "sid"):
+        (listed,) = re.findall(rf"\({release}\) \| scenarios ([^|]+)", distributions)
+        listed = re.sub(r"\([^)]*\)|;.*", "", listed)
         named = {name for name, numbers in ran.items() if RELEASES[release] in numbers}
         assert set(re.findall(r"`(\w+)`", listed)) == named
 
