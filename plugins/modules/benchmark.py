@@ -23,7 +23,8 @@ description:
     clients run as the server's user, never as root. They end, and all is removed, also after the module was killed.
 requirements:
   - fio 3, for all patterns but V(group_osync)
-  - pgbench next to the server program, for V(pgbench_tpcb); sysbench, for V(oltp_read_write) and V(oltp_write_only)
+  - pgbench next to the server program, for V(pgbench_tpcb); sysbench, for V(oltp_read_write) and V(oltp_write_only);
+    isql-fb of Firebird 3, 4 or 5, for V(firebird_tpcb)
 extends_documentation_fragment:
   - durable.dbhost.attributes
 options:
@@ -42,11 +43,13 @@ options:
     description:
       - Transactions of a database server, measured on one mount after the other. O(rate) does not limit them.
       - V(pgbench_tpcb) is TPC-B of C(pgbench) on PostgreSQL, with one branch for each client. V(oltp_read_write) and
-        V(oltp_write_only) are those of C(sysbench) on MariaDB or MySQL.
-      - PostgreSQL needs 700 MiB and 17 MiB for each client, MariaDB and MySQL 400 MiB; four times that must be free.
+        V(oltp_write_only) are those of C(sysbench) on MariaDB or MySQL. V(firebird_tpcb) is a small TPC-B in PSQL blocks of
+        C(isql), whose own engine opens a scratch database, with one branch for each client.
+      - PostgreSQL needs 700 MiB and 17 MiB for each client, MariaDB and MySQL 400 MiB, Firebird 100 MiB and 2 MiB for each
+        client; four times that must be free.
     type: list
     elements: str
-    choices: [pgbench_tpcb, oltp_read_write, oltp_write_only]
+    choices: [pgbench_tpcb, oltp_read_write, oltp_write_only, firebird_tpcb]
     default: []
   commit_delays:
     description:
@@ -173,7 +176,7 @@ rows:
       returned: always
     p99:
       description: Milliseconds within which 99 of 100 calls that wait for the disk returned, or 99 of 100 transactions of
-        sysbench; null for pgbench, which does not report it.
+        sysbench; null for pgbench and isql, which do not report it.
       type: float
       returned: always
     flushes_per_commit:

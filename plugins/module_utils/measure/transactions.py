@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ from ..host import confined
 from ..host.process_context import Places
 from ..host.processes import Process, Processes
 from ..host.seam import Host, Unobservable
-from . import fio
+from . import fio, firebird_load
 from .limits import MIB, Refused, expect_space
 from .supervisor import Supervisor, supervised
 
@@ -59,12 +60,28 @@ _MYSQL = Kind(
     "sysbench",
     "sysbench (Debian, SUSE, EPEL)",
 )
+_FIREBIRD = Kind(
+    "Firebird",
+    "firebird",
+    "firebird",
+    ("/usr/sbin", "/usr/bin"),
+    # Not isql, which is a program of unixODBC.
+    "isql-fb",
+    "firebird3.0-utils (Debian), firebird-utils (Red Hat)",
+)
 #: What is measured, by its name: the kind of the server.
-LOADS = {"pgbench_tpcb": _POSTGRESQL, "oltp_read_write": _MYSQL, "oltp_write_only": _MYSQL}
+LOADS = {
+    "pgbench_tpcb": _POSTGRESQL,
+    "oltp_read_write": _MYSQL,
+    "oltp_write_only": _MYSQL,
+    "firebird_tpcb": _FIREBIRD,
+}
 #: TPC-B updates one row for each branch, so there are as many branches as clients; MiB of a branch, and of the rest.
 _BRANCH, _CLUSTER = 17, 700
 #: Of sysbench: 8 tables of 25000 rows need 60 MiB, the server's files 200 MiB.
 _TABLES, _ROWS, _SCHEMA = 8, 25000, 400
+#: MiB of a Firebird database, and of the locks and sort files of a client.
+_DATABASE_SIZE, _CLIENT_SIZE = 100, 2
 _DATABASE = "durable_benchmark"
 _PGBENCH = re.compile(
     r"actually processed: (\d+).*^tps = ([\d.]+) \((?:without initial connection time|excluding connections)",
@@ -98,6 +115,8 @@ class Server(NamedTuple):
 
     def size(self, clients: int) -> int:
         """Return the bytes that a scratch server for so many clients needs."""
+        if self.kind is _FIREBIRD:
+            return MIB * (_DATABASE_SIZE + _CLIENT_SIZE * clients)
         return MIB * (_CLUSTER + _BRANCH * clients if self.is_postgresql else _SCHEMA)
 
 
@@ -111,20 +130,25 @@ def _server(host: Host, kind: Kind, targets: Sequence[str]) -> Server:
     try:
         program, user = _running(host, kind, targets) or _installed(host, kind)
         folder = posixpath.dirname(program)
-        folders = (folder,) if kind.engine == _POSTGRESQL.engine else ("/usr/bin", "/usr/local/bin", folder)
+        folders = (folder,) if kind is _POSTGRESQL else ("/usr/bin", "/usr/local/bin", folder)
         client = next((path for each in folders if host.exists(path := f"{each}/{kind.client}")), "")
         if not client:
             raise Refused(
                 f"transactions: {kind.client} is missing in {', '.join(folders)}. Fix: install {kind.package}"
             )
         account = confined.account(host, user)
-        result = host.run(confined.command(host, account, [program, "--version"]))
+        # The engine of Firebird is that of isql, which opens the database itself.
+        asked = [client, "-z", "-quiet"] if kind is _FIREBIRD else [program, "--version"]
+        result = host.run(confined.command(host, account, asked))
         if result.rc != 0:
-            raise Unobservable(f"{program} --version: exit {result.rc}: {result.stderr.strip()[:200]}")
+            raise Unobservable(f"{' '.join(asked)}: exit {result.rc}: {result.stderr.strip()[:200]}")
         confined.command(host, account, [client])
     except Unobservable as error:
         raise Refused(f"transactions: {error}") from error
-    return Server(kind, program, result.stdout.strip(), account, client, os.cpu_count() or 1)
+    version = (result.stdout.strip() or result.stderr.strip()).partition("\n")[0]
+    if kind is _FIREBIRD and not firebird_load.engine(version):
+        raise Refused(f"transactions: {client}: observed {version!r}; expected Firebird 3, 4 or 5")
+    return Server(kind, program, version, account, client, os.cpu_count() or 1)
 
 
 def _running(host: Host, kind: Kind, targets: Sequence[str]) -> tuple[str, str] | None:
@@ -189,6 +213,9 @@ class Scratch:
 
     def prepare(self, clients: int) -> None:
         """Create the cluster, start the server and create the tables. Raises Unobservable."""
+        if self._server.kind is _FIREBIRD:
+            self._run(self._firebird("prepare", clients, 0), firebird_load.VARIABLES)
+            return
         self._start()
         deadline = time.monotonic() + _START
         load = self._client("oltp_write_only", "prepare")
@@ -209,6 +236,9 @@ class Scratch:
         """Return the figures of so many clients. Raises Unobservable."""
         if self._server.is_postgresql:
             return self._measure_pgbench(clients, seconds)
+        if self._server.kind is _FIREBIRD:
+            run = self._as_user(self._firebird("run", clients, seconds), firebird_load.VARIABLES)
+            return parse(self._output(run, seconds + _CONNECTING[-1]), clients)
         argv = self._client(load, "run", f"--threads={clients}", f"--time={seconds}", "--percentile=99")
         return parse(self._output(argv, seconds), clients)
 
@@ -292,8 +322,12 @@ class Scratch:
             )
         )
 
-    def _run(self, argv: Sequence[str]) -> None:
-        result = self._supervisor.run(self._as_user(argv), _LOAD)
+    def _firebird(self, action: str, clients: int, seconds: int) -> list[str]:
+        plugin = firebird_load.engine(self._server.version)
+        return firebird_load.argv(sys.executable, self._server.client, plugin, action, clients, seconds)
+
+    def _run(self, argv: Sequence[str], variables: Mapping[str, str] | None = None) -> None:
+        result = self._supervisor.run(self._as_user(argv, variables), _LOAD)
         if result.rc != 0:
             raise Unobservable(f"{argv[0]}: exit {result.rc}: {_end(result.stdout)}")
 
@@ -318,8 +352,8 @@ class Scratch:
             ]
         )
 
-    def _as_user(self, argv: Sequence[str]) -> list[str]:
-        return confined.command(self._host, self._server.user, argv)
+    def _as_user(self, argv: Sequence[str], variables: Mapping[str, str] | None = None) -> list[str]:
+        return confined.command(self._host, self._server.user, argv, variables)
 
 
 @contextmanager
@@ -339,13 +373,15 @@ def running(
 
 
 def parse(text: str, clients: int) -> fio.Figures:
-    """Return the figures that pgbench or sysbench reports; pgbench has no `p99`. Raises Unobservable. Pure."""
-    found = _PGBENCH.search(text) or _SYSBENCH.search(text)
+    """Return the figures that a client reports; only sysbench has a `p99`. Raises Unobservable. Pure."""
+    found = _PGBENCH.search(text) or _SYSBENCH.search(text) or firebird_load.RESULT.search(text)
     commits, rate = (int(found[1]), float(found[2])) if found else (0, 0.0)
     if not found or commits < 1 or rate <= 0:
         raise Unobservable(
-            f"transactions: not the output of pgbench or sysbench, or no transaction: {_end(text)}"
+            f"transactions: not the output of pgbench, sysbench or isql, or no transaction: {_end(text)}"
         )
+    if found.re is firebird_load.RESULT:
+        rate = commits / rate
     p99 = float(found[3]) if found.re is _SYSBENCH else None
     return fio.figures(commits, commits / rate, clients, p99)
 

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import contextmanager
@@ -20,12 +22,14 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Ho
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import (
     benchmark,
     fio,
+    firebird_load,
     planned,
     plot,
     transactions,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import MIB, Refused
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.transactions import (
+    _FIREBIRD,
     _MYSQL,
     _POSTGRESQL,
     LOADS,
@@ -67,6 +71,14 @@ POSTGRESQL = Server(
 MARIADB = Server(
     _MYSQL, "/usr/sbin/mariadbd", "mariadbd Ver 10.11.19-MariaDB", Account(27, 27), "/usr/bin/sysbench", 2
 )
+FIREBIRD = Server(
+    _FIREBIRD,
+    "/usr/sbin/firebird",
+    "ISQL Version: LI-V3.0.11.33637 Firebird 3.0",
+    Account(28, 28),
+    "/usr/bin/isql-fb",
+    2,
+)
 MYSQL = MARIADB._replace(program="/usr/sbin/mysqld", version="mysqld Ver 8.0.36 for Linux")
 
 
@@ -74,6 +86,7 @@ class TestParse:
     def test_figures(self) -> None:
         assert transactions.parse(PGBENCH, 4) == fio.Figures(1679, 566.6, 7.059, None)
         assert transactions.parse(PGBENCH_13, 1).rate == 200.0
+        assert transactions.parse("durable-firebird: 90 commits in 4.5 s\n", 4).rate == 20.0
         assert transactions.parse(SYSBENCH, 4) == fio.Figures(1271, 422.2, 9.474, 41.1)
 
     @pytest.mark.parametrize(
@@ -87,12 +100,14 @@ class TestParse:
         ],
     )
     def test_other_output_is_no_figure(self, text: str) -> None:
-        with pytest.raises(Unobservable, match="not the output of pgbench or sysbench"):
+        with pytest.raises(Unobservable, match="not the output of pgbench, sysbench or isql"):
             transactions.parse(text, 1)
 
 
 class Programs(ProcHost):
     """A host with some programs, each of which reports its path as its version."""
+
+    isql = FIREBIRD.version
 
     def __init__(self, programs: Sequence[str], processes: Sequence[FakeProcess] = ()) -> None:
         super().__init__(*processes)
@@ -103,6 +118,8 @@ class Programs(ProcHost):
         if argv[:2] == ["getent", "passwd"]:
             user = argv[2]
             return Result(0, f"x:x:{user if user.isdigit() else 26}:26:::\n", "")
+        if argv[1:] == ["-z", "-quiet"]:
+            return Result(0, f"{self.isql}\n", "")
         if argv[1:] == ["--version"]:
             return Result(0, f"{argv[0]} 15\n", "")
         return super().run(argv, timeout)
@@ -111,7 +128,7 @@ class Programs(ProcHost):
 @pytest.fixture
 def unconfined(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands as they are: the fake host has neither keys nor directories."""
-    monkeypatch.setattr(confined, "command", lambda _host, _user, argv: list(argv))
+    monkeypatch.setattr(confined, "command", lambda _host, _user, argv, _variables=None: list(argv))
 
 
 @pytest.mark.usefixtures("unconfined")
@@ -161,6 +178,14 @@ class TestFind:
         with pytest.raises(Refused, match="several servers of PostgreSQL are installed"):
             self.found(two)
 
+    def test_the_engine_of_firebird_is_that_of_isql(self) -> None:
+        host = Programs(["/usr/sbin/firebird", "/usr/bin/isql-fb"])
+        server = transactions.find(host, ["firebird_tpcb"], ["/data"])["firebird_tpcb"]
+        assert (server.version, server.client) == (FIREBIRD.version, "/usr/bin/isql-fb")
+        host.isql = "ISQL Version: LI-V2.5.9.27139 Firebird 2.5"
+        with pytest.raises(Refused, match=r"observed 'ISQL.*2.5'; expected Firebird 3, 4 or 5"):
+            transactions.find(host, ["firebird_tpcb"], ["/data"])
+
     @pytest.mark.parametrize(
         ("programs", "load", "why"),
         [
@@ -171,6 +196,9 @@ class TestFind:
                 "pgbench_tpcb",
                 rf"pgbench is missing in {BIN}. Fix: install .*postgresql-contrib",
             ),
+            ([], "firebird_tpcb", "no server program of Firebird is installed"),
+            # That is unixODBC's.
+            (["/usr/sbin/firebird", "/usr/bin/isql"], "firebird_tpcb", "isql-fb is missing .*-utils"),
             (["/usr/sbin/mysqld"], "oltp_read_write", "sysbench is missing .* Fix: install sysbench"),
         ],
     )
@@ -239,6 +267,22 @@ class TestScratch:
             assert supervisor.ran[-1][1] == "oltp_read_write"
             assert {"--threads=4", "--time=5", "run"} <= set(supervisor.ran[-1])
 
+    def test_firebird_opens_its_database_without_a_server(self) -> None:
+        done = Result(0, "durable-firebird: 90 commits in 4.5 s\n", "")
+        supervisor = FakeSupervisor(OK, done)
+        found = self.scratch(FIREBIRD, supervisor)
+        found.prepare(80)
+        assert found.measure("firebird_tpcb", 40, 5).commits == 90
+        assert supervisor.started == []
+        isql = ["/usr/bin/isql-fb", "Engine12"]
+        assert [argv[4:] for argv in supervisor.ran] == [
+            [*isql, "prepare", "80", "0"],
+            [*isql, "run", "40", "5"],
+        ]
+        assert {argv[3] for argv in supervisor.ran} == {firebird_load.DRIVER}
+        with pytest.raises(Unobservable, match="exit 1: isql: no engine"):
+            self.scratch(FIREBIRD, FakeSupervisor(Result(1, "isql: no engine", ""))).prepare(1)
+
     def test_the_tables_are_created_when_the_server_accepts_connections(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -270,9 +314,9 @@ class TestScratch:
         with pytest.raises(Unobservable, match="no transaction"):
             self.scratch(POSTGRESQL, FakeSupervisor(*[Result(0, none, "")] * 4)).measure("pgbench_tpcb", 1, 5)
 
-    @pytest.mark.parametrize("load", ["pgbench_tpcb", "oltp_write_only"])
+    @pytest.mark.parametrize("load", ["pgbench_tpcb", "oltp_write_only", "firebird_tpcb"])
     def test_a_failed_command_is_no_figure(self, load: str) -> None:
-        server = POSTGRESQL if LOADS[load] is _POSTGRESQL else MARIADB
+        server = {_POSTGRESQL: POSTGRESQL, _MYSQL: MARIADB, _FIREBIRD: FIREBIRD}[LOADS[load]]
         with pytest.raises(Unobservable, match="exit 2: lost connection"):
             self.scratch(server, FakeSupervisor(Result(2, "lost\nconnection", ""))).measure(load, 1, 2)
         if server is POSTGRESQL:
@@ -362,7 +406,50 @@ class TestBenchmark:
         assert plot.way(load) == "pgbench_tpcb"
 
 
-@pytest.mark.parametrize("load", ["pgbench_tpcb", "oltp_write_only"])
+class TestFirebird:
+    """The driver of isql, with a program in its place."""
+
+    ISQL = f"""#!{sys.executable} -I
+import os, sys, time
+if os.path.exists("broken"):
+    sys.exit("Statement failed")
+for line in sys.stdin:
+    open("script", "a").write(line)
+    if "as forced" in line:
+        print("FORCED                          1", flush=True)
+    if "as ready" in line:
+        print("READY                           1", flush=True)
+    if "returns (commits" in line:
+        time.sleep(0.2)
+        print("COMMITS                         7", flush=True)
+"""
+
+    def run(self, directory: Path, *arguments: Any) -> Any:
+        isql = directory / "isql"
+        isql.write_text(self.ISQL)
+        isql.chmod(0o755)
+        argv = firebird_load.argv(sys.executable, str(isql), "Engine12", *arguments)
+        return subprocess.run(argv, cwd=directory, capture_output=True, text=True, timeout=30, check=False)
+
+    def test_the_commits_of_all_clients_are_counted_each_on_its_own_branch(self, tmp_path: Path) -> None:
+        done = self.run(tmp_path, "run", 3, 2)
+        assert transactions.parse(done.stdout, 3).commits == 21
+        script = (tmp_path / "script").read_text()
+        assert script.count("connect 'tpcb.fdb'") == script.count("in autonomous transaction do") == 3
+        assert all(f"where bid = {number} + 1" in script for number in range(3))
+
+    def test_the_database_forces_writes_and_no_server_is_used(self, tmp_path: Path) -> None:
+        assert self.run(tmp_path, "prepare", 80, 0).returncode == 0
+        assert "while (b <= 80)" in (tmp_path / "script").read_text()
+        assert "Providers = Engine12\n" in (tmp_path / "firebird.conf").read_text()
+        self.ISQL = self.ISQL.replace("FORCED                          1", "FORCED 0")
+        assert "does not force writes" in self.run(tmp_path, "prepare", 80, 0).stderr
+        (tmp_path / "broken").touch()
+        done = self.run(tmp_path, "prepare", 80, 0)
+        assert (done.returncode, "isql: Statement failed" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("load", ["pgbench_tpcb", "oltp_write_only", "firebird_tpcb"])
 def test_real_transactions_and_nothing_remains(load: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can act as the server's user")
@@ -382,5 +469,5 @@ def test_real_transactions_and_nothing_remains(load: str, monkeypatch: pytest.Mo
             figures = scratch.measure(load, 2, 2)
         os.close(directory)
         assert figures.commits > 2
-        assert (figures.p99 is None) == (load == "pgbench_tpcb")
+        assert (figures.p99 is None) == (load != "oltp_write_only")
         assert os.listdir(name) == []
