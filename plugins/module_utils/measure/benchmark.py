@@ -78,7 +78,9 @@ def _scratch(host: Host, made: Plan, place: Place, sizes: Sequence[int]) -> Iter
     with ExitStack() as opened:
         directory = opened.enter_context(scratch.directory(place["mount"]))
         files = opened.enter_context(scratch.files(target, directory, sizes))
+        loads = sum(way.is_load for way in made.ways) * len(made.variants) * made.repeats
         seconds = 2.0 * made.runs * made.seconds + _PATIENCE
+        seconds += loads * transactions.CONNECTION * sum(made.clients)
         # Two loads of one server share its tables.
         running: dict[transactions.Server, transactions.Scratch] = {}
         for server in made.servers.values():

@@ -33,6 +33,8 @@ _SUBREAPER = 36
 _OUTPUT = 65536
 #: Seconds between two checks of a running command, for a server to stop, and for the removal.
 _PERIOD, _STOP, _REMOVAL = 0.1, 5.0, 120.0
+#: Seconds for killed processes to end: many on a busy host, or one that waits for the disk.
+_KILLED = 60.0
 #: Seconds that an answer may take on a busy host, beyond the time of a command.
 _PATIENCE = 60.0
 #: SIGQUIT: PostgreSQL stops without a checkpoint but releases its shared memory; MariaDB and MySQL shut down.
@@ -245,8 +247,8 @@ def _last(output: int) -> str:
 
 def _ended() -> str:
     """End all that descends from this process. Return '', or which processes remain."""
-    for number in (_QUIT, signal.SIGKILL):
-        deadline = time.monotonic() + _STOP
+    for number, seconds in ((_QUIT, _STOP), (signal.SIGKILL, _KILLED)):
+        deadline = time.monotonic() + seconds
         # Its own children first: a server's main process then ends the others, and releases what they share.
         _signal(number, _descendants(most=1))
         while (left := _descendants()) and time.monotonic() < deadline:

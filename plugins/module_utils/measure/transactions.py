@@ -94,6 +94,8 @@ _CONNECTED, _NONE = (
     re.compile(r"actually processed: 0$", re.M),
 )
 _CONNECTING = (5, 20, 60)
+#: Seconds in which a client connects at least, on a slow host.
+CONNECTION = 3
 #: Output of a client before the server accepts connections.
 _NOT_YET = re.compile(r"unable to connect|could not connect|connection to server|starting up")
 
@@ -238,7 +240,7 @@ class Scratch:
             return self._measure_pgbench(clients, seconds)
         if self._server.kind is _FIREBIRD:
             run = self._as_user(self._firebird("run", clients, seconds), firebird_load.VARIABLES)
-            return parse(self._output(run, seconds + _CONNECTING[-1]), clients)
+            return parse(self._output(run, seconds + CONNECTION * clients), clients)
         argv = self._client(load, "run", f"--threads={clients}", f"--time={seconds}", "--percentile=99")
         return parse(self._output(argv, seconds), clients)
 

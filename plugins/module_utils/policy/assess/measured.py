@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...host import json_text
@@ -63,6 +63,7 @@ def _figures(
                 "clients": int(row["clients"]),
                 "variant": str(row["variant"]),
                 "rate": float(row["rate"]),
+                "spread": float(row.get("spread", 0.0)),
             }
             for row in parsed["rows"]
         ]
@@ -75,30 +76,40 @@ def _figures(
 def _slower(row: Setting, figures: Iterable[Mapping[str, Any]]) -> str:
     """Return by how much the wanted value was slower than the current one, '' if it was not, or was not measured."""
     if row.setting == "COMMIT_DELAY":
-        rates = {
-            (each["mount"], each["clients"], str(each["delay"])): each["rate"]
+        rows = {
+            (each["mount"], each["clients"], str(each["delay"])): each
             for each in figures
             if (each["pattern"], each["variant"]) == (GROUPED, AS_IT_IS)
         }
         # Which number of clients a server has is not measured: none may lose.
+        pairs = {
+            clients: (each, rows[mount, clients, row.wanted_running])
+            for (mount, clients, delay), each in rows.items()
+            if delay == row.running and (mount, clients, row.wanted_running) in rows
+        }
         ratios = {
-            clients: rates[mount, clients, row.wanted_running] / rate
-            for (mount, clients, delay), rate in rates.items()
-            if delay == row.running and (mount, clients, row.wanted_running) in rates
+            clients: after["rate"] / before["rate"]
+            for clients, (before, after) in pairs.items()
+            if not _is_noise(after["rate"] / before["rate"], (before, after))
         }
         worst = min(ratios, key=lambda clients: ratios[clients], default=None)
         if worst is None or ratios[worst] > 1 - WORTH:
             return ""
         return f"has {ratios[worst]:.2f} times its commits with {worst} client{'' if worst == 1 else 's'}"
     name = _VARIANTS.get(row.setting, "").format(row.wanted_running)
-    then = {_point(each): each["rate"] for each in figures if each["variant"] == AS_IT_IS}
+    then = {_point(each): each for each in figures if each["variant"] == AS_IT_IS}
     found = [
-        each["rate"] / then[_point(each)]
-        for each in figures
-        if each["variant"] == name and _point(each) in then
+        (then[_point(each)], each) for each in figures if each["variant"] == name and _point(each) in then
     ]
-    mean = math.prod(found) ** (1 / len(found)) if found else 1.0
-    return f"has {mean:.2f} times its commits" if mean <= 1 - WORTH else ""
+    shares = [after["rate"] / before["rate"] for before, after in found]
+    mean = math.prod(shares) ** (1 / len(shares)) if shares else 1.0
+    is_slower = mean <= 1 - WORTH and not _is_noise(mean, [each for pair in found for each in pair])
+    return f"has {mean:.2f} times its commits" if is_slower else ""
+
+
+def _is_noise(ratio: float, rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether runs of the same setting differ by as much as the settings do."""
+    return bool(abs(1 - ratio) <= sum(row["spread"] for row in rows) / len(rows))
 
 
 def _point(each: Mapping[str, Any]) -> tuple[Any, ...]:

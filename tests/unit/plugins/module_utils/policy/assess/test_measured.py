@@ -76,6 +76,8 @@ def test_a_value_that_the_benchmark_has_measured_as_slower_is_not_set() -> None:
         [figure(500, 500), figure(1000, 1)],
         # Less than a tenth is noise.
         [figure(1000, 500), figure(950, 1)],
+        # So is what differs by no more than runs of the same value.
+        [{**figure(1000, 500), "spread": 0.7}, {**figure(500, 1), "spread": 0.5}],
         # Of other numbers of clients, ways to commit and settings they say nothing.
         [figure(1000, 500, 1), figure(500, 1, 40)],
         [figure(1000, 5), figure(500, 1)],
