@@ -463,9 +463,9 @@ def _filled(line: str, variables: Mapping[str, list[str]]) -> list[tuple[str, st
 
 
 def _filled_by_blscfg(line: str, variables: Mapping[str, list[str]]) -> list[tuple[str, str]]:
-    """Return what `_filled` does, of the options of an entry: GRUB adds a blank to a variable's value, and knows no braces."""
+    """Return what `_filled` does, of the options of an entry: GRUB adds a blank to a variable's value, and splits at braces."""
     lost = next((name for name in _IN_BRACES.findall(line) if name in _WHOLE_LINES), "")
-    found = _filled(re.sub(r"\$(\w+) ?", r"${\1} ", _IN_BRACES.sub(r"{\1}", line)), variables)
+    found = _filled(re.sub(r"\$(\w+) ?", r"${\1} ", _IN_BRACES.sub(r" {\1}", line)), variables)
     return [(text, lost or unset) for text, unset in found]
 
 

@@ -221,7 +221,7 @@ def test_blscfg_adds_a_blank_to_a_value_and_knows_no_braces() -> None:
     with pytest.raises(Unobservable, match=r"no_command_line .*variable: kernelopts"):
         of_the_next({**files, **braces})
     braces = {f"{ETC}/el8.conf": entry("$kernelopts rootflags=${flags}")}
-    assert of_the_next({**files, **braces}).options == ("{flags}",)
+    assert of_the_next({**files, **braces}).options == ("commit=9", "barrier=1")
 
 
 def test_a_variable_with_the_command_line_that_nothing_sets_leaves_it_unknown() -> None:
