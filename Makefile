@@ -4,7 +4,7 @@ PYTHON := tools/with-python
 RUN    := .venv/run/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup audit capture demo test check failed scenario lint unit sanity lab-test bench prove oracles mutants fuzz integrations docs clean
+.PHONY: help setup audit capture demo test check failed scenario lint unit sanity lab-test bench prove oracles mutants fuzz integrations molecule docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,7 +75,11 @@ fuzz: ## every parser against texts that nobody wrote, guided by coverage; MINUT
 
 integrations: ## the examples for other programs with these programs: ansible-rulebook, ansible-builder, Grafana's types, forges' schemas
 	@$(PYTHON) tools/venvs.py integrations
-	@PYTHONPATH=playbooks/collections:. .venv/integrations/bin/pytest -rs tests/integrations
+	@PYTHONPATH=playbooks/collections:. .venv/integrations/bin/pytest -rs tests/integrations/test_programs.py
+
+molecule: ## `molecule test -s default` in a fresh clone and a plain virtual environment, as molecule/README.md prints it
+	@$(PYTHON) tools/venvs.py ansible-latest
+	@.venv/ansible-latest/bin/pytest -s tests/integrations/test_molecule.py
 
 docs: ## the documentation as a site: pages, roles, and each module and plugin
 	@$(PYTHON) tools/docs_site.py

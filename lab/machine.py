@@ -82,7 +82,7 @@ class Machine:
         layout = layout.on(release)
         kind = pick(self.lab, layout, release)
         hardware = kind.hardware(self.lab, image_for(self.lab, kind, layout, release), layout)
-        with locked(self.lab, f"machine-{self.name}"):
+        with locked(self.lab, f"machine-{self.lab.machines.name}-{self.name}"):
             if self.running:
                 self._must_be(prepared.key(self.lab, hardware))
                 self._connection.wait(BOOT_LIMIT)
@@ -385,7 +385,7 @@ def image_for(lab: Lab, kind: Kind, layout: Layout, release: str) -> Image:
 
 
 def all_machines(lab: Lab) -> list[Machine]:
-    """Return every machine of a lab, up or not, in order of name."""
+    """Return every machine of a lab that is of this checkout, up or not, in order of name."""
     if not lab.machines.is_dir():
         return []
     return [Machine(path.name, lab) for path in sorted(lab.machines.iterdir()) if path.is_dir()]

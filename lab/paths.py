@@ -12,6 +12,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+#: The checkout that this package is in: its machines have a directory of their own.
+CHECKOUT = Path(__file__).resolve().parent.parent
 # sockaddr_un holds 108 bytes; ssh adds a 17-byte suffix while it makes a socket.
 LONGEST_SOCKET_DIRECTORY = 108 - len("/control.") - 18
 
@@ -43,8 +45,8 @@ class Lab:
 
     @property
     def machines(self) -> Path:
-        """One directory for each machine that is up or cut."""
-        return self.root / "machines"
+        """One directory for each machine of this checkout that is up or cut: another checkout has machines of the same names."""
+        return self.root / "machines" / hashlib.sha256(os.fsencode(CHECKOUT)).hexdigest()[:8]
 
     @property
     def uml(self) -> Path:

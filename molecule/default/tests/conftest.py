@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import testinfra
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT), str(ROOT / "molecule")]
@@ -30,19 +29,16 @@ def converged() -> tuple[Machine, str]:
     return machine, manifest.read(machine)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def machine(converged: tuple[Machine, str]) -> Machine:
-    """The machine as converge left it: it boots from the snapshot unless nothing of it has changed."""
+    """The machine as converge left it: it boots from the snapshot unless nothing of it has changed.
+
+    Before each module, because tests with testinfra's `host` alone do not name it.
+    """
     machine, as_converged = converged
     if not machine.running or manifest.read(machine) != as_converged:
         machine.load("strict")
     return machine
-
-
-@pytest.fixture
-def host(machine: Machine) -> testinfra.host.Host:
-    """The machine for testinfra."""
-    return testinfra.get_host(f"ssh://{machine.name}", ssh_config=str(machine.ssh_config))
 
 
 @pytest.fixture

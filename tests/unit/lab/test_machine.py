@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from lab import process
+from lab import paths, process
 from lab.errors import LabError, PortTakenError
 from lab.hardware import Hardware
 from lab.image import Image
@@ -39,7 +39,7 @@ ctypes.CDLL(None).syscall(60, 0)
 @pytest.fixture
 def files(tmp_path: Path) -> MachineFiles:
     """Return the files of a machine in a directory of its own."""
-    found = MachineFiles(tmp_path / "machines" / "one")
+    found = MachineFiles(Lab(tmp_path).machines / "one")
     found.directory.mkdir(parents=True)
     return found
 
@@ -188,6 +188,22 @@ def test_only_our_own_disk_server_has_faults(
     Record(Hardware(Image(Path("/i"), "u"), layout, "qemu"), 2222, "").write(files)
     with pytest.raises(LabError, match="QEMU's disk A has no faults"):
         Machine("one", Lab(tmp_path)).set_fault("A", "flush", "lie")
+
+
+def test_two_checkouts_have_machines_of_one_name(
+    files: MachineFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each sees, and ends, its own; images and prepared disks are shared."""
+    lab = Lab(tmp_path)
+    ours = Machine("one", lab)
+    monkeypatch.setattr(paths, "CHECKOUT", Path("/another/checkout"))
+    theirs = Machine("one", lab)
+    assert theirs.files.directory != ours.files.directory == files.directory
+    assert theirs.files.sockets != ours.files.sockets
+    assert all_machines(lab) == []
+    theirs.files.directory.mkdir(parents=True)
+    theirs.down()
+    assert files.directory.is_dir() and not theirs.files.directory.exists()
 
 
 def test_all_machines_are_found_from_their_directories(files: MachineFiles, tmp_path: Path) -> None:
