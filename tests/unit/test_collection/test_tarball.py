@@ -1,18 +1,25 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What `ansible-galaxy collection build` packs: it does not read .gitignore."""
+"""What `ansible-galaxy collection build` packs, which does not read .gitignore; and that it is enough, without a checkout."""
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
+#: Of the environment whose Ansible uses the tarball: tests/integrations/test_empty.py names new ones with ansible-core alone.
+BIN = Path(os.environ.get("DBHOST_ANSIBLE_BIN") or Path(sys.executable).parent)
 TOP_LEVEL = {
     "CHANGELOG.md",
     "CODE_OF_CONDUCT.md",
@@ -59,8 +66,14 @@ def git_files() -> set[str]:
 
 def build(checkout: Path, destination: Path) -> set[str]:
     """Build the collection and return the names of the files in the tarball."""
-    galaxy = Path(sys.executable).with_name("ansible-galaxy")
-    command = [str(galaxy), "collection", "build", "--output-path", str(destination), str(checkout)]
+    command = [
+        str(BIN / "ansible-galaxy"),
+        "collection",
+        "build",
+        "--output-path",
+        str(destination),
+        str(checkout),
+    ]
     subprocess.run(command, check=True, stdout=subprocess.PIPE)
     (tarball,) = destination.glob("durable-dbhost-*.tar.gz")
     with tarfile.open(tarball) as packed:
@@ -68,9 +81,44 @@ def build(checkout: Path, destination: Path) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def packed(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a directory for the tarball."""
+    return tmp_path_factory.mktemp("dist")
+
+
+@pytest.fixture(scope="module")
+def packed(place: Path) -> set[str]:
     """Return the files of the tarball of this checkout."""
-    return build(ROOT, tmp_path_factory.mktemp("dist"))
+    return build(ROOT, place)
+
+
+@pytest.fixture(scope="module")
+def alone(packed: set[str], place: Path) -> Iterator[Callable[..., str]]:
+    """Install the tarball; return a function that runs a command of Ansible with it, and knows no checkout."""
+    # Short: Ansible makes sockets below its home.
+    with tempfile.TemporaryDirectory(prefix="dbhost-") as home:
+        environment = {
+            "PATH": f"{BIN}:{os.environ['PATH']}",
+            "HOME": home,
+            "ANSIBLE_COLLECTIONS_PATH": f"{home}/collections",
+            "ANSIBLE_NOCOLOR": "1",
+        }
+
+        def run(command: str, *arguments: str) -> str:
+            done = subprocess.run(
+                [str(BIN / command), *arguments],
+                cwd=home,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 0, done.stdout + done.stderr
+            return done.stdout
+
+        (tarball,) = place.glob("durable-dbhost-*.tar.gz")
+        run("ansible-galaxy", "collection", "install", "--offline", str(tarball), "-p", f"{home}/collections")
+        yield run
 
 
 def test_only_known_top_level_entries(packed: set[str]) -> None:
@@ -106,3 +154,49 @@ def test_leaves_out_what_running_things_leaves_behind(stray: str, tmp_path: Path
     (checkout / "README.md").write_text("# A collection")
     shutil.copy(ROOT / "galaxy.yml", checkout)
     assert build(checkout, destination) == {"README.md", *GENERATED}
+
+
+@pytest.mark.parametrize("kind", ["module", "lookup", "callback"])
+def test_alone_each_plugin_has_its_documentation(
+    kind: str, packed: set[str], alone: Callable[..., str]
+) -> None:
+    directory = f"plugins/{'modules' if kind == 'module' else kind}/"
+    names = [f"durable.dbhost.{Path(name).stem}" for name in packed if name.startswith(directory)]
+    assert names
+    found = json.loads(alone("ansible-doc", "--json", "-t", kind, *names))
+    assert set(found) == set(names)
+    assert not [name for name in names if not found[name]["doc"]["short_description"]]
+
+
+def test_alone_each_role_has_its_documentation(packed: set[str], alone: Callable[..., str]) -> None:
+    names = {f"durable.dbhost.{name.split('/')[1]}" for name in packed if name.startswith("roles/")}
+    found = json.loads(alone("ansible-doc", "--json", "-t", "role", *names))
+    assert set(found) == names
+    for name in names:
+        assert all(entry["options"] for entry in found[name]["entry_points"].values()), name
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the facts of a host need root")
+@pytest.mark.parametrize(
+    ("words", "variables"),
+    [
+        (["durable.dbhost.audit"], {}),
+        (["durable.dbhost.harden_db", "--check"], {"durable_profile": "strict"}),
+    ],
+    ids=["audit", "check"],
+)
+def test_alone_this_host_is_read(
+    words: list[str], variables: dict[str, Any], alone: Callable[..., str]
+) -> None:
+    """What it finds here is not the question."""
+    with tempfile.TemporaryDirectory() as reports:
+        given = {
+            **variables,
+            "ansible_python_interpreter": "{{ ansible_playbook_python }}",
+            "durable_fail_on": [],
+            "durable_report_dir": reports,
+        }
+        page = alone("ansible-playbook", *words, "-i", "localhost,", "-c", "local", "-e", json.dumps(given))
+        report = json.loads((Path(reports) / "localhost.json").read_text())
+    assert report["looked_only"] is True
+    assert f"1 host: 1 {report['verdict']}" in page
