@@ -14,32 +14,8 @@ from ..facts.storage import DiskFacts, StorageFacts
 from ..host.observation import NOTHING, UNKNOWN
 from ..profiles import Profile
 from ..rows import Kind, Reason, Setting
-from . import findings, fixes, managers
-from .instance import COMMAND_LINE
+from . import findings, fixes
 from .rule import Rule, Rules
-
-#: Who keeps an engine's settings elsewhere, and what to do there about one that is wrong.
-OWNERS = {
-    "patroni": "set {name} with patronictl edit-config, below postgresql.parameters",
-    # Another container with other volumes has other data.
-    "container": (
-        "set {name} in the server's configuration file in the container and restart the container, or in the container's"
-        " options and create it again with its data on the same volumes"
-    ),
-    UNKNOWN: "set {name} in the component that starts {server}",
-}
-#: What to do about an option of a container's command line: it overrides each file.
-CONTAINER_OPTION = (
-    "remove the option {name} where the container is defined, and create the container again with its data on the same"
-    " volumes"
-)
-#: Why the manager is unknown -> what to do, where that says more.
-_UNKNOWN_OWNERS = {
-    managers.MAYBE_PACEMAKER: (
-        "run crm_mon -1r to see whether it is a resource of Pacemaker's, and set {name} in the server's configuration file"
-    ),
-    managers.NOT_ASKED: "make systemctl show {server} work as root, then run again",
-}
 
 #: Whether a disk honours FUA: it is physical, or an attestation covers it.
 Honoured = Callable[[DiskFacts], bool]
@@ -225,24 +201,6 @@ def judge(running: str, persisted: str, runs: bool, persists: bool, live: bool) 
     if persisted != UNKNOWN and not persists:
         return "drift_persisted"
     return UNKNOWN if UNKNOWN in (running, persisted) else "ok"
-
-
-def where_to_set(instance: Mapping[str, Any], name: str, origin: str | None = None) -> str:
-    """Return what to do about a setting that is wrong, where its manager keeps it elsewhere; '' where it does not.
-
-    `origin`: the place of the value that wins.
-    """
-    manager, pids = instance["managed_by"], instance.get("pids")
-    if manager == "container" and origin == COMMAND_LINE:
-        return CONTAINER_OPTION.format(name=name)
-    fix = OWNERS.get(manager, "")
-    if manager == UNKNOWN:
-        why = instance["evidence"].get("managed_by", NOTHING).get("reason")
-        fix = _UNKNOWN_OWNERS.get(str(why), fix)
-    server = (
-        f"process {pids[0]}" if isinstance(pids, list) and pids else str(instance["unit"] or instance["name"])
-    )
-    return fix.format(name=name, server=server)
 
 
 def why_of(

@@ -80,10 +80,15 @@ def test_an_import_that_runs_up_would_be_seen() -> None:
     assert "policy.assess.compare" in imported("policy.show.assessment")
 
 
-def sent() -> set[str]:
-    """Return the modules that the facts of a host send to it: each import statement counts, wherever it is."""
+def sent(module: str) -> set[str]:
+    """Return the modules that a module sends to a host: each import statement counts, wherever it is."""
+    text = (ROOT / f"plugins/modules/{module}.py").read_text(encoding="utf-8")
     found: set[str] = set()
-    waiting = ["host_facts", "undo.installed"]
+    waiting: list[str] = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and ".plugins.module_utils" in str(node.module):
+            base = str(node.module).partition(".plugins.module_utils")[2].lstrip(".")
+            waiting += {base, *(f"{base}.{alias.name}".lstrip(".") for alias in node.names)} & set(FILES)
     while waiting:
         name = waiting.pop()
         if name not in found:
@@ -92,13 +97,11 @@ def sent() -> set[str]:
     return found
 
 
-def test_a_host_gets_only_what_a_host_runs() -> None:
-    text = (ROOT / "plugins/modules/host_facts.py").read_text(encoding="utf-8")
-    assert {"host_facts", "undo"} <= set(re.findall(r"plugins\.module_utils\.(host_facts|undo) import", text))
-    gets = sent()
-    assert "engines.postgresql.observe" in gets
+@pytest.mark.parametrize("module", ["host_facts", "apply"])
+def test_a_host_gets_only_what_a_host_runs(module: str) -> None:
+    gets = sent(module)
+    assert {"engines.postgresql.observe", "facts.classes"} <= gets
     assert not {name for name in gets if room(name) in ("policy", "watch", "capture", "measure")}
-    assert "facts.classes" in gets
     assert not gets & {"facts.storage", "facts.engines", "facts.ups", "facts.schema", "profiles", "rows"}
     assert not {name for name in gets if re.search(r"findings|judges|rules$", name)} - {
         *(

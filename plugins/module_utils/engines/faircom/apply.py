@@ -19,8 +19,8 @@ from .. import fixes
 from .. import restart as servers
 from ..restart import Target
 from . import ctsrvr, observe
+from .builds import WRITE_THROUGH, writes_through
 from .fixes import FIXES, REFUSALS
-from .rules import WRITE_THROUGH, writes_through
 
 target_of = servers.target_of
 

@@ -19,6 +19,7 @@ from ...rows import FIX_READ_ERROR, Kind, Reason
 from ..placement import place
 from ..rule import EARLY, Rule, Rules, rule
 from ..rules import Build, Judge, Subject
+from .builds import FIRST, WRITE_THROUGH, writes_through
 from .fixes import FIXES, REFUSALS
 
 _ARE = "under transactions are not opened for synchronous writes"
@@ -47,10 +48,8 @@ _FULL = {
     # It groups commits and loses none: which words will do is the profile's to say.
     "COMMIT_DELAY": Rule((), "1", "commits wait for each other", False, live=False, klass="performance"),
 }
-WRITE_THROUGH = ("LOG_WRITETHRU", "TDATA_WRITETHRU", "TINDEX_WRITETHRU")
 #: Options that such builds take for a wish for O_SYNC: SYNC_LOG, an option of its own, as well.
 _ASKS_FOR_SYNC = (*WRITE_THROUGH, "SYNC_LOG")
-_FIRST = "V10.3.1.21834 (build 140307)"
 #: Milliseconds for which a commit may wait for others before a warning.
 _LONG_DELAY = 100
 #: Those that group commits, and keep nobody waiting. FairCom, of disks that rotate: a small one beats none; a large one
@@ -58,9 +57,8 @@ _LONG_DELAY = 100
 _SHORT_DELAYS = tuple(map(str, range(1, 11)))
 #: Without a delay. On fast disks 1 ms has 0.35 to 0.64 of their commits with one client, and 3.4 to 7.7 times with 40 to 80.
 _NO_DELAYS = ("-1", "0")
-_NUMBERS, _BUILD = (10, 3, 1, 21834), 140307
 _SINCE = Build(
-    first=_FIRST,
+    first=FIRST,
     before="before it write-through does nothing on Linux",
     see="start it once with this configuration, or see CTSTATUS.FCS",
     opened="with LOG_WRITETHRU its logs must be open with O_SYNC",
@@ -75,7 +73,7 @@ NOT_SYNCHRONOUS = Kind(
 #: The same of a build that cannot open them so.
 NOT_SYNCHRONOUS_OLD = NOT_SYNCHRONOUS._replace(
     id="risk.faircom.not_synchronous_old_build",
-    fix=f"remove COMPATIBILITY LOG_WRITETHRU from {{config}} and restart the server, or update it to {_FIRST} or later",
+    fix=f"remove COMPATIBILITY LOG_WRITETHRU from {{config}} and restart the server, or update it to {FIRST} or later",
 )
 NO_EFFECT = Kind(
     "risk.faircom.no_effect",
@@ -105,19 +103,6 @@ ON_XFS = Kind(
 )
 #: A profile whose promise rests on these has caches that lose what was not flushed yet.
 _AWAITS_FLUSH = ("flush", "ups")
-
-
-def writes_through(version: str) -> str:
-    """Return yes, no or unknown: whether a build does what its write-through options say."""
-    found = re.match(r"(\d{1,9}(?:\.\d{1,9})+)(?: build (\d{6}))?", version)
-    if not found:
-        return UNKNOWN
-    numbers = tuple(map(int, found[1].split(".")))
-    if len(numbers) >= len(_NUMBERS) or numbers[:3] != _NUMBERS[:3]:
-        return "yes" if numbers >= _NUMBERS else "no"
-    if not found[2]:
-        return UNKNOWN
-    return "yes" if int(found[2]) >= _BUILD else "no"
 
 
 def _rules(subject: Subject, wanted: Rules) -> Rules:

@@ -12,8 +12,9 @@ from ...facts.engines import DatabaseFacts, InstanceFacts
 from ...host.observation import NOTHING, UNKNOWN
 from ...host.printable import command
 from ...rows import FIX_READ_ERROR, Kind, Reason, Setting
+from ..owners import OWNERS
 from ..rule import Rules, rule
-from ..rules import OWNERS, Judge, Subject, judge, why_of
+from ..rules import Judge, Subject, judge, why_of
 
 _HOW_TO_FIND = "name its databases' paths in durable_databases"
 _FULL = {"forced_writes": rule("on", "writes wait in memory for the kernel to get to them", loses=True)}

@@ -24,8 +24,8 @@ from ...host.textfile import without_content
 from .. import restart as servers
 from ..collect import Engines
 from ..instance import Override
+from ..owners import where_to_set
 from ..restart import Target, restart_limit
-from ..rules import where_to_set
 from . import alter, drop_in, restore, server
 from . import cluster as postgresql_cluster
 from .alter import Original

