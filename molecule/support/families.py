@@ -29,7 +29,7 @@ class Family:
     tuned: str = "inactive"
     release: str = "bookworm"
     products: tuple[str, ...] = ("postgresql", "mariadb")
-    client: str = "mariadb"
+    client: tuple[str, ...] = ("mariadb",)
 
 
 _PGSQL = "/var/lib/pgsql/data"
@@ -59,6 +59,7 @@ FAMILIES = {
         },
         numbers={"postgres": 26, "mysql": 27},
         tuned="active",
+        client=("mariadb", "--socket=/var/lib/mysql/mysql.sock"),
     ),
     "suse": Family(
         "family-suse",
@@ -74,6 +75,7 @@ FAMILIES = {
             "/etc/my.cnf": "root:root 644",
         },
         numbers={"postgres": 26, "mysql": 60},
+        client=("mariadb", "--socket=/run/mysql/mysql.sock"),
     ),
     "ubuntu": Family(
         "family-ubuntu",
@@ -101,6 +103,6 @@ FAMILIES = {
         owners={"/srv/pgdata/main": "postgres:postgres 700", "/srv/mysql/data": "mysql:mysql 700"},
         tuned="active",
         products=("postgresql", "mysql", "firebird"),
-        client="mysql",
+        client=("mysql",),
     ),
 }

@@ -105,13 +105,13 @@ def test_a_run_brings_it_to_the_profile_and_a_second_one_changes_nothing(
 def test_drift_is_found_and_fixed(machine: Machine, playbooks: Playbooks, family: Family) -> None:
     unit, (name, conf) = next(iter(family.clusters.items()))
     sh(machine, f"echo 'fsync = off' >> {conf}; systemctl reload {unit}")
-    sh(machine, f"{family.client} -e 'set global innodb_flush_log_at_trx_commit = 2'")
+    machine.run([*family.client, "-e", "set global innodb_flush_log_at_trx_commit = 2"])
     deadline = time.monotonic() + 60
     while True:
         check = playbooks.run("harden-db", "--check")
         if verdict(check, machine) == (2, "at_risk") or time.monotonic() > deadline:
             break
-    (other,) = [one["name"] for one in engines(check, machine).values() if one["product"] == family.client]
+    (other,) = [one["name"] for one in engines(check, machine).values() if one["product"] == family.client[0]]
     assert wrong(check, machine) == {
         (name, "fsync"): "drift_running",
         (other, "innodb_flush_log_at_trx_commit"): "drift_running",
@@ -119,7 +119,8 @@ def test_drift_is_found_and_fixed(machine: Machine, playbooks: Playbooks, family
     assert verdict(check, machine) == (2, "at_risk")
     run = playbooks.run("harden-db")
     assert verdict(run, machine) == (0, "attested"), wrong(run, machine)
-    assert sh(machine, f"{family.client} -Ne 'select @@innodb_flush_log_at_trx_commit'").strip() == "1"
+    running = machine.run([*family.client, "-Ne", "select @@innodb_flush_log_at_trx_commit"]).stdout
+    assert running.strip() == "1"
 
 
 def test_it_is_at_the_profile_after_a_power_cycle(
