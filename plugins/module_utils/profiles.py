@@ -61,6 +61,16 @@ def near(value: Any, known: Iterable[str]) -> str:
     return f". Did you mean {printable.name(found[0])}?" if found else ""
 
 
+def absolute(path: Any) -> str:
+    """Return the end of a message: a question for the absolute path, '' for a value that is no text."""
+    return f". Did you mean {printable.name(f'/{path}')}?" if isinstance(path, str) and path else ""
+
+
+def as_list(where: str, value: Any) -> str:
+    """Return the fix of one text in place of a list, '' for other values."""
+    return f"write a list: {where}: [{printable.name(value)}]" if isinstance(value, str) and value else ""
+
+
 #: Leaves a setting unchanged. A setting of safety is assessed by its observed value.
 KEEP = "keep"
 _SCHEDULERS = (KEEP, "none", "mq-deadline", "kyber", "bfq")
@@ -287,16 +297,15 @@ def rank(setting: str, value: str) -> int:
 def _check(where: str, setting: str, value: Any) -> None:
     if setting == "readahead":
         if value != KEEP and not _is_of(_READAHEADS, value):
-            raise BadInput(
-                f"{where}: readahead: observed {value!r}; expected {KEEP!r}, or KiB as a number: a multiple of 4"
-            )
+            expected = f"expected {KEEP!r}, or KiB as a number: a multiple of 4"
+            problem = f"{where}: readahead: observed {value!r}; {expected}"
+            raise BadInput(Refusal(problem, "", near(value, (KEEP,))))
         return
     if setting == "commit_delay":
         if value not in (KEEP, SHORT) and not _is_of(_COMMIT_DELAYS, value):
-            raise BadInput(
-                f"{where}: commit_delay: observed {value!r}; expected {KEEP!r}, {SHORT!r}, or ms as a number, -1 to"
-                f" {_COMMIT_DELAYS[-1]}"
-            )
+            expected = f"expected {KEEP!r}, {SHORT!r}, or ms as a number, -1 to {_COMMIT_DELAYS[-1]}"
+            problem = f"{where}: commit_delay: observed {value!r}; {expected}"
+            raise BadInput(Refusal(problem, "", near(value, (KEEP, SHORT))))
         return
     if isinstance(value, bool):
         raise BadInput(

@@ -105,4 +105,6 @@ def _write(
     chosen = [whole[each] for each in whole if each in formats]
     for name, render_it in chosen:
         keep(directory, name, render_it())
-    return [*(name for name, _render in chosen), *(["HOST.json"] if "json" in formats else [])]
+    hosts = [_file(report["host"]) for report in reports]
+    each = hosts[0] if len(hosts) == 1 else "one .json for each host"
+    return [*(name for name, _render in chosen), *([each] if hosts and "json" in formats else [])]

@@ -20,6 +20,7 @@ from ..module_utils.policy.expect.inputs import (
     Inputs,
     time_limit_is_valid,
 )
+from ..module_utils.profiles import Refusal, as_list, near
 from ..module_utils.rows import FAIL_ON
 from .output import refused
 
@@ -164,12 +165,20 @@ def _emptied(value: Any) -> Any:
 
 def _dir_errors(found: Any) -> Iterator[str]:
     if not isinstance(found, str):
-        yield f"durable_report_dir: observed {found!r}; expected a path as text, or '' for no files"
+        yield Refusal(
+            f"durable_report_dir: observed {found!r}; expected a path as text, or '' for no files",
+            "write the path in quotes, for example durable_report_dir: '/var/lib/durable-report'",
+        )
 
 
 def _formats_errors(found: Any) -> Iterator[str]:
-    if not isinstance(found, (list, tuple)) or any(word not in FORMATS for word in found):
-        yield f"durable_report_formats: observed {found!r}; expected a list of {', '.join(FORMATS)}"
+    given = found if isinstance(found, (list, tuple)) else [found]
+    unknown = [name for name in given if name not in FORMATS]
+    if unknown or given is not found:
+        name = "durable_report_formats"
+        question = near(unknown[0], FORMATS) if unknown else ""
+        problem = f"{name}: observed {found!r}; expected a list of {', '.join(FORMATS)}"
+        yield Refusal(problem, as_list(name, found), question)
 
 
 def _decrypted(value: Any) -> Any:

@@ -96,6 +96,11 @@ def test_a_keyboard_is_enough(opened: Opened) -> None:
 
 
 def test_a_telephone_scrolls_one_way(opened: Opened) -> None:
+    hosts = captured()
+    hosts[0] = {**hosts[0], "error": f"cannot read /{'x' * 80}"}
+    page = opened(hosts, **PHONE)
+    page.locator("#all").click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["viewport"]["width"]
     page = opened(KINDS, **PHONE)
     page.locator("#all").click()
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["viewport"]["width"]

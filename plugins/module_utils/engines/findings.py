@@ -85,7 +85,7 @@ PLACE_UNREAD = Kind("unknown.place_unread", "unknown", "{engine}: {cause}", FIX_
 NOT_MANAGED = Kind(
     "unknown.not_managed",
     "unknown",
-    "{engine} keeps files on {mount} ({example}), which is not managed",
+    "{engine} has files on {mount} ({example}), which is not managed",
     "list it in durable_mounts",
 )
 NOT_FOUND = Kind(
@@ -117,7 +117,7 @@ TORN_PAGE = Kind(
 NO_UNIT = Kind(
     "note.no_unit",
     "note",
-    "{engine}: it keeps files on {mounts}, which the boot goes on without, and no unit of systemd's starts it (managed by"
+    "{engine}: it has files on {mounts}, which the boot goes on without, and no unit of systemd's starts it (managed by"
     " {manager})",
     "make what starts it wait for {mounts}",
 )

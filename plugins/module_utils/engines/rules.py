@@ -31,6 +31,13 @@ def product(instance: InstanceFacts) -> str:
     return str(instance["engine"] if flavour in (None, UNKNOWN) else flavour)
 
 
+def titled(instance: InstanceFacts) -> str:
+    """Return the product and the name of an instance for messages: MySQL is of the engine mariadb. A name that repeats the
+    product is left out."""
+    kind, name = product(instance), str(instance["name"])
+    return kind if name in (kind, instance["engine"]) else f"{kind} {name}"
+
+
 class Subject(NamedTuple):
     """One instance as it is assessed: its facts, its profile, `durable_storage`."""
 
@@ -46,8 +53,8 @@ class Subject(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Return its label with the name of its product: MySQL is of the engine mariadb."""
-        return f"{product(self.instance)} {self.instance['name']}"
+        """Return it for messages."""
+        return titled(self.instance)
 
     def shown(self, found: Iterable[Reason]) -> Iterator[Reason]:
         """Yield reasons whose text has the title. Targets and fixes have the label, as variables do."""

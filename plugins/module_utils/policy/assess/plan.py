@@ -147,7 +147,7 @@ def files(
 
 def named(layer: str, target: str) -> str:
     """Return the name of a target: an instance or database with its engine; the whole host by the layer."""
-    if target == HOST:
+    if target in (HOST, layer):
         return layer
     shown = printable.name(target)
     return f"{layer} {shown}" if catalog.is_engine(layer) else shown

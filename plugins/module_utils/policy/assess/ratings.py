@@ -54,15 +54,13 @@ def _rating(case: Case, profile: Profile, pinned: Profile) -> Rating:
     steps = plan.build(found.planned, True)
     # `changes` has what a run would set; `why` has the reasons that it does not fix.
     remaining = tuple(row for row in found.rows if row.phase is None or found.withholds(row))
-    withheld = {verdicts.drift(row) for row in remaining if found.withholds(row)}
     reasons = verdicts.reasons(found._replace(rows=remaining))
     return {
         "verdict": verdicts.of(found),
         "after": "at_risk" if found.lasting else verdicts.of(found._replace(rows=remaining, risks=[])),
         "changes": plan.changes(steps, found.planned),
         "unmet": [need.as_dict() for need in found.needed if need.state in ("unmet", "unverified")],
-        # A withheld row has one reason of its own: no run sets it.
-        "why": [each.text() for each in reasons if each.fix != _RUN and each not in withheld],
+        "why": [each.text() for each in reasons if each.fix != _RUN],
     }
 
 

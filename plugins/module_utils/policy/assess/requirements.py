@@ -213,8 +213,8 @@ def _torn(server: Server, mount: Mount, lasting: list[str]) -> Requirement:
     return Requirement.failed(
         findings.ONE_PROMISE,
         target,
-        f"{server.label} keeps files on {target} ({server.where.examples[mount.facts['device']]}), and on {others}",
-        engine=server.label,
+        f"{server.title} has files on {target} ({server.where.examples[mount.facts['device']]}), and on {others}",
+        engine=server.title,
         mount=mount.named,
     )
 

@@ -179,7 +179,7 @@ def of_memory(servers: Iterable[Server]) -> Iterator[Reason]:
         where, is_promised = server.where, server.profile.promises_durability
         if where.in_memory and server.facts["state"] != "stopped" and is_promised:
             yield findings.DATA_IN_MEMORY.found(
-                server.label, engine=server.label, place=", ".join(where.in_memory)
+                server.label, engine=server.title, place=", ".join(where.in_memory)
             )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from ...engines import findings
 from ...engines.placement import holder, place
+from ...engines.rules import titled
 from ...engines.unit_mounts import SETTING
 from ...facts.engines import InstanceFacts
 from ...facts.storage import StorageFacts
@@ -46,7 +47,7 @@ def not_checked(instances: list[InstanceFacts], storage: StorageFacts) -> Iterat
         if optional and not _is_by_unit(instance):
             label = f"{instance['engine']} {instance['name']}"
             mounts, manager = ", ".join(optional), str(instance["managed_by"])
-            yield findings.NO_UNIT.found(label, engine=label, mounts=mounts, manager=manager)
+            yield findings.NO_UNIT.found(label, engine=titled(instance), mounts=mounts, manager=manager)
 
 
 def _is_by_unit(instance: InstanceFacts) -> bool:

@@ -97,7 +97,10 @@ def _verdict_of(row: Setting) -> str:
 def reasons(found: Findings) -> list[Reason]:
     """Return why a host has its verdict, the worst first."""
     by_design = (reason(row, "attested") for row in found.rows if row.verdict == guard.TIGHTENED)
-    return [*unaccepted(found), *by_design]
+    left = unaccepted(found)
+    # A withheld row has one reason: no run sets it.
+    twice = {drift(row) for row in found.rows if found.withholds(row) and _withheld(row, found) in left}
+    return [*(each for each in left if each not in twice), *by_design]
 
 
 def slow(rows: Iterable[Setting]) -> list[Reason]:

@@ -11,6 +11,7 @@ from ... import attestations
 from ...catalog import NAMES
 from ...engines import findings as of_engines
 from ...engines.judges import judge_of
+from ...engines.rules import titled
 from ...facts.storage import DiskFacts
 from ...host import udev
 from ...host.observation import UNKNOWN
@@ -180,14 +181,14 @@ def unplaced(case: Case) -> Iterator[Reason]:
     """Yield files of an engine on mounts that are not managed."""
     managed_devices = {mount["device"] for mount in case.mounts}
     for instance, where in case.placed:
-        label = f"{instance['engine']} {instance['name']}"
+        label, title = f"{instance['engine']} {instance['name']}", titled(instance)
         if not where.mounts and not where.unknown:
-            yield of_engines.PLACE.found(label, engine=label, cure=judge_of(instance).how_to_find)
+            yield of_engines.PLACE.found(label, engine=title, cure=judge_of(instance).how_to_find)
         for why in where.unknown:
-            yield of_engines.PLACE_UNREAD.found(label, engine=label, cause=why)
+            yield of_engines.PLACE_UNREAD.found(label, engine=title, cause=why)
         for mount in where.mounts:
             if mount["device"] not in managed_devices:
                 example = where.examples[mount["device"]]
                 yield of_engines.NOT_MANAGED.found(
-                    label, engine=label, mount=mount["target"], example=example
+                    label, engine=title, mount=mount["target"], example=example
                 )

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ...engines.placement import Placement
+from ...engines.rules import titled
 from ...facts.engines import InstanceFacts
 from ...facts.storage import DiskFacts, MountFacts
 from ...host.paths import normal
@@ -21,6 +22,7 @@ from ...profiles import (
     BadInput,
     Profile,
     Refusal,
+    absolute,
     changes,
     choose,
     gathered,
@@ -89,6 +91,11 @@ class Server(NamedTuple):
         """Return its engine and its name."""
         return f"{self.facts['engine']} {self.facts['name']}"
 
+    @property
+    def title(self) -> str:
+        """Return it for messages."""
+        return titled(self.facts)
+
 
 class Scope(NamedTuple):
     """A profile with its overrides, as pinned, and the facts of what it applies to: mounts, and all disks below them."""
@@ -118,7 +125,9 @@ def read(value: Any, shipped: Any, own: Any) -> dict[str, Entry]:
 def _read(path: Any, entry: Any, shipped: Any, own: Any) -> Entry:
     where = f"{VARIABLE}: {path}"
     if not isinstance(path, str) or not path.startswith("/"):
-        raise BadInput(f"{VARIABLE}: observed {path!r}; expected an absolute path")
+        raise BadInput(
+            Refusal(f"{VARIABLE}: observed {path!r}; expected an absolute path", "", absolute(path))
+        )
     given = {"profile": entry} if isinstance(entry, str) else entry
     unknown = sorted(map(str, set(given) - set(_KEYS))) if isinstance(given, Mapping) else []
     if not isinstance(given, Mapping) or not given or unknown:

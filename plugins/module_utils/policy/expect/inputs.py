@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ...profiles import BadInput, Refusal, near
+from ...profiles import BadInput, Refusal, as_list, near
 from ...rows import FAIL_ON, VERDICTS
 from . import variable_names as names
 
@@ -65,9 +65,9 @@ class Inputs(NamedTuple):
         ):
             given = value if isinstance(value, (list, tuple)) else ()
             if value is not given or any(each not in accepted for each in given):
-                unknown = next((each for each in given if each not in accepted), "")
+                unknown = next((each for each in given if each not in accepted), value)
                 problem = f"{name}: observed {value!r}; expected a list of {', '.join(accepted)}"
-                yield Refusal(problem, "", near(unknown, accepted))
+                yield Refusal(problem, as_list(name, value), near(unknown, accepted))
         if not isinstance(self.accept_data_loss, bool):
             # Ansible passes -e name=value as text.
             text = isinstance(self.accept_data_loss, str)

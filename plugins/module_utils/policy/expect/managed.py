@@ -22,7 +22,7 @@ from ...host.mountinfo import why_absent
 from ...host.paths import normal
 from ...host.printable import name as quoted
 from ...host.printable import quote
-from ...profiles import BadInput, Refusal, gathered, near
+from ...profiles import BadInput, Refusal, absolute, as_list, gathered, near
 from ...rows import Reason
 from ...storage import findings, mount_settings
 from . import guarantees
@@ -142,9 +142,11 @@ def everything(storage: StorageFacts) -> list[MountFacts]:
 def paths_in(where: str, value: Any) -> list[str]:
     """Return the absolute paths of a variable, in their plainest form. Raises BadInput."""
     if not isinstance(value, (list, tuple)):
-        raise BadInput(f"{where}: observed {value!r}; expected a list of absolute paths")
+        raise BadInput(
+            Refusal(f"{where}: observed {value!r}; expected a list of absolute paths", as_list(where, value))
+        )
     wrong = [
-        f"{where}[{index}]: observed {path!r}; expected an absolute path"
+        Refusal(f"{where}[{index}]: observed {path!r}; expected an absolute path", "", absolute(path))
         for index, path in enumerate(value)
         if not isinstance(path, str) or not path.startswith("/")
     ]

@@ -123,11 +123,18 @@ def groups(ordered: Iterable[Report]) -> list[Group]:
     return [Group(key[0], tuple(reports)) for key, reports in found.items()]
 
 
-def reasons(report: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return (reason, fix) of a host, worst first, without names that are specific to this host."""
+def reasons(report: Mapping[str, Any], is_alone: bool = False) -> list[tuple[str, str]]:
+    """Return (reason, fix) of a host, worst first, without names that are specific to this host.
+
+    `is_alone`: its fixes have them: an attestation needs the id of a disk.
+    """
     found = [(report["error"], "")] if report["error"] else []
     found += [(_without_detail(each), each["fix"]) for each in report["reasons"]]
-    return list(dict.fromkeys((_unnamed(each[0], report), _unnamed(each[1], report)) for each in found))
+    return list(
+        dict.fromkeys(
+            (_unnamed(why, report), fix if is_alone else _unnamed(fix, report)) for why, fix in found
+        )
+    )
 
 
 def names(hosts: Sequence[str], most: int = _NAMED) -> str:
@@ -265,7 +272,13 @@ def _advice(group: Group, most: int) -> list[str]:
     fits = Counter(
         report["recommendation"]["profile"] for report in group.reports if report["recommendation"]
     )
-    each = [] if fits or not by_profile else ["no profile is recommended"]
+    best = max(
+        (rating["after"] for ratings in by_profile.values() for rating in ratings),
+        key=VERDICTS.index,
+        default="",
+    )
+    none = f"no profile is recommended: with none the verdict after a run is better than {best}"
+    each = [] if fits or not by_profile else [none]
     for name in sorted(by_profile, key=lambda name: -fits[name]):
         number = max(len(rating["changes"]) for rating in by_profile[name])
         worst = min((rating["after"] for rating in by_profile[name]), key=VERDICTS.index)
@@ -310,7 +323,8 @@ def _basis(group: Group, room: int) -> list[str]:
 
 def by_remedy(group: Group) -> dict[str, list[str]]:
     """Return {fix: its reasons}, each with the number of hosts unless it is that of the group."""
-    counted = Counter(reason for report in group.reports for reason in reasons(report))
+    is_alone = len(group.reports) == 1
+    counted = Counter(reason for report in group.reports for reason in reasons(report, is_alone))
     found: dict[str, list[str]] = {}
     for (why, remedy), number in counted.items():
         some = f" ({_hosts(number)})" if number < len(group.reports) else ""
@@ -398,14 +412,15 @@ def _has_switch(report: Report) -> bool:
 
 def _of_hosts(noted: Iterable[tuple[Report, Sequence[str]]], number: int) -> Iterator[str]:
     """Yield notes of hosts, each once: the first ones of all hosts before the second ones; `number`: of hosts on the page."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, dict[str, str]] = {}
     hosts = list(noted)
     for texts in itertools.zip_longest(*(texts for _report, texts in hosts)):
         for (report, _texts), text in zip(hosts, texts):
             if text is not None:
-                found.setdefault(_unnamed(text, report), []).append(report["host"])
-    for text, named in found.items():
-        yield f"note: {names(named)}: {line(text)}" if number > 1 else f"note: {line(text)}"
+                found.setdefault(_unnamed(text, report), {})[report["host"]] = text
+    for unnamed, whole in found.items():
+        text = line(unnamed if len(whole) > 1 else next(iter(whole.values())))
+        yield f"note: {names(list(whole))}: {text}" if number > 1 else f"note: {text}"
 
 
 def _engines(ordered: list[Report]) -> Iterator[str]:

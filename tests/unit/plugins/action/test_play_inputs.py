@@ -94,7 +94,7 @@ def test_no_error_hides_another_and_each_names_its_hosts(monkeypatch: pytest.Mon
     for start, end in (
         ("durable_hosts: observed in the inventory", "delete it there (of a)"),
         ("durable_serial: observed in the inventory", "delete it there (of b)"),
-        ("durable_report_dir: observed 5", "'' for no files (of b)"),
+        ("durable_report_dir: observed 5", "'/var/lib/durable-report' (of b)"),
         ("durable_report_formats: observed ['pdf']", "sarif (of c)"),
         ("durable_allow: observed ['reboots']", "Did you mean reboot? (of a, b)"),
         ("durable_profle: no such variable", "Did you mean durable_profile? (of c)"),

@@ -12,6 +12,8 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import managers
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.judges import JUDGES
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.placement import place
+from ansible_collections.durable.dbhost.plugins.module_utils.engines.rules import titled
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import plan
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.report import change_line
 from ansible_collections.durable.dbhost.plugins.module_utils.rows import FIX_READ_ERROR
@@ -166,6 +168,17 @@ def test_the_fix_of_a_risk_is_one_that_a_run_of_these_layers_makes(
     found = judged(instance(running={"fsync": "off"}), profile=profile, layers=layers)
     (risk,) = [each for each in found["reasons"] if each["id"] == "risk.engine_setting"]
     assert risk["fix"] == f"{first}{fix}"
+
+
+@pytest.mark.parametrize(
+    ("name", "flavour", "shown"),
+    [("firebird", None, "firebird"), ("main", None, "firebird main"), ("mariadb", "mysql", "mysql")],
+)
+def test_a_name_that_repeats_the_product_is_left_out(name: str, flavour: str | None, shown: str) -> None:
+    found = instance("mariadb" if flavour else "firebird", name=name)
+    assert titled({**found, "flavour": flavour}) == shown
+    if not flavour:
+        assert plan.named("firebird", name) == shown
 
 
 def test_the_report_names_the_subvolume_that_holds_a_directory() -> None:
@@ -693,7 +706,7 @@ UNKNOWNS: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "an unmanaged mount": (
         {"directories": ["/srv/pglog"]},
-        "postgresql main keeps files on ",
+        "postgresql main has files on ",
         "list it in durable_mounts",
     ),
     "an old version": (
@@ -1471,13 +1484,13 @@ def test_mysql_has_its_own_name_in_the_report_and_the_engine_s_in_variables(flav
     found = judged(given)
     assert [(each["engine"], each["product"]) for each in found["engines"]] == [("mariadb", shown)]
     risks = [each for each in found["reasons"] if each["id"] == "risk.engine_setting"]
-    assert all(each["reason"].startswith(f"commits of {shown} mariadb can be lost") for each in risks)
+    assert all(each["reason"].startswith(f"commits of {shown} can be lost") for each in risks)
     assert len(risks) == 1
     (files,) = [each for each in found["reasons"] if each["id"] == "unknown.files"]
-    assert files["reason"].startswith(f"{shown} mariadb: ")
+    assert files["reason"].startswith(f"{shown}: ")
     # Variables, as durable_accept and durable_ignore, match the engine's name.
     assert files["targets"] == ["mariadb mariadb"]
-    assert files["observed"]["engine"] == f"{shown} mariadb"
+    assert files["observed"]["engine"] == shown
 
 
 @pytest.mark.parametrize(

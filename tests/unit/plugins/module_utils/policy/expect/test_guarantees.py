@@ -282,7 +282,7 @@ class TestEngines:
         assert wanted(found)["main", "synchronous_commit"] == ("on", "strict")
         (need,) = [need for need in found["requirements"] if need["name"] == "one_promise"]
         assert (need["target"], need["state"]) == (MARIA, "unmet")
-        assert need["evidence"] == (f"postgresql main keeps files on {MARIA} ({MARIA}), and on {PG} (strict)")
+        assert need["evidence"] == (f"postgresql main has files on {MARIA} ({MARIA}), and on {PG} (strict)")
         assert found["plan"]["loosen"] == {}
 
     def test_one_on_both_is_at_risk_where_the_disposable_mount_is_loose_already(self) -> None:

@@ -69,7 +69,7 @@ def test_a_mount_with_temporary_files_alone_is_listed_and_judged_by_nothing() ->
         "/srv/maria: it holds nothing but temporary files of postgresql main: not assessed"
         in found["warnings"]
     )
-    assert "keeps files on" not in "\n".join(found["why"])
+    assert "has files on" not in "\n".join(found["why"])
 
 
 def test_a_mount_with_data_of_another_engine_is_not_temporary_although_it_is_not_listed() -> None:

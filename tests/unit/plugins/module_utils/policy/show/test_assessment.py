@@ -735,6 +735,15 @@ def test_barriers_stay_on_where_a_database_was_only_found() -> None:
     assert found["plan"]["loosen"] == {}
 
 
+def test_what_is_withheld_is_one_reason_and_no_run_is_its_fix() -> None:
+    found = look(settled("strict", mounts=PG), "disposable", mounts=PG)
+    held = [each for each in found["reasons"] if "barrier" in each["reason"]]
+    assert [each["id"] for each in held] == ["withheld.requirement"] * len(PG)
+    assert "run harden_db" not in {each["fix"] for each in held}
+    (row, *_others) = [row for row in found["settings"] if row["setting"] == "barrier"]
+    assert row["verdict"] == "drift_running"
+
+
 def test_tightening_is_planned_even_when_loosening_is_withheld() -> None:
     host = SmallHost()
     host.disk("sda").cache = "disabled"

@@ -115,7 +115,25 @@ def test_each_profile_of_a_rated_host_has_a_line_the_recommended_one_first() -> 
     assert rows[0] == f"{best} (recommended): {number} changes, then {after}"
     other = {**host, "host": "other", "recommendation": None}
     assert advice(host, other)[0].startswith(f"{best} (recommended for 1 host): {number} changes")
-    assert "\n    no profile is recommended\n" in render([other])
+    ratings = {name: {**rating, "after": "blocked"} for name, rating in host["ratings"].items()}
+    none = "    no profile is recommended: with none the verdict after a run is better than blocked\n"
+    assert none in render([{**other, "ratings": ratings}])
+
+
+def test_the_id_of_a_disk_is_on_the_page_if_its_host_is_alone() -> None:
+    """The fix of one disk is an attestation of its id."""
+    found = [each for each in reports(12) if each["verdict"] == "at_risk"]
+    hosts = []
+    for each in found:
+        disk = each["stack"]["disks"][0]
+        reason = {**each["reasons"][0], "fix": f"attest power_loss_protection for {disk['id']}"}
+        hosts.append({**each, "reasons": [reason], "warnings": [f"{disk['name']} has the id {disk['id']}"]})
+    disk = hosts[0]["stack"]["disks"][0]
+    alone, both = render(hosts[:1]), render(hosts)
+    assert f"fix: attest power_loss_protection for {disk['id']}\n" in alone
+    assert f"note: {disk['name']} has the id {disk['id']}\n" in alone
+    assert f"fix: attest power_loss_protection for {disk['name']}\n" in both
+    assert disk["id"] not in both
 
 
 def test_what_to_do_stands_below_what_it_is_for() -> None:
