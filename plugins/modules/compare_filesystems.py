@@ -153,6 +153,12 @@ rows:
       description: The rate, with 100 for the disk without a file system and with its present scheduler.
       type: float
       returned: always
+drift:
+  description:
+    - By which share the disk without a file system was faster after all measurements than before, negative if it was
+      slower. Differences between file systems that are smaller are none.
+  returned: always
+  type: float
 advice:
   description: What the figures recommend.
   returned: always
@@ -224,20 +230,22 @@ def main() -> None:
     module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True)
     host = Host()
     rows: list[file_systems.Row] = []
+    drift = 0.0
     try:
         made = file_systems.plan(host, module.params)
         if not module.check_mode:
-            rows = file_systems.run(host, made)
+            rows, drift = file_systems.run(host, made)
     except (Refused, ChangeFailed, Unobservable, Ended) as error:
         fail(module, error)
     except OSError as error:
         fail(module, explained(error))
-    advised = compared.advice(rows, made.left_out, made.setting) if rows else []
+    advised = compared.advice(rows, drift, made.left_out, made.setting) if rows else []
     copied = compared.group_vars(rows, made.setting) if rows else []
     finish(
         module,
         device=made.spare.device,
         rows=rows,
+        drift=drift,
         advice=advised,
         group_vars=copied,
         table=compared.table(rows, advised, copied) if rows else "",

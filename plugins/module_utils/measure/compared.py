@@ -43,14 +43,22 @@ def table(rows: Sequence[Row], notes: Sequence[str], copied: Sequence[str]) -> L
     return lines([*found, *(f"- {note}" for note in notes), *to_copy])
 
 
-def advice(rows: Sequence[Row], left_out: Mapping[str, str], setting: str | None) -> list[str]:
-    """Return what the figures recommend. `setting`: the key of a profile that sets the disk's scheduler."""
+def advice(rows: Sequence[Row], drift: float, left_out: Mapping[str, str], setting: str | None) -> list[str]:
+    """Return what the figures recommend. `setting`: the key of a profile that sets the disk's scheduler.
+
+    `drift`: as Measured has it.
+    """
     safe = [
         row
         for row in rows
         if row["file_system"] not in (RAW, _NO_FLUSH, _NO_JOURNAL) and row["options"] not in _UNSAFE_OPTIONS
     ]
     lines_found = []
+    if abs(drift) >= WORTH:
+        lines_found.append(
+            f"{RAW}: {_than(drift)} at the end than at the start, so file systems that differ by less do not differ. Fix:"
+            " measure when host and disk are quiet"
+        )
     for pattern, clients in _panels(safe):
         own = [row for row in safe if (row["pattern"], row["clients"]) == (pattern, clients)]
         best = max(own, key=lambda row: float(row["of_raw"]))
@@ -120,7 +128,11 @@ def _of_options(rows: Sequence[Row]) -> Iterator[str]:
 def _effect(gain: float, spread: float, than: str) -> str:
     if abs(gain) <= spread:
         return f"no difference from {than}: observed {gain:+.0%}, but runs of the same setting differ by {spread:.0%}"
-    return f"{abs(gain):.0%} {'faster' if gain > 0 else 'slower'} than {than}"
+    return f"{_than(gain)} than {than}"
+
+
+def _than(gain: float) -> str:
+    return f"{abs(gain):.0%} {'faster' if gain > 0 else 'slower'}"
 
 
 def _is_better(gain: float, spread: float) -> bool:

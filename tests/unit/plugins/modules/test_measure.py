@@ -131,10 +131,11 @@ def test_file_systems_are_compared_only_outside_check_mode_and_reported(
     names = {"device": DISK.device, "overwrite": DISK.device}
     result = run_module(compare_filesystems, SmallHost(), monkeypatch, capsys, True, **names)
     assert (result["changed"], result["rows"], result["table"]) == (False, [], "")
-    monkeypatch.setattr(file_systems, "run", lambda *_: ROWS)
+    monkeypatch.setattr(file_systems, "run", lambda *_: file_systems.Measured(ROWS, 0.5))
     result = run_module(compare_filesystems, SmallHost(), monkeypatch, capsys, **names)
     assert (result["device"], len(result["rows"])) == (DISK.device, len(ROWS))
     assert "jfs was not measured: missing" in result["table"]
+    assert "50% faster at the end" in result["advice"][0]
     assert compare_filesystems.MADE_BY in result["svg"]
     monkeypatch.undo()
     result = run_module(
