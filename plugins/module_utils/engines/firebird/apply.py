@@ -9,13 +9,13 @@ header, and they go on writing as they did. So who has it open is looked up firs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, NamedTuple, Optional
 
 from ...enforce import originals
 from ...enforce.arguments import Arguments
 from ...enforce.change import Change, each, expect_some, verify
-from ...host import confined, named_by, our_paths
+from ...host import confined, named_by, our_paths, stranger
 from ...host.observation import UNKNOWN
 from ...host.printable import command
 from ...host.processes import Processes
@@ -33,10 +33,6 @@ _WORDS = {"on": "sync", "off": "async"}
 _NO_LOGIN = "user name and password are not defined"
 #: Files of one database that are followed: it may be split over several.
 _MOST_FILES = 100
-#: Users that nothing is given to: https://systemd.io/UIDS-GIDS, "unused".
-_STRANGERS = range(60706, 61184)
-#: getent(1): no such key.
-_NOT_FOUND = 2
 _ROOTS = (
     "observed root as its owner; expected the user of the server, as whom gfix would run: as root it leaves lock files"
     " that shut the server out; chown it, or give a password, so that the server does it"
@@ -367,31 +363,11 @@ def _tool(host: Host) -> str:
 
 
 def _as_stranger(host: Host, argv: list[str]) -> list[str]:
-    """Return the command that runs as a user without an account or process.
-
-    Another process of the same user could read the password in its environment. Raises ChangeFailed.
-    """
+    """Return the command that runs as a user without an account or process. Raises ChangeFailed."""
     try:
-        used = set(_users(Processes(host)))
-        for uid in map(str, _STRANGERS):
-            if uid not in used and host.run(["getent", "passwd", uid]).rc == _NOT_FOUND:
-                return confined.command(host, confined.Account(int(uid), int(uid), ()), argv)
+        return stranger.command(host, argv, "gfix")
     except Unobservable as error:
-        raise ChangeFailed(f"an unused user number, as which gfix gets the password: {error}") from error
-    raise ChangeFailed(
-        f"observed accounts for all users from {_STRANGERS[0]} to {_STRANGERS[-1]}; expected an unused one, as which gfix"
-        " gets the password"
-    )
-
-
-def _users(processes: Processes) -> Iterator[str]:
-    """Yield the users of all processes but those that end meanwhile. Raises Unobservable."""
-    for process in processes.all.values():
-        try:
-            yield processes.user(process)
-        except Unobservable:
-            if not processes.is_gone(process):
-                raise
+        raise ChangeFailed(str(error)) from error
 
 
 def _version(host: Host, header: Header) -> dict[str, str]:

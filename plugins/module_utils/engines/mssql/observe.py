@@ -25,7 +25,7 @@ from ..instance import Gift, Instance, Observed, of_mains
 from ..next_start import NextStart
 from ..open_files import write_through
 from ..start_files import Word
-from . import conf, tool
+from . import conf, databases, tool
 from .tool import CONFIG, HOME
 
 NAME = "mssql"
@@ -120,8 +120,8 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         runs = start_files.running(host, NAME, CONFIG, main, persisted, root)
         runs = _with_flags(runs, log.flags, on_line)
     settings = start_files.settings(persisted, runs)
-    not_queried = "it is set for each database, and was not asked: SELECT name, delayed_durability_desc FROM sys.databases"
-    evidence = [("delayed_durability", unknown("sys.databases", not_queried))]
+    delayed = databases.delayed_durability(host, lines, bool(main and not root))
+    evidence = [("delayed_durability", delayed)]
     twice = _unclear_locations(lines, locations)
     if main:
         files = (file for file in found.opened if _is_data(posixpath.basename(file.path)))

@@ -77,6 +77,21 @@ SLIP = Kind(
     "{engine}: {cause}: SQL Server ignores it",
     "correct or delete each line or option that is named",
 )
+DELAYED_FORCED = Kind(
+    "risk.mssql.delayed_durability",
+    "at_risk",
+    "commits of {engine} can be lost: a database has DELAYED_DURABILITY = FORCED, which acknowledges a commit before it is on"
+    " the disk",
+    "run ALTER DATABASE ... SET DELAYED_DURABILITY = DISABLED for each database that SELECT name FROM sys.databases WHERE"
+    " delayed_durability = 2 lists",
+)
+DELAYED_ALLOWED = Kind(
+    "note.mssql.delayed_durability_allowed",
+    "note",
+    "{engine}: a database has DELAYED_DURABILITY = ALLOWED: a transaction that requests it can be lost",
+    "run ALTER DATABASE ... SET DELAYED_DURABILITY = DISABLED for each database that SELECT name FROM sys.databases WHERE"
+    " delayed_durability = 1 lists",
+)
 DELAYED = Kind("note.mssql.delayed_durability", "note", "{engine}: DELAYED_DURABILITY is unknown: {cause}")
 _FUA = {"traceflag3979": "on", "traceflag3982": "off", "writethrough": "1", "alternatewritethrough": "0"}
 _FLAGS = ("traceflag3979", "traceflag3982")
@@ -187,6 +202,8 @@ def _defects(subject: Subject) -> Iterator[Reason]:
     instance, label = subject.instance, subject.label
     if _flushes(instance["version"]) == "no":
         yield NEVER_FLUSHES.found(label, engine=label, version=instance["version"])
+    if instance["evidence"].get("delayed_durability", NOTHING).get("value") == "forced":
+        yield DELAYED_FORCED.found(label, engine=label)
     flags = instance["evidence"].get("write_through", NOTHING)
     if _relies_on_flags(subject) and flags.get("value") == "no":
         yield NOT_SYNCHRONOUS.found(label, engine=label, cause=str(flags["reason"]))
@@ -246,7 +263,9 @@ def _warnings(subject: Subject) -> Iterator[Reason]:
     if slips:
         yield SLIP.found(label, engine=label, cause=slips["reason"])
     delayed = instance["evidence"].get("delayed_durability")
-    if delayed:
+    if delayed and delayed["value"] == "allowed":
+        yield DELAYED_ALLOWED.found(label, engine=label)
+    elif delayed and delayed["value"] == UNKNOWN:
         yield DELAYED.found(label, engine=label, cause=delayed["reason"])
 
 
@@ -263,7 +282,17 @@ JUDGE = Judge(
     risks=_risks,
     unknowns=_unknowns,
     warnings=_warnings,
-    kinds=(NEVER_FLUSHES, NOT_SYNCHRONOUS, NOTHING_FLUSHES, RACE, BOTH_FLAGS, SLIP, DELAYED),
+    kinds=(
+        NEVER_FLUSHES,
+        NOT_SYNCHRONOUS,
+        NOTHING_FLUSHES,
+        RACE,
+        BOTH_FLAGS,
+        SLIP,
+        DELAYED,
+        DELAYED_FORCED,
+        DELAYED_ALLOWED,
+    ),
     settings=tuple(_MEANS),
     loses=_LOSES,
     fix_texts=FIXES,

@@ -161,6 +161,8 @@ class FakeHost(Host):
         #: Locks that a process holds.
         self.held: set[str] = set()
         self.environment: dict[str, str] = {}
+        #: The environment of each command with a secret.
+        self.secrets: list[dict[str, str]] = []
         self.asked: list[tuple[str, ...]] = []
         self.questions: list[tuple[str, ...]] = []
         #: {type of file system: the options that the kernel knows}, of those for which it can be queried.
@@ -234,6 +236,12 @@ class FakeHost(Host):
             raise NoProgram(f"{argv[0]}: No such file or directory")
         outcome = said(self.commands[tuple(argv)])
         return outcome if isinstance(outcome, Result) else Result(0, outcome, "")
+
+    def run_with_secret(
+        self, argv: list[str], environment: Mapping[str, str], timeout: float = READ_TIMEOUT
+    ) -> Result:
+        self.secrets.append(dict(environment))
+        return self.run(argv, timeout)
 
     def ask(
         self,

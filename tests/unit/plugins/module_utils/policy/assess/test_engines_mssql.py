@@ -540,6 +540,19 @@ def test_what_was_not_asked_is_said() -> None:
     assert any("DELAYED_DURABILITY is unknown" in warning for warning in found["warnings"])
 
 
+@pytest.mark.fact(49)
+@pytest.mark.parametrize(
+    ("value", "at_risk", "note"),
+    [("disabled", False, False), ("allowed", False, True), ("forced", True, False)],
+)
+def test_delayed_durability_of_its_databases(value: str, at_risk: bool, note: bool) -> None:
+    asked = {"delayed_durability": {"value": value, "source": "sys.databases", "reason": None}}
+    found = judged(server(evidence=asked))
+    assert (found["verdict"] == "at_risk") is at_risk
+    assert any("DELAYED_DURABILITY = FORCED" in why for why in found["why"]) is at_risk
+    assert any("DELAYED_DURABILITY = ALLOWED" in warning for warning in found["warnings"]) is note
+
+
 def test_where_loss_is_accepted_nothing_is_asked_of_it() -> None:
     engines = {
         "boot_id": BOOT_ID,
