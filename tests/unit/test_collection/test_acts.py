@@ -23,7 +23,7 @@ FOLDERS = ("module_utils", "modules")
 METHODS = {
     "mount": {"set_mount_options", "set_mount_atime", "make_mount_writable", "try_mount", "sync_mount"},
     "write": {"write_file", "remove_file", "write_attribute"},
-    "program": {"run", "change"},
+    "program": {"run", "run_with_secret", "change"},
     "socket": {"ask"},
 }
 HOSTS = ("host", "self.host", "self._host", "self._inner")
@@ -55,11 +55,14 @@ DIRECT = {
         "write",
     ),
     "confined.command": "program",
+    "stranger.command": "program",
     "processes.output": "program",
     "subprocess.Popen": "program",
     "socket.socket": "socket",
     "socket.create_connection": "socket",
 }
+#: Calls that make a command confined.
+CONFINED = ("confined.command", "stranger.command")
 #: Calls that no module makes: each would act on a name, or pass a text to a shell.
 NEVER = {
     "os.system",
@@ -186,7 +189,7 @@ def started(path: Path) -> set[str]:
         name = ast.unparse(call.func)
         if name == "confined.command":
             names |= {"setpriv", "env"} if len(call.args) + len(call.keywords) > 3 else {"setpriv"}
-        at = {"confined.command": 2, "output": 1, "processes.output": 1}.get(name, 0)
+        at = {"confined.command": 2, "stranger.command": 1, "output": 1, "processes.output": 1}.get(name, 0)
         words: ast.AST | None = call.args[at] if len(call.args) > at else None
         while isinstance(words, (ast.List, ast.Tuple)) and words.elts:
             first = words.elts[0]
@@ -221,12 +224,12 @@ def test_a_program_of_the_table_is_one_that_a_module_of_its_row_names() -> None:
 
 
 def test_a_program_of_a_server_runs_confined() -> None:
-    """Its path is no constant: packages differ, and a process names it. So it runs by host/confined.py alone."""
+    """Its path is no constant: packages differ, and a process names it. So it runs by host/confined.py or host/stranger.py."""
     found = [
         (name_of(path), ast.unparse(call))
         for path in (SOURCES / "engines").rglob("*.py")
         for act, call in calls(path)
-        if act == "program" and isinstance(call, ast.Call) and ast.unparse(call.func) != "confined.command"
+        if act == "program" and isinstance(call, ast.Call) and ast.unparse(call.func) not in CONFINED
         for words in call.args
         if isinstance(words, ast.List) and not isinstance(words.elts[0], (ast.Constant, ast.Starred))
     ]
