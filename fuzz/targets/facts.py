@@ -151,8 +151,10 @@ def entries_of_a_boot_loader(text: str) -> None:
     for name in grub_menu.default_names(text, {"saved_entry": [text[:20]]}):
         assert list(grub_menu.resolve(menu, name)) or not menu
     assert version_order.compare(text, text) == 0
+    assert version_order.of_file(text[:255])
     found = boot_entries.find(Says(text))
     assert not set(found.entries) & set(found.others)
+    assert all(file for file, _line in boot_entries.of_next_kernel(Says(text)))
 
 
 @of_text(ValueError, seeds=[*fixtures("superblock_*.txt"), *fixtures("ext4_options_*.txt")])
@@ -276,6 +278,7 @@ def dmsetup_table(text: str) -> None:
         *fixtures("nvme_*"),
         "0x01 - 0x00 0x01\n",
         "[none] bfq\n",
+        "4096\n",
     ],
 )
 def cache_of_disk(text: str) -> None:
@@ -286,6 +289,7 @@ def cache_of_disk(text: str) -> None:
         caches.parse_nvme,
         caches.has_volatile_cache,
         lambda said: disks._word(said, {"write back": "enabled", "none": "x"}),
+        disks._bytes,
     ):
         try:
             parse(text)

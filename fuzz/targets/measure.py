@@ -15,6 +15,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.measure import (
     plot,
     plug_job,
     plug_log,
+    server_trace,
     trace,
     transactions,
 )
@@ -60,6 +61,13 @@ def benchmark_file(text: str) -> None:
 def blkparse(text: str) -> None:
     trace.count(text)
     assert plot.text(text).isprintable() or "\n" in text
+
+
+@of_text(seeds=["0 1500 8,0 Q WFS 2048 8 712\n1 0 8,0 D FF 0 0 1\n1 2 8,0 D WFS x 8 712\n"])
+def blkparse_of_a_server(text: str) -> None:
+    found = list(server_trace.events(text))
+    assert len(found) <= text.count("\n") + 1
+    server_trace.of_disk(found, {712})
 
 
 @of_text(Refused, seeds=[_JOB + "\n", _JOB + "\na 0 0\na 1 0\na 0 1\ne 0 gone\na 1"])

@@ -130,7 +130,7 @@ def events(text: str) -> Iterator[Event]:
     for line in text.splitlines():
         fields = line.split()
         numbers = [fields[place] for place in (0, 1, 5, 6, 7)] if len(fields) == 8 else [""]
-        if all(number.isascii() and number.isdigit() for number in numbers):
+        if all(number.isascii() and number.isdigit() and len(number) < 20 for number in numbers):
             seconds, nanoseconds, sector, sectors, thread = map(int, numbers)
             moment = seconds + nanoseconds / 1e9
             found.append(Event(moment, fields[2], fields[3], fields[4], sector, sectors, thread))

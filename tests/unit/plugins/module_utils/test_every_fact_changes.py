@@ -63,8 +63,9 @@ def entry(host: BigHost, part: str, name: str) -> Any:
     found = collect(host, NOW, ["/srv/pgdata/base"])
     if not part:
         return {key: item for key, item in found.items() if key not in ("disks", "mounts")}
-    key = "name" if part == "disks" else "target"
-    return next(item for item in found[part] if item[key] == name)
+    if part == "disks":
+        return next(item for item in found[part] if item["name"] == name)
+    return next(item for item in found[part] if name in (item["target"], *item["targets"]))
 
 
 def disk(name: str, **changes: Any) -> Arrange:

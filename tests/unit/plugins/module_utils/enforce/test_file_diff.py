@@ -106,7 +106,7 @@ LAYERS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     ),
     "power with apcupsd": (power, ApcHost, {"targets": HOOKED, "password": ""}),
     "power_guard": (guard, GuardHost, {"targets": [{"mount": PG}], **TERMS}),
-    "watch": (watch, WatchHost, {"inputs": INPUTS, "calendar": "hourly", "metrics": ""}),
+    "watch": (watch, WatchHost, {"inputs": INPUTS, "calendar": "hourly", "metrics": "", "version": ""}),
 }
 #: Notes and originals of a run, and what the run's own commands write.
 _STATE = (our_paths.PERSISTENT, our_paths.VOLATILE, "/sys/", "/proc/", "/run/", "/etc/systemd/system/timers.")
