@@ -17,7 +17,11 @@ from .plot import COLOURS, STYLE, text
 _BAR, _GAP, _LEFT, _LENGTH = 9, 6, 150, 560
 _SCALES = (100, 125, 150, 200, 300, 400, 500, 750, 1000)
 #: Options with which acknowledged commits can be lost, a file system that never flushes, and one without a journal.
-_UNSAFE_OPTIONS, _NO_FLUSH, _NO_JOURNAL = ("barrier=0",), "jfs", "ext2"
+_UNSAFE_OPTIONS = {
+    "barrier=0": "sends no flushes: acknowledged commits can be lost if a volatile cache loses power",
+    "data=writeback": "can leave old data in files after a power cut",
+}
+_NO_FLUSH, _NO_JOURNAL = "jfs", "ext2"
 
 _Key = tuple[str, str]
 
@@ -59,7 +63,7 @@ def advice(rows: Sequence[Row], drift: float, left_out: Mapping[str, str], setti
             f"{RAW}: {_than(drift)} at the end than at the start, so file systems that differ by less do not differ. Fix:"
             " measure when host and disk are quiet"
         )
-    for pattern, clients in _panels(safe):
+    for pattern, clients in _panels(safe) if abs(drift) < WORTH else ():
         own = [row for row in safe if (row["pattern"], row["clients"]) == (pattern, clients)]
         best = max(own, key=lambda row: float(row["of_raw"]))
         lines_found.append(
@@ -68,10 +72,11 @@ def advice(rows: Sequence[Row], drift: float, left_out: Mapping[str, str], setti
         )
     lines_found += _of_scheduler(safe, setting)
     lines_found += _of_options(safe)
-    if any(row["options"] in _UNSAFE_OPTIONS for row in rows):
-        lines_found.append(
-            "barrier=0 sends no flushes: acknowledged commits can be lost if a volatile cache loses power"
-        )
+    lines_found += [
+        f"{options} {why}"
+        for options, why in _UNSAFE_OPTIONS.items()
+        if any(row["options"] == options for row in rows)
+    ]
     if any(row["file_system"] == _NO_FLUSH for row in rows):
         lines_found.append(
             "jfs sends no flushes with any option: acknowledged commits can be lost if a volatile cache loses power"
