@@ -44,7 +44,14 @@ SECTIONS = {
         *("docs/engines/faircom", "docs/engines/firebird", "docs/power", "docs/files", "docs/support"),
         *("docs/distributions", "docs/papers", "docs/glossary"),
     ),
-    "Verify": ("docs/order", "docs/trust", "docs/proof", "docs/facts", "docs/benchmarks"),
+    "Verify": (
+        "docs/order",
+        "docs/trust",
+        "docs/proof",
+        "docs/track-record",
+        "docs/facts",
+        "docs/benchmarks",
+    ),
     "Contribute": ("docs/architecture", "docs/extending", "docs/releasing"),
 }
 _LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)#\s`]+)(#[^)\s]*)?(?=\))")
