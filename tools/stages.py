@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -31,7 +30,7 @@ WITH_SHORT_PART = ("buses", "default", "faults")
 #: Scenarios that `make test` leaves out because the others fill its time. `make lab-test` runs them.
 LONG_SCENARIOS = ("bls", "buses", "families", "kernels", "measure", "network", "selinux")
 #: What is short, and nothing waits for it, comes after all scenarios, so that no processor waits long for the last of them.
-AT_THE_END = ("antsibull-docs", "galaxy-importer", "documentation site", "audit, as installed")
+AT_THE_END = ("antsibull-docs", "galaxy-importer", "documentation site")
 COLLECTIONS = ROOT / "playbooks/collections"
 #: The oldest and the newest ansible-core: the unit tests.
 ANSIBLES = ("ansible-2.16", "ansible-latest")
@@ -155,18 +154,6 @@ def sanity_stages(scratch: Path) -> Iterator[Stage]:
     importer = ("python", str(ROOT / "tools/galaxy_import.py"), tarball)
     yield Stage("sanity", "galaxy-importer", "lint", importer, scratch, needs="build")
     yield Stage("sanity", "documentation site", "docs", ("python", str(ROOT / "tools/docs_site.py")))
-    # By its installed name, on this machine, read-only; what it finds here is not the question.
-    variables = {
-        "ansible_python_interpreter": "{{ ansible_playbook_python }}",
-        "durable_fail_on": [],
-        "durable_report_dir": "",
-    }
-    audit = (
-        *("ansible-playbook", "durable.dbhost.audit", "-i", "localhost,", "-c", "local"),
-        *("-e", json.dumps(variables)),
-    )
-    path = {"ANSIBLE_COLLECTIONS_PATH": str(old)}
-    yield Stage("sanity", "audit, as installed", "lint", audit, scratch, environment=path, needs=needs)
 
 
 def ansible_test_stages(scratch: Path) -> Iterator[Stage]:

@@ -17,8 +17,11 @@ Report = dict[str, Any]
 
 
 def packed(found: Report) -> str:
-    """Return an assessment or a report as JSON, in ASCII."""
-    return json.dumps(found, separators=(",", ":"))
+    """Return an assessment or a report as JSON, in ASCII.
+
+    It begins with a space: ansible-core before 2.19 makes a mapping of a template's result that begins with a brace.
+    """
+    return f" {json.dumps(found, separators=(',', ':'))}"
 
 
 def unpacked(text: str) -> Report:
