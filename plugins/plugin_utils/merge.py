@@ -27,7 +27,7 @@ from .output import Found
 #: How a report writes its time, UTC.
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 #: What playbooks that measure write beside reports: NAME-HOST.json.
-MEASUREMENTS = ("benchmark", "prove-fua", "pull-the-plug", "test-shutdown")
+MEASUREMENTS = ("benchmark", "filesystems", "prove-fua", "pull-the-plug", "test-shutdown")
 #: Names by which every machine calls itself.
 _SELVES = ("localhost", "127.0.0.1", "::1")
 #: How far the clocks of two machines may be apart.
