@@ -99,7 +99,7 @@ def test_ansible_builder_makes_the_context(tmp_path: Path) -> None:
         str(ROOT),
         cwd=ROOT,
     )
-    run(str(BIN / "ansible-builder"), "create", "--container-runtime", "podman", cwd=tmp_path)
+    run(str(BIN / "ansible-builder"), "create", "--output-filename", "Containerfile", cwd=tmp_path)
     assert (tmp_path / "context/Containerfile").exists()
     (tarball,) = (tmp_path / "context/_build/collections").glob("durable-dbhost-*.tar.gz")
     assert tarball.name in (tmp_path / "context/_build/requirements.yml").read_text()
