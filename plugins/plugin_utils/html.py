@@ -141,7 +141,7 @@ def _host(report: Report) -> Mapping[str, object]:
         "targets": _targets(report["settings"]),
         "lines": [(change["state"], change_line(change)) for change in report["changes"]],
         "power_lines": power_lines(report["power"]) if report["power"] else [],
-        "words": " ".join(
+        "search_text": " ".join(
             [
                 report["host"],
                 str(report["profile"]),

@@ -160,12 +160,12 @@ def _of(change: Mapping[str, str]) -> str:
 
 
 def _is_file(change: Mapping[str, str]) -> bool:
-    """Tell whether a whole file is removed."""
+    """Return whether a whole file is removed."""
     return (change["before"], change["after"]) == ("present", "absent") and change["setting"] != "include"
 
 
 def _is_restored(change: Mapping[str, str]) -> bool:
-    """Tell whether a setting gets an original value; one that is unset is removed with its file."""
+    """Return whether a setting gets an original value; one that is unset is removed with its file."""
     return not _is_file(change) and change["after"] not in ("unset", "forgotten")
 
 
@@ -176,9 +176,9 @@ def _loss(layer: str, change: Mapping[str, str]) -> str:
     """
     if layer == "mount_options":
         before, after = (change[side].split(",") for side in ("before", "after"))
-        words = [word for word in after if fold([word]).get("barrier", "on") != "on"]
+        options = [option for option in after if fold([option]).get("barrier", "on") != "on"]
         is_off = fold(after).get("barrier", "on") != "on" and fold(before) != fold(after)
-        return ", ".join(words) if is_off else ""
+        return ", ".join(options) if is_off else ""
     if not is_engine(layer) or not _is_restored(change) or change["before"] == change["after"]:
         return ""
     loses = change["after"] != "absent" and JUDGES[layer].can_lose(change["setting"], change["after"])

@@ -40,7 +40,7 @@ _STATES = {
     "done": "changed",
     "failed": "could not change",
     "undone": "restored by the rollback timer",
-    "not_begun": "did not come to change",
+    "not_begun": "not changed: the run ended before",
     "unknown": "may have changed: not observed after the run",
 }
 
@@ -86,14 +86,14 @@ def _state(
 
 
 def _has_owner(change: Change, row: Row) -> bool:
-    """Tell whether a row shows that a change of a file's owner is still necessary."""
+    """Return whether a row shows that a change of a file's owner is still necessary."""
     persisted = row.get("evidence", {}).get("persisted") or {}
     about = (row["layer"], row["target"], persisted.get("owner_of"))
     return about == (change["layer"], change["target"], change["setting"])
 
 
 def _is_observed(change: Change, report: Mapping[str, Any]) -> bool:
-    """Tell whether the target of a change without a row was observed after the run: a disk or an engine can be gone."""
+    """Return whether the target of a change without a row was observed after the run: a disk or an engine can be gone."""
     if is_engine(change["layer"]):
         return any(each["engine"] == change["layer"] for each in report["engines"])
     if change["layer"] in ("mount_options", "write_cache", "io_scheduler"):
@@ -117,7 +117,7 @@ def worst_first(reports: Iterable[AnyReport]) -> list[AnyReport]:
 
 
 def takes_place(change: Outcome) -> bool:
-    """Tell whether a run would make a change, or has made it."""
+    """Return whether a run would make a change, or has made it."""
     return change["state"] in ("foreseen", "done")
 
 
@@ -208,7 +208,7 @@ def _needs(report: Report, first: str | None) -> list[tuple[str | None, Sequence
 
 
 def _shows_power(report: Report) -> bool:
-    """Tell whether a UPS matters to a host under its own profile."""
+    """Return whether a UPS matters to a host under its own profile."""
     power = report["power"]
     is_managed = any(row["layer"] in ("power", "power_guard") for row in report["settings"])
     return power is not None and (is_managed or bool(power["guard"]["lease"]))
@@ -220,7 +220,7 @@ def power_lines(power: PowerSection) -> list[str]:
     found += [f"{name}: {b['state']}: {b['arithmetic']}" for name, b in power["budget"].items()]
     guard = power["guard"]
     since = f" since {guard['since']}" if guard["since"] else ""
-    found.append(f"guard: {guard['state']}{since}: {guard['reason'] or 'it says no more'}")
+    found.append(f"guard: {guard['state']}{since}: {guard['reason'] or 'no reason was reported'}")
     return found + [f"{mount['target']}: barrier {mount['barrier']}" for mount in guard["mounts"]]
 
 
@@ -230,7 +230,7 @@ def _ups(ups: UpsFacts) -> str:
     known = [
         text.format(value) for name, text in measures if isinstance(value := ups.get(name), (int, float))
     ]
-    return ", ".join([f"{ups['system']} ({ups['driver'] or 'driver not known'}): {status}", *known])
+    return ", ".join([f"{ups['system']} ({ups['driver'] or 'driver unknown'}): {status}", *known])
 
 
 def _takes(rating: Rating) -> list[str]:

@@ -188,7 +188,7 @@ def explained(result: Result) -> Explained:
 
 
 def of_python(result: Result) -> bool:
-    """Tell whether a task failed because the host's Python is missing or too old."""
+    """Return whether a task failed because the host's Python is missing or too old."""
     return explained(result).fix == INSTALL_PYTHON
 
 
@@ -292,7 +292,7 @@ def _in_brackets(text: str) -> str:
 
 
 def wants_reboot(inputs: Inputs, found: Result, before: Result | None, applied: Result | None) -> bool:
-    """Tell whether a run reboots its host: it is allowed, and a change of this run is pending.
+    """Return whether a run reboots its host: it is allowed, and a change of this run is pending.
 
     `found`: the assessment after the changes; `before` and `applied`: the one before them, and the result of the steps,
     None without steps. A second reboot would not help.
@@ -304,7 +304,7 @@ def wants_reboot(inputs: Inputs, found: Result, before: Result | None, applied: 
 
 
 def disarms(inputs: Inputs, given: Result) -> bool:
-    """Tell whether a collection removes the rollback timer; `given`: the arguments of assess.
+    """Return whether a collection removes the rollback timer; `given`: the arguments of assess.
 
     It does on request, after steps that may have armed the switch; but not if a reboot may follow.
     """
@@ -319,7 +319,7 @@ def limit_of_collection(limit: int, applied: Result | None) -> int:
 
 
 def _may_reboot(inputs: Inputs) -> bool:
-    """Tell whether a reboot is permitted; not by refused input."""
+    """Return whether a reboot is permitted; not by refused input."""
     return isinstance(inputs.allow, list) and "reboot" in inputs.allow
 
 

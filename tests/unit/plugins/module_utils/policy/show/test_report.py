@@ -202,7 +202,7 @@ def test_what_a_ups_does_not_tell_is_left_out() -> None:
     )
     rows = [{"layer": "power"}]
     text = details([report("db1", "blocked", power=ups.section(reported), settings=rows)])
-    assert "  - rack@localhost (driver not known): no status, 300 s when low\n" in text
+    assert "  - rack@localhost (driver unknown): no status, 300 s when low\n" in text
 
 
 def test_a_ups_of_a_host_that_does_not_rest_on_it_is_not_shown() -> None:
