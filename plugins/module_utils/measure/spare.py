@@ -138,6 +138,17 @@ def _use(host: Host, spare: Spare) -> str:
     ]
     if mounted:
         return f"mounted at {', '.join(mounted)}"
+    listed_as = _listed_as(host, spare)
+    if listed_as:
+        return listed_as
+    users = _processes(spare.number)
+    if users:
+        return f"opened by process {', '.join(users)}"
+    return "" if spare.size >= LEAST * MIB else f"{spare.size // MIB} MiB (at least {LEAST} are needed)"
+
+
+def _listed_as(host: Host, spare: Spare) -> str:
+    """Return as what a table of this host names a disk, '' if none does."""
     swaps = [line.split()[0] for line in host.read("/proc/swaps").splitlines()[1:] if line.split()]
     listed = [(path, "swap space") for path in swaps]
     listed += [(spec, "listed in /etc/fstab") for spec in _specs(host, "/etc/fstab", 0)]
@@ -145,10 +156,7 @@ def _use(host: Host, spare: Spare) -> str:
     for spec, what in listed:
         if host.resolve(fstab.device_path(spec)) == f"/dev/{spare.name}":
             return what
-    users = _processes(spare.number)
-    if users:
-        return f"opened by process {', '.join(users)}"
-    return "" if spare.size >= LEAST * MIB else f"{spare.size // MIB} MiB (at least {LEAST} are needed)"
+    return ""
 
 
 def _specs(host: Host, path: str, column: int) -> list[str]:

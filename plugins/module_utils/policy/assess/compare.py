@@ -54,7 +54,7 @@ def find(case: Case, profile: Profile, pinned: Profile) -> Findings:
     common = [*_common(case, mounts, disks, own), *(need for _mount, need in torn)]
     needed, unmet, guarded = _needed(case, scopes, common)
 
-    every = [*(scope.profile for scope in scopes), *(server.profile for server in servers)]
+    every = [each.profile for each in scopes] + [each.profile for each in servers]
     is_promised = any(each.promises_durability for each in every)
     lasting = _lasting(mounts, (mount for mount, _need in torn))
     of_guard = guard.risks(case.power) if is_promised else []
@@ -72,17 +72,16 @@ def find(case: Case, profile: Profile, pinned: Profile) -> Findings:
     unknowns += [*case.lost, *found.unknowns]
     unknowns += [*warnings.unplaced(case), *dict.fromkeys(warnings.not_found(case))]
     names = frozenset(each.name for each in every)
-    withheld = names if unknowns or found.lasting else unmet
-    guarded = guarded.within(withheld, storage["leased"])
-    rows, left_out = chosen_layers.leave_out([*own.beside(guarded), *found.rows], declared.layers)
-    if left_out:
-        withheld = names
+    # A row that is left out withholds every profile, which the rows then depend on.
+    for withheld in (names if unknowns or found.lasting else unmet, names):
         guarded = guarded.within(withheld, storage["leased"])
-        rows, _left_out = chosen_layers.leave_out([*own.beside(guarded), *found.rows], declared.layers)
+        rows, left_out = chosen_layers.leave_out([*own.beside(guarded), *found.rows], declared.layers)
+        if not left_out:
+            break
     rows, slower = measured.left(rows, declared.inputs.benchmark, storage, case.today)
     image = storage["root_image"]
     rows = [root_image.of_row(_with_name(row), image) for row in rows]
-    causes = [Cause(risk.with_fix(rows), risk.target, risk.setting) for risk in of_storage]
+    causes = _with_fixes(of_storage, rows)
     return Findings(
         promises=is_promised,
         mounts=mounts,
@@ -105,7 +104,7 @@ def find(case: Case, profile: Profile, pinned: Profile) -> Findings:
             *warnings.not_collected(case),
             *warnings.behind(case),
             *found.warnings,
-            *(_of_loss(mount) for mount in mounts if is_promised and mount.may_lose),
+            *(_of_losses(mounts) if is_promised else ()),
             *warnings.writers(case),
             *warnings.limited(case),
             *warnings.without_dir_index(case),
@@ -127,6 +126,11 @@ def find(case: Case, profile: Profile, pinned: Profile) -> Findings:
         causes=(*causes, *found.causes),
         waivers=declared.waivers,
     )
+
+
+def _with_fixes(found: Iterable[risks.Risk], rows: list[Setting]) -> list[Cause]:
+    """Return the causes of risks; the fix of each depends on the rows of its host."""
+    return [Cause(risk.with_fix(rows), risk.target, risk.setting) for risk in found]
 
 
 def _lasting(mounts: Iterable[Mount], torn: Iterable[Mount]) -> list[MountFacts]:
@@ -196,9 +200,12 @@ def _with_name(row: Setting) -> Setting:
     return row._replace(why=why, remedy=remedy)
 
 
-def _of_loss(mount: Mount) -> Reason:
-    target = mount.facts["target"]
-    return findings.LOSS_AS_ASKED.found(target, mount=target, what=mount.may_lose)
+def _of_losses(mounts: Iterable[Mount]) -> Iterator[Reason]:
+    """Yield a warning for each mount whose profile may lose commits."""
+    for mount in mounts:
+        if mount.may_lose:
+            target = mount.facts["target"]
+            yield findings.LOSS_AS_ASKED.found(target, mount=target, what=mount.may_lose)
 
 
 def _common(case: Case, mounts: list[Mount], disks: list[Disk], own: _Rows) -> list[Requirement]:

@@ -76,26 +76,7 @@ def _figures(
 def _slower(row: Setting, figures: Iterable[Mapping[str, Any]]) -> str:
     """Return by how much the wanted value was slower than the current one, '' if it was not, or was not measured."""
     if row.setting == "COMMIT_DELAY":
-        rows = {
-            (each["mount"], each["clients"], str(each["delay"])): each
-            for each in figures
-            if (each["pattern"], each["variant"]) == (GROUPED, AS_IT_IS)
-        }
-        # Which number of clients a server has is not measured: none may lose.
-        pairs = {
-            clients: (each, rows[mount, clients, row.wanted_running])
-            for (mount, clients, delay), each in rows.items()
-            if delay == row.running and (mount, clients, row.wanted_running) in rows
-        }
-        ratios = {
-            clients: after["rate"] / before["rate"]
-            for clients, (before, after) in pairs.items()
-            if not _is_noise(after["rate"] / before["rate"], (before, after))
-        }
-        worst = min(ratios, key=lambda clients: ratios[clients], default=None)
-        if worst is None or ratios[worst] > 1 - WORTH:
-            return ""
-        return f"has {ratios[worst]:.2f} times its commits with {worst} client{'' if worst == 1 else 's'}"
+        return _slower_with_delay(row, figures)
     name = _VARIANTS.get(row.setting, "").format(row.wanted_running)
     then = {_point(each): each for each in figures if each["variant"] == AS_IT_IS}
     found = [
@@ -105,6 +86,29 @@ def _slower(row: Setting, figures: Iterable[Mapping[str, Any]]) -> str:
     mean = math.prod(shares) ** (1 / len(shares)) if shares else 1.0
     is_slower = mean <= 1 - WORTH and not _is_noise(mean, [each for pair in found for each in pair])
     return f"has {mean:.2f} times its commits" if is_slower else ""
+
+
+def _slower_with_delay(row: Setting, figures: Iterable[Mapping[str, Any]]) -> str:
+    rows = {
+        (each["mount"], each["clients"], str(each["delay"])): each
+        for each in figures
+        if (each["pattern"], each["variant"]) == (GROUPED, AS_IT_IS)
+    }
+    # Which number of clients a server has is not measured: none may lose.
+    pairs = {
+        clients: (each, rows[mount, clients, row.wanted_running])
+        for (mount, clients, delay), each in rows.items()
+        if delay == row.running and (mount, clients, row.wanted_running) in rows
+    }
+    ratios = {
+        clients: after["rate"] / before["rate"]
+        for clients, (before, after) in pairs.items()
+        if not _is_noise(after["rate"] / before["rate"], (before, after))
+    }
+    worst = min(ratios, key=lambda clients: ratios[clients], default=None)
+    if worst is None or ratios[worst] > 1 - WORTH:
+        return ""
+    return f"has {ratios[worst]:.2f} times its commits with {worst} client{'' if worst == 1 else 's'}"
 
 
 def _is_noise(ratio: float, rows: Sequence[Mapping[str, Any]]) -> bool:
