@@ -198,7 +198,7 @@ def main() -> None:
     given, host = module.params, Host()
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     reach = dict.fromkeys(str(step["layer"]) for step in given["steps"])
-    alone = one_run.hold(host, given["by"] or "somebody", now, reach, given["looked_at"])
+    alone = one_run.hold(host, given["by"] or "an administrator", now, reach, given["looked_at"])
     try:
         expect_root(host)
         with nullcontext() if module.check_mode else alone:

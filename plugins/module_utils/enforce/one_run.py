@@ -35,7 +35,7 @@ class Run(NamedTuple):
     """
 
     number: int = 0
-    by: str = "somebody"
+    by: str = "an administrator"
     since: str = "a time that is unknown"
     reach: tuple[str, ...] = ()
 

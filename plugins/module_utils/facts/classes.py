@@ -10,7 +10,7 @@ from __future__ import annotations
 
 
 def __getattr__(name: str) -> type:
-    """Return what stands for a class at run time."""
+    """Return the value that a class has at run time."""
     if name.startswith("_"):
         raise AttributeError(name)
     return dict

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A small TPC-B on Firebird through isql, whose engine opens a scratch database itself: no server and no socket. Pure.
 
-Each client is an isql of its own, with its own branch. It runs one block, in which each transaction is autonomous, so that
+Each client is a separate isql, with its own branch. It runs one block, in which each transaction is autonomous, so that
 each commit waits for the disk (forced writes). The clock starts when all clients are connected.
 """
 
@@ -79,7 +79,7 @@ end^
 DRIVER = f"""
 import subprocess, sys, time
 isql, engine, action, clients, seconds = sys.argv[1:4] + [int(word) for word in sys.argv[4:]]
-words = [isql, "-quiet", "-bail", "-nodbtriggers", "-user", "SYSDBA"]
+command = [isql, "-quiet", "-bail", "-nodbtriggers", "-user", "SYSDBA"]
 pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0)
 def until(process, name):
     found = b""
@@ -94,13 +94,13 @@ def until(process, name):
 if action == "prepare":
     with open("firebird.conf", "w") as file:
         file.write("ServerMode = Classic\\nProviders = " + engine + "\\n")
-    process = subprocess.Popen(words, **pipes)
+    process = subprocess.Popen(command, **pipes)
     process.stdin.write({_TABLES!r}.format(clients=clients).encode())
     process.stdin.close()
     if until(process, b"FORCED") != 1:
         sys.exit("the scratch database does not force writes")
     sys.exit(process.wait())
-started = [subprocess.Popen(words, **pipes) for number in range(clients)]
+started = [subprocess.Popen(command, **pipes) for number in range(clients)]
 for process in started:
     process.stdin.write({_CONNECT!r}.encode())
 for process in started:

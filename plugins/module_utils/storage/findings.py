@@ -233,7 +233,7 @@ ONE_PROMISE = Kind(
     "requirement.one_promise",
     "blocked",
     "{engine} is assessed by the strictest profile of its mounts, and files on {mount} may be lost",
-    "set a profile for {mount} in durable_mount_profiles that promises durability, or move those files",
+    "set a profile for {mount} in durable_mount_profiles that guarantees durability, or move those files",
 )
 
 STACK = Kind("unknown.stack", "unknown", "{mount}: {cause}", FIX_READ_ERROR)

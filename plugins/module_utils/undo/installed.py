@@ -42,7 +42,7 @@ RestartSec=5
 RestartPreventExitStatus=2
 TimeoutStartSec=60
 UMask=0022
-# No mount namespace of its own, which ProtectSystem= and its like make: it remounts what the host has mounted.
+# No separate mount namespace, which ProtectSystem= and its like make: it remounts what the host has mounted.
 
 [Install]
 WantedBy=sysinit.target emergency.target

@@ -261,7 +261,7 @@ def _plan_apcupsd(host: Host, monitor: Monitor, settings: Target) -> Work:
         _expect_roots(host, path)
         observed = ABSENT
         if theirs is not None and not apcupsd_scripts.is_ours(theirs):
-            observed = "a script of its own"
+            observed = "a script of the host"
             copy = f"{our_paths.CHAINED_SCRIPTS}/{event}"
             edits.append(Edit(copy, _text(host, copy), theirs, host.mode(path)))
         if theirs is None or not apcupsd_scripts.is_ours(theirs):
