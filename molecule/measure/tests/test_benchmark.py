@@ -164,7 +164,8 @@ def test_when_fio_is_killed_all_is_put_back_all_the_same(
 
 #: Processes and files of a scratch server, and shared memory.
 REMAINS = """
-pgrep -l 'postgres|pgbench|timeout' || true
+ps -e -o comm= | grep -x -E 'postgres|pgbench|timeout|isql-fb|firebird' | sort || true
+ls -A /tmp/firebird || true
 ls -A /srv/pg
 ls /dev/shm
 tail -n +2 /proc/sysvipc/shm
@@ -203,6 +204,21 @@ def test_transactions_of_a_scratch_server_leave_nothing(
         assert rows["pgbench_tpcb"]["commits"] > 2
         prices = run.reports["benchmark-pull"]["prices"]
         assert {rate["pattern"] for price in prices for rate in price["rates"]} == set(rows)
+
+
+def test_transactions_of_firebird_need_no_server_and_leave_nothing(
+    machine: Machine, playbooks: Playbooks
+) -> None:
+    before = machine.run(["sh", "-c", REMAINS]).stdout
+    limits: dict[str, Any] = {"patterns": [], "transactions": ["firebird_tpcb"], "clients": [1, 4]}
+    run = benchmark(playbooks, mounts=["/srv/pg"], **limits)
+    assert run.code == 0
+    assert machine.run(["sh", "-c", REMAINS]).stdout == before
+    for row in run.reports["benchmark-pull"]["rows"]:
+        assert "Firebird" in row["server"]
+        assert row["commits"] > 0
+        # Each commit forces its own writes.
+        assert row["flushes_per_commit"] > 0.9, row
 
 
 def state(machine: Machine) -> dict[str, Any]:

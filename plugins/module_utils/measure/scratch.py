@@ -17,11 +17,13 @@ import secrets
 import shutil
 import signal
 import stat
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Callable
 
+from ..host import child_process
 from ..host.mount_api import change
 from ..host.mountinfo import Mount
 from .limits import MIB, Refused, expect_space
@@ -31,6 +33,8 @@ PREFIX = ".durable-scratch-"
 INIT, INNER, OUTPUT = "durable-init.sql", "durable-data", "durable-output"
 _DIRECTORY_MODE = 0o711
 _LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+#: Seconds in which the kernel closes the files of a killed process.
+_RELEASE = 20.0
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -59,19 +63,58 @@ def files(target: str, place: int, sizes: Sequence[int]) -> Iterator[list[int]]:
     """
     sweep(place)
     expect_space(target, os.fstatvfs(place), sum(sizes))
-    names: list[str] = []
+    names = [PREFIX + secrets.token_hex(8) for _size in sizes]
     descriptors: list[int] = []
+    with _removed_if_killed(place, names):
+        yield from _files(place, names, sizes, descriptors)
+
+
+@contextmanager
+def _removed_if_killed(place: int, names: Sequence[str]) -> Iterator[None]:
+    """Let a child remove files if this process is killed, which closes its end of a pipe."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            child_process.isolate(reader, place)
+            # One byte is the normal end.
+            if not os.read(reader, 1):
+                _sweep_unlocked(place, names)
+        finally:
+            os._exit(0)
+    os.close(reader)
     try:
-        for size in sizes:
-            name = PREFIX + secrets.token_hex(8)
+        yield
+    finally:
+        os.write(writer, b"0")
+        os.close(writer)
+        os.waitpid(child, 0)
+
+
+def _sweep_unlocked(place: int, names: Sequence[str]) -> None:
+    """Remove files of a killed process once the kernel has released their locks. Raises OSError."""
+    deadline = time.monotonic() + _RELEASE
+    while set(names) & set(os.listdir(place)) and time.monotonic() < deadline:
+        for name in names:
+            _swept(place, name)
+        time.sleep(0.05)
+    os.fsync(place)
+
+
+def _files(
+    place: int, names: Sequence[str], sizes: Sequence[int], descriptors: list[int]
+) -> Iterator[list[int]]:
+    created = []
+    try:
+        for name, size in zip(names, sizes):
             descriptor = create(place, name)
-            names.append(name)
+            created.append(name)
             descriptors.append(descriptor)
             fill(descriptor, size)
         os.fsync(place)
         yield descriptors
     finally:
-        for name in names:
+        for name in created:
             remove(place, name)
         for descriptor in descriptors:
             os.close(descriptor)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import stat
+import time
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,20 @@ def test_they_are_gone_after_a_failure_and_after_a_signal_too(tmp_path: Path) ->
             signal.pause()
     assert os.listdir(tmp_path) == []
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_they_are_gone_after_the_process_was_killed(tmp_path: Path) -> None:
+    place = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    child = os.fork()
+    if child == 0:
+        with scratch.files("/srv", place, [4096, 4096]):
+            os.kill(os.getpid(), signal.SIGKILL)
+    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+    deadline = time.monotonic() + 20
+    while os.listdir(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.close(place)
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_file_that_could_not_be_filled_is_gone_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
