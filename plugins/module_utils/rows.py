@@ -107,7 +107,8 @@ class Setting(NamedTuple):
     `layer` and `target` name the object that has it; `verdict` is ok, drift_running, drift_persisted,
     pending or unknown; `phase` is raise, tighten, loosen or None (no change, or none that
     this collection can make); `klass` is safety or performance; `profile` is the profile that it is compared with, '' for any;
-    `finding` is the id of its finding, '' for setting.LAYER.SETTING.
+    `finding` is the id of its finding, '' for setting.LAYER.SETTING. `means`: whether `why` is the meaning of the running value
+    alone; the report's JSON has it after that value.
     """
 
     layer: str
@@ -125,6 +126,7 @@ class Setting(NamedTuple):
     remedy: str
     profile: str = ""
     finding: str = ""
+    means: bool = False
 
     @classmethod
     def of(
@@ -154,5 +156,7 @@ class Setting(NamedTuple):
         """Return the row as the report's JSON has it."""
         row = self._asdict()
         row["class"] = row.pop("klass")
+        if row.pop("means"):
+            row["why"] = f"{self.setting} is {self.running}: {self.why}"
         row["finding"] = self.id
         return row

@@ -213,13 +213,13 @@ def judge(running: str, persisted: str, runs: bool, persists: bool, live: bool) 
 def why_of(
     verdict: str, name: str, running: str, persisted: str, rule: Rule, values: Mapping[str, Any]
 ) -> str:
-    """Return the text of a setting's verdict."""
+    """Return the text of a setting's verdict; for `drift_running` the meaning of the value alone."""
     if verdict == "ok":
         return "as wanted"
     if verdict == UNKNOWN:
         return values["reason"] or f"{name} could not be read"
     if verdict == "drift_running":
-        return f"{name} is {running}: {rule.meaning(running)}"
+        return rule.meaning(running)
     if verdict == "pending":
         return f"the server runs with {running} until it is restarted: {rule.meaning(running)}"
     place = f" ({values['from']})" if values.get("from") else ""

@@ -52,6 +52,7 @@ def _rows(subject: Subject, wanted: Rules) -> Iterator[Setting]:
             phase=only.phase if can else None,
             evidence={"running": header if database["running"] == "closed" else source, "persisted": header},
             why=why,
+            means=verdict == "drift_running",
             remedy="" if verdict == "ok" else "run harden_db" if can else _gfix(instance, database, verdict),
         )
 

@@ -322,6 +322,7 @@ def _row(
             "persisted": {**source, "value": persisted, "source": observed.get("from"), **last},
         },
         why=why,
+        means=verdict == "drift_running",
         remedy=_remedy(instance, name, verdict, phase, held, observed.get("from")),
     )
 

@@ -122,9 +122,9 @@ def _state(row: Setting) -> str:
         observed, expected, when = row.persisted, row.wanted_persisted, " at the next boot"
     else:
         observed, expected, when = row.running, row.wanted_running, ""
-    # Some sentences begin with the observed value, or have only that.
+    # Some sentences have only the observed value.
     is_value = row.why == f"{row.setting} is {observed}" and observed != expected
-    meaning = "" if is_value else f": {row.why.removeprefix(f'{row.setting} is {observed}: ')}"
+    meaning = "" if is_value else f": {row.why}"
     if row.verdict == UNKNOWN:
         return f" is unknown{meaning}"
     return f"{f' is {observed}{when}, expected {expected}' if observed != expected else ''}{meaning}"
