@@ -1169,6 +1169,15 @@ def test_reasons_and_changes_name_the_engine() -> None:
     assert "stopped" not in change_line({**change, "running": "stopped"})
 
 
+def test_a_row_states_its_value_and_its_reason_states_it_once() -> None:
+    found = judged(instance(running={"full_page_writes": "off"}), profile="disposable", accept_data_loss=True)
+    (one,) = [each for each in found["settings"] if each["setting"] == "full_page_writes"]
+    (reason,) = [each for each in found["reasons"] if each["id"] == "setting.postgresql.full_page_writes"]
+    assert one["why"].startswith("full_page_writes is off: ")
+    assert reason["reason"].startswith("postgresql main: full_page_writes is off, expected on: a ")
+    assert "means" not in one
+
+
 class TestMounts:
     def test_what_engines_use_is_managed_where_nothing_is_named(self) -> None:
         found = judged(instance(), mounts=None)
