@@ -121,7 +121,9 @@ def test_trees_are_made_in_memory_of_their_own(monkeypatch: pytest.MonkeyPatch) 
 def test_the_packages_of_a_layout_are_installed_in_what_was_unpacked() -> None:
     """Of hostile names the shell makes nothing."""
     steps = image.derive(Recipe("bookworm", "", ("a", "b; c"), kernel=False), Path("/w"))
-    assert '--setup-hook=tar -C "$1" -x' in steps
+    unpack, *_, contrib = [step for step in steps if step.startswith("--setup-hook=")]
+    assert unpack == '--setup-hook=tar -C "$1" -x'
+    assert "s/ main$/ main contrib/" in contrib
     assert "--customize-hook=chroot \"$1\" apt-get --yes install a 'b; c'" in steps
     of_kernel = [step for step in image.derive(Recipe("bookworm", ""), Path("/w")) if "apt-get" in step]
     assert of_kernel == ['--customize-hook=chroot "$1" apt-get --yes install linux-image-amd64']
