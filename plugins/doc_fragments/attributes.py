@@ -36,7 +36,7 @@ attributes:
     description: Can run in check mode and tell what it would change, without changing it.
     support: full
   diff_mode:
-    description: Returns what each setting was and is.
+    description: Returns what each setting was and is, and the lines of the files that change.
     support: full
   platform:
     description: The systems that it runs on.
