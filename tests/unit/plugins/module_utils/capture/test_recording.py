@@ -57,6 +57,7 @@ NOT_RECORDED: dict[str, Callable[[Host], Any]] = {
     "listeners": lambda host: host.listeners(),
     "lock_text": lambda host: host.lock_text("/run/lock"),
     "read_part": lambda host: host.read_part("/etc/fstab"),
+    "run_with_secret": lambda host: host.run_with_secret(["sqlcmd"], {"SQLCMDPASSWORD": "x"}),
     "socket_listener": lambda host: host.socket_listener("/run/mysqld/mysqld.sock"),
     "user": lambda host: host.user(),
 }
