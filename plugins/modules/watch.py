@@ -22,7 +22,7 @@ extends_documentation_fragment:
   - durable.dbhost.attributes.action
 attributes:
   diff_mode:
-    description: Returns what each file was and is, by state and not by content.
+    description: Returns what each file was and is, and its lines, without those that can contain a secret.
     support: full
 options:
   calendar:
