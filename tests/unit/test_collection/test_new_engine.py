@@ -126,14 +126,14 @@ def test_it_is_found_assessed_planned_and_reported(collection: Path) -> None:
     assert told["unattributed"] == []
     assert [(one["engine"], one["version"]) for one in found["engines"]] == [("toy", "1.0")]
     assert found["verdict"] == "at_risk"
-    assert any(why.startswith("commits of toy toy can be lost: sync is never") for why in found["why"])
-    assert found["exposed"] == ["toy toy was exposed: after the fix, check it for damage with toycheck"]
+    assert any(why.startswith("commits of toy can be lost: sync is never") for why in found["why"])
+    assert found["exposed"] == ["toy was exposed: after the fix, check it for damage with toycheck"]
     assert found["plan"]["tighten"]["toy"] == [{"instance": "toy", "settings": {"sync": "always"}}]
     (step,) = [step for step in found["steps"] if step["layer"] == "toy"]
     assert (step["phase"], step["layer"]) == ("tighten", "toy")
     assert step["arguments"] == {"targets": found["plan"]["tighten"]["toy"], "restart": False}
     assert "/etc/toy.conf" in found["files"]
-    assert "toy toy: a toy" in found["warnings"]
+    assert "toy: a toy" in found["warnings"]
     assert "sync" in told["table"]
 
 
