@@ -135,9 +135,27 @@ ansible_facts:
               type: str
               returned: always
             why:
-              description: Why it could not be attributed.
+              description:
+                - >-
+                  The error for which it could not be attributed, or null: C(causes) has others.
               type: str
               returned: always
+            causes:
+              description:
+                - >-
+                  Why: C(cause), a keyword of a closed list, and its C(parameters).
+              type: list
+              elements: dict
+              returned: if a value is unknown for causes that the collection knows
+              contains:
+                cause:
+                  description: A keyword of the collection's closed list. The report has the sentence.
+                  type: str
+                  returned: always
+                parameters:
+                  description: The values of the sentence, by name.
+                  type: dict
+                  returned: always
         engines:
           description: One entry for each instance, those that run first.
           type: list
@@ -285,11 +303,14 @@ ansible_facts:
                 - C(owner_of) - The name of that file in a plan.
                 - C(owner) - Its C(user:group) before.
                 - C(owner_wanted) - Its C(user:group) after.
+                - >-
+                  C(causes) - Why: C(cause), a keyword of a closed list, and its C(parameters).
                 - C(running) - The value in force, V(stopped) without a process, or V(unknown).
                 - C(persisted) - The value after the next start, which a command of a unit, an C(init_file), a script at boot or
                   C(tmpfiles.d) may set last.
                 - C(source) - Where it was read.
-                - C(reason) - Why a value is V(unknown), or null.
+                - >-
+                  C(reason) - The error for which a value is V(unknown), or null: C(causes) has others.
                 - >-
                   C(held) - How to remove the setting that overrides every file that a run writes: C(fix), a keyword of a closed
                   list, and its C(parameters); or null.
@@ -343,13 +364,14 @@ ansible_facts:
               returned: always
             evidence:
               description:
-                - For contested values their C(value), C(source) and C(reason). The reason says why a value is unknown.
+                - For contested values their C(value), C(source) and C(reason), the error for which a value is unknown. In its
+                  place C(cause) is a keyword of a closed list, with C(parameters).
                 - The value of C(files) is V(complete), V(partial) or V(unknown).
                 - The value of C(write_through) is V(yes), V(no) or V(unknown), whether what must be written through is open so.
                 - The value of C(recovery), of FairCom DB, is V(yes), V(no) or V(unknown), whether its last start had to
                   recover; C(damage) is there where its log reports a recovery that failed.
                 - The value of C(start_arguments) is V(unknown) if an undocumented script, its C(source), alone decides
-                  arguments of the next start. Its reason is V(script), or V(script_of_user), which is not read.
+                  arguments of the next start. Its cause is V(script), or V(script_of_user), which is not read.
                 - By a setting's name, V(absent) says that this version shows no such setting.
               type: dict
               returned: always
@@ -396,9 +418,27 @@ ansible_facts:
                   type: str
                   returned: always
                 reason:
-                  description: Why one of the values is V(unknown), or null.
+                  description:
+                    - >-
+                      The error for which one of the values is V(unknown), or null: C(causes) has others.
                   type: str
                   returned: always
+                causes:
+                  description:
+                    - >-
+                      Why: C(cause), a keyword of a closed list, and its C(parameters).
+                  type: list
+                  elements: dict
+                  returned: if a value is unknown for causes that the collection knows
+                  contains:
+                    cause:
+                      description: A keyword of the collection's closed list. The report has the sentence.
+                      type: str
+                      returned: always
+                    parameters:
+                      description: The values of the sentence, by name.
+                      type: dict
+                      returned: always
 """
 
 import time

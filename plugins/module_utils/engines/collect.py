@@ -14,7 +14,7 @@ from typing import Any
 
 from ..facts.classes import EnginesFacts, InstanceFacts, Stray, Writer
 from ..host import bounds, named_by, units
-from ..host.observation import unknown
+from ..host.observation import Because, unknown
 from ..host.printable import line
 from ..host.process_context import Place, Places, whose
 from ..host.processes import Process, Processes
@@ -69,9 +69,9 @@ class Engines:
         self._facts = Facts(host, self.processes, self.places, self.files, databases)
         #: Unit -> how it will start its server, of those that do not run, if that is known.
         self.begins = self._facts.begins
-        self.failed: dict[str, str] = {}
+        self.failed: dict[str, Because] = {}
         self._claimed: set[int] = set()
-        self._passed: dict[int, str] = {}
+        self._passed: dict[int, Because] = {}
 
     def instances(self) -> list[InstanceFacts]:
         """Return all instances, those that run first, engine by engine."""
@@ -136,22 +136,20 @@ class Engines:
         groups = list(strays.items())
         found = [row for group in groups[: bounds.STRAYS] for row in self._rows_of(*group)]
         if len(groups) > bounds.STRAYS:
-            why = f"it looks like an engine, as processes of {len(groups) - bounds.STRAYS} users more do, which are not listed"
             (_engine, _who), processes = groups[bounds.STRAYS]
-            found.append({"pid": processes[0].pid, "name": processes[0].name, "why": why})
-        return found + [{"pid": None, "name": name, "why": why} for name, why in self.failed.items()]
+            users = str(len(groups) - bounds.STRAYS)
+            found.append(_stray(processes[0].pid, processes[0].name, Because("not_listed", {"users": users})))
+        return found + [_stray(None, name, why) for name, why in self.failed.items()]
 
     def _rows_of(self, kind: tuple[str, str], processes: list[Process]) -> Iterator[Stray]:
         """Yield rows of processes that look like one engine and are one user's."""
         engine, who = kind
         more = len(processes) - bounds.STRAYS_OF_ONE
         for count, process in enumerate(processes[: bounds.STRAYS_OF_ONE], start=1):
-            why = bounds.short(
-                self.failed.get(engine) or self._passed.get(process.pid) or _why(process, engine)
-            )
+            why = self.failed.get(engine) or self._passed.get(process.pid) or _why(process, engine)
             if count == bounds.STRAYS_OF_ONE and more > 0:
-                why += f"; {more} more of {who} are as this one"
-            yield {"pid": process.pid, "name": process.name, "why": why}
+                why = Because("and_more", {"why": [why.as_dict()], "number": str(more), "user": who})
+            yield _stray(process.pid, process.name, why)
 
     def writers(self) -> list[Writer]:
         """Return who else has files open for writing, a row for each name of a process and device.
@@ -195,7 +193,7 @@ class Engines:
             if found.processes[0].pid not in listed:
                 pids = {process.pid for process in found.processes}
                 self._claimed -= pids
-                why = f"more than {bounds.INSTANCES} servers run here, and this one was not examined"
+                why = Because("too_many_servers", {"most": str(bounds.INSTANCES)})
                 self._passed.update(dict.fromkeys(pids, why))
         return [found for found in running if found.processes[0].pid in listed]
 
@@ -212,8 +210,9 @@ class Engines:
         used_bytes = bounds.size(facts) + bounds.size([*facts["directories"], *facts["temporary"]])
         if used_bytes > most:
             main = found.processes[0] if found.processes else None
-            by = f" by process {main.pid} ({main.name}) of {whose(self.host, main)}" if main else ""
-            why = f"its answer was refused: {used_bytes} bytes{by}, where {most} were left: end it, or make what it has smaller"
+            process = f"process {main.pid} ({main.name}) of {whose(self.host, main)}" if main else found.name
+            of = {"used": str(used_bytes), "process": bounds.short(process), "left": str(most)}
+            why = Because("too_large", of)
             facts = blank(
                 Instance(found.engine, bounds.short(found.name), found.processes[:1], unit=found.unit),
                 found.unit,
@@ -267,7 +266,7 @@ class Engines:
             with self._patience():
                 found: list[Instance] = engine.find(self.host, self.processes)
         except Exception as error:  # An unexpected error of one engine must not hide the others.
-            self.failed[engine.NAME] = f"looking for its instances failed: {error_text(error)}"
+            self.failed[engine.NAME] = Because("search_failed", {"error": bounds.short(error_text(error))})
             return []
         self._claimed.update(process.pid for instance in found for process in instance.processes)
         return found
@@ -277,7 +276,9 @@ class Engines:
             with self._patience():
                 found: list[Instance] = engine.installed(self.host, names)
         except Exception as error:
-            self.failed[engine.NAME] = f"looking for stopped instances failed: {error_text(error)}"
+            self.failed[engine.NAME] = Because(
+                "search_failed.stopped", {"error": bounds.short(error_text(error))}
+            )
             return []
         return found
 
@@ -322,9 +323,20 @@ def _name_apart(reported: list[InstanceFacts]) -> None:
         used_names.add((facts["engine"], facts["name"]))
 
 
-def _why(process: Process, engine: str) -> str:
+def _stray(pid: int | None, name: str, why: Because) -> Stray:
+    return {
+        "pid": pid,
+        "name": name,
+        "why": None,
+        "causes": [{"cause": why.cause, "parameters": dict(why.parameters)}],
+    }
+
+
+def _why(process: Process, engine: str) -> Because:
     if process.exe is None:
-        return f"it calls itself {process.name}, and what it runs cannot be read: {process.reason}"
+        error = bounds.short(str(process.reason))
+        return Because("program_unread", {"process": process.name, "error": error})
+    path = bounds.short(process.exe)
     if process.program not in _PROGRAMS:
-        return f"it calls itself {process.name}, and runs {process.exe}"
-    return f"it runs {process.exe}, and belongs to no instance of {engine} that was found"
+        return Because("other_program", {"process": process.name, "path": path})
+    return Because("no_instance", {"path": path, "engine": engine})

@@ -12,6 +12,7 @@ from fnmatch import fnmatch
 from typing import NamedTuple
 
 from ..host import bounded_read, named_by
+from ..host.observation import Because
 from ..host.paths import normal
 from ..host.seam import Host, Unobservable
 from ..host.tmpfiles_d import Line
@@ -84,7 +85,7 @@ def by_commands(
         path = written(text, config)
         if path is None or _is_same_copy(host, text.text, path):
             continue
-        why = f"{text.source} ({text.by}) writes {path} before the next start"
+        why = Because("writes_file", {"place": f"{text.source} ({text.by})", "path": path})
         # What it writes is in the line, or in those after it, which are read as such.
         names = _from(settings, path) - stated if _LITERAL.search(text.text) else set(settings)
         found += [Change(name, None, text.source, text.by, why=why) for name in settings if name in names]
@@ -150,7 +151,7 @@ def by_tmpfiles(
     for line in lines:
         if not _acts(host, line, config):
             continue
-        why = f"{line.source} (tmpfiles.d) changes {line.path} at the next boot"
+        why = Because("changes_file", {"place": f"{line.source} (tmpfiles.d)", "path": line.path})
         names = set(settings)
         if line.letter in ("f", "F", "w"):
             text = line.content

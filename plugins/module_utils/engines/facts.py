@@ -12,16 +12,15 @@ from typing import Any, NamedTuple
 from .. import catalog
 from ..facts.classes import InstanceFacts, SettingFacts
 from ..host import boot_environment, named_by, tmpfiles_d, units
-from ..host.observation import UNKNOWN, Observation, Undecided, unknown
+from ..host.observation import UNKNOWN, Because, Observation, because_of, caused, unknown, unread, why_of
 from ..host.paths import of_databases
 from ..host.process_context import Place, Places, cgroup_of, resolve, unit_of
 from ..host.processes import Process, Processes
 from ..host.seam import Host, Unobservable
 from ..next_boot import generators
-from ..storage import causes
 from . import config_writes, next_preloads, next_start, others
 from .contract import ENGINES
-from .instance import Instance, Observed
+from .instance import Instance, Observed, Why, reasons_and
 from .managers import Managers
 from .open_files import OpenFiles, group
 from .start_commands import Commands
@@ -48,7 +47,7 @@ class Starter(NamedTuple):
     def decides(self) -> dict[str, Observation]:
         """Return that it alone decides the arguments of the next start, as `evidence` has it."""
         whose = "script" if self.is_roots else "script_of_user"
-        return {"start_arguments": Observation(UNKNOWN, self.path, whose)}
+        return {"start_arguments": caused(UNKNOWN, self.path, whose)}
 
 
 class Facts:
@@ -84,7 +83,7 @@ class Facts:
         unit = shown.get(name or "")
         facts = blank(found, unit.name if unit else name)
         evidence: dict[str, Observation] = dict(found.evidence)
-        evidence["version"] = found.version or unknown("none", "the engine was not asked")
+        evidence["version"] = found.version or caused(UNKNOWN, "none", "not_queried")
         try:
             facts["starts_at_boot"] = self._starts_at_boot(found, unit)
             if unit:
@@ -147,7 +146,7 @@ class Facts:
 
     def _with_next_start(
         self, found: Instance, place: Place | str | None, unit: units.Unit | None
-    ) -> tuple[Instance, str | None, Starter | None]:
+    ) -> tuple[Instance, Why, Starter | None]:
         """Return an instance with what its next start gives it, why what it reads then is unknown, and the script that alone
         decides its arguments.
 
@@ -175,11 +174,9 @@ class Facts:
                 argv = self.processes.argv(main)
                 return found, next_start.differs(self.host, engine, unit, argv, environment), None
         except next_start.Undocumented as error:
-            return (found, str(error), None) if main is None else (found, None, Starter.of_unit(unit))
-        except Undecided as error:
-            return found, causes.text(error.because.as_dict()), None
+            return (found, why_of(error), None) if main is None else (found, None, Starter.of_unit(unit))
         except Unobservable as error:
-            return found, str(error), None
+            return found, why_of(error), None
         return found, None, None
 
     def _next_preloads(
@@ -235,8 +232,8 @@ class Facts:
                     *(change for text in texts for change in reads(text)),
                 ]
         except Unobservable as error:
-            why = f"what other components set at its next start is unknown: {error}"
-            return _next_start_unknown(observed, why)
+            unread = Because("next_start_unread", {"why": [because_of(error).as_dict()]})
+            return _next_start_unknown(observed, unread)
         observed = others.changed(observed, changes)
         after = getattr(ENGINES[found.engine].observer, "databases_after", None)
         return observed._replace(databases=after(observed.databases, texts)) if after else observed
@@ -314,7 +311,7 @@ class Facts:
             facts["preloads"] = self.processes.preloads(main)
             evidence["preloads"] = Observation(" ".join(facts["preloads"]) or "none", source)
         except Unobservable as error:
-            evidence["preloads"] = unknown(source, str(error))
+            evidence["preloads"] = unread(source, error)
 
 
 def _of_cluster(manager: Observation, cluster: Observation | None) -> Observation:
@@ -400,11 +397,10 @@ def _add_observed(facts: InstanceFacts, observed: Observed) -> None:
         facts["databases"] = list(observed.databases)
 
 
-def _next_start_unknown(observed: Observed, why: str) -> Observed:
+def _next_start_unknown(observed: Observed, why: Why) -> Observed:
     """Return what an instance says, without what its files say of the next start: its command line goes before them."""
     settings: dict[str, SettingFacts] = {
-        name: {**row, "persisted": UNKNOWN, "reason": "; ".join(filter(None, (row["reason"], why)))}
-        for name, row in observed.settings.items()
+        name: {**reasons_and(row, why), "persisted": UNKNOWN} for name, row in observed.settings.items()
     }
     return observed._replace(settings=settings, pending_restart=())
 
@@ -412,9 +408,13 @@ def _next_start_unknown(observed: Observed, why: str) -> Observed:
 def _stop_timeout(manager: str, name: str | None, unit: units.Unit | None, why: str | None) -> Observation:
     """Return how long a clean stop may take before the instance is killed, in seconds."""
     if manager not in ("systemd", "patroni"):
-        return unknown(name or "none", f"managed by {manager}: its unit does not decide it")
+        return caused(UNKNOWN, name or "none", "other_manager", manager=manager)
     if unit is None:
-        return unknown("systemctl show", why or f"systemd does not know {name}")
+        return (
+            unknown("systemctl show", why)
+            if why
+            else caused(UNKNOWN, "systemctl show", "no_unit", unit=str(name))
+        )
     return unit.stop_timeout
 
 

@@ -6,13 +6,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Union, cast
 
-from ..facts.classes import DatabaseFacts, OverrideFacts, RefusalFacts, SettingFacts, SettingFixFacts
+from ..facts.classes import (
+    CauseFacts,
+    DatabaseFacts,
+    OverrideFacts,
+    ReasonFacts,
+    RefusalFacts,
+    SettingFacts,
+    SettingFixFacts,
+)
 from ..host import bounds, named_by
 from ..host.foreign import Identity
-from ..host.observation import Observation, unknown
+from ..host.observation import Because, Observation, Undecided, unread
 from ..host.process_context import whose
 from ..host.processes import Process, Processes
 from ..host.seam import Host, Refused, Unobservable
@@ -22,6 +30,10 @@ from .open_files import Opened
 
 #: The origin of a value that a server was started with.
 COMMAND_LINE = "its command line"
+#: Why a value is unknown: the text of an error, or a cause.
+Why = Union[str, Because, None]
+#: One or several of these.
+Whys = Union[Why, Sequence[Why]]
 
 
 class Instance(NamedTuple):
@@ -127,25 +139,54 @@ class Override(NamedTuple):
     database: str | None
 
 
+def several(whys: Whys) -> tuple[Why, ...]:
+    """Return one reason or several as several."""
+    # A cause is a tuple too.
+    return tuple(whys) if isinstance(whys, (list, tuple)) and not isinstance(whys, Because) else (whys,)  # type: ignore[return-value]
+
+
+def reasons(*whys: Why) -> ReasonFacts:
+    """Return why a value is unknown, as facts have it: the texts of errors, and causes."""
+    errors = dict.fromkeys(why for why in whys if isinstance(why, str) and why)
+    found: ReasonFacts = {"reason": "; ".join(errors) or None}
+    causes: list[CauseFacts] = []
+    for why in whys:
+        cause: CauseFacts | None = None
+        if isinstance(why, Because):
+            cause = {"cause": why.cause, "parameters": dict(why.parameters)}
+        if cause and cause not in causes:
+            causes.append(cause)
+    if causes:
+        found["causes"] = causes
+    return found
+
+
+def reasons_and(row: SettingFacts, why: Why) -> SettingFacts:
+    """Return a setting with one more reason why a value of it is unknown."""
+    causes = [Because(**each) for each in row.get("causes", ())]
+    return cast("SettingFacts", {**row, **reasons(row["reason"], *causes, why)})
+
+
 def setting(
     running: str,
     persisted: str,
     source: str,
-    reason: str | None = None,
+    why: Whys = None,
     origin: str | None = None,
     held: SettingFixFacts | None = None,
     permission: str | None = None,
 ) -> SettingFacts:
     """Return one of the settings of :class:`Observed`."""
-    return {
+    row: SettingFacts = {
         "running": running,
         "persisted": persisted,
         "source": source,
-        "reason": reason,
+        "reason": None,
         "from": origin,
         "held": held,
         "permission": permission,
     }
+    return cast("SettingFacts", {**row, **reasons(*several(why))})
 
 
 def override(
@@ -190,7 +231,7 @@ def of_mains(
             found.append(_expect_short(_built(processes.host, main, build)))
         except Unobservable as error:
             if not processes.is_gone(main):
-                why = unknown(f"/proc/{main.pid}", bounds.short(str(error)))
+                why = unread(f"/proc/{main.pid}", error)
                 stray = Instance(engine, f"process {main.pid}", (main,), evidence=(("config", why),))
                 found.append(stray._replace(named_by=named_by.UNKNOWN_USER))
     return sorted(found, key=lambda instance: instance.processes[0].pid if instance.processes else 0)
@@ -222,10 +263,16 @@ def _expect_short(found: Instance) -> Instance:
         found.config or "",
         *found.directories,
         *(why.reason or "" for _what, why in found.evidence),
+        *(
+            str(value)
+            for _what, why in found.evidence
+            if why.because
+            for value in why.because.parameters.values()
+        ),
     )
     long = next((text for text in texts if len(text) > bounds.PATH), None)
     if long is not None:
-        raise Unobservable(
-            f"{bounds.short(long, 100)}: observed {len(long)} letters, expected a path of at most {bounds.PATH}"
+        raise Undecided(
+            "too_long", text=bounds.short(long, 100), length=str(len(long)), most=str(bounds.PATH)
         )
     return found

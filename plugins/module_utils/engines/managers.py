@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from ..host import bounded_read, named_by
-from ..host.observation import UNKNOWN, Observation, unknown
+from ..host.observation import UNKNOWN, Observation, caused
 from ..host.process_context import Place
 from ..host.processes import FIRST_PERSON, Process, Processes
 from ..host.seam import Host, Unobservable
@@ -22,9 +22,6 @@ PACEMAKER_UNITS = ("pacemaker.service", "pacemaker_remote.service")
 #: What starts a server, watches it, and is the unit's main process in its stead.
 _WRAPPERS = ("pg_ctl", "mysqld_safe", "mariadbd-safe", "fbguard")
 _PACEMAKERS = ("pacemakerd", "pacemaker_remoted", "pacemaker-remoted")
-#: Reasons why the manager is unknown: the policy has a fix for each.
-MAYBE_PACEMAKER = "Pacemaker runs here, and nothing tells whether this is one of its resources: ask crm_mon"
-NOT_ASKED = "whether systemd knows it could not be asked"
 
 
 class Managers:
@@ -97,9 +94,9 @@ class Managers:
         except Unobservable as error:
             if self.processes.is_gone(patroni):
                 return None
-            return unknown(source, f"Patroni runs, and its configuration cannot be read: {error}")
+            return caused(UNKNOWN, source, "patroni_unread", error=str(error))
         if not texts:
-            return unknown(source, "Patroni runs, and its command line names no configuration file")
+            return caused(UNKNOWN, source, "patroni_without_file")
         for directory in instance.directories:
             pattern = rf"""(?m)^[ \t]*data_dir:[ \t]*["']?{re.escape(directory)}/?["']?[ \t\r]*(#.*)?$"""
             if any(re.search(pattern, text) for text in texts):
@@ -121,7 +118,7 @@ class Managers:
         if unit and self.host.exists(override):
             return Observation("pacemaker", override)
         if self._pacemaker:
-            return unknown(f"process {self._pacemaker.pid}", MAYBE_PACEMAKER)
+            return caused(UNKNOWN, f"process {self._pacemaker.pid}", "maybe_pacemaker")
         return None
 
     def _systemd(
@@ -134,7 +131,7 @@ class Managers:
         other: str | None,
     ) -> Observation:
         if name and not place and unit is None:
-            return unknown(name, NOT_ASKED)
+            return caused(UNKNOWN, name, "manager_not_queried")
         if name and place:
             if other:
                 return Observation("none", f"{name}: {other} is in it as well, and a restart would end both")
@@ -144,7 +141,7 @@ class Managers:
             state = f"{unit.active}, {unit.enabled or 'no unit file'}" if unit else "not asked"
             return Observation("systemd", f"{name}: {state}")
         if place and "/user@" in place.cgroup:
-            return unknown(place.cgroup, "a user's own systemd runs it, which was not asked")
+            return caused(UNKNOWN, place.cgroup, "systemd_of_user")
         return Observation("none", place.cgroup if place else "no unit starts it")
 
     def _is_main(self, main: Process, unit: Unit | None) -> bool:

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..host import bounded_read, named_by, shell_lines, units
+from ..host.observation import Because, Undecided, why_of
 from ..host.processes import Process, Processes
 from ..host.seam import Host, Unobservable
 from ..host.units import Unit
@@ -58,16 +59,13 @@ def of_unit(host: Host, engine: Any, unit: Unit) -> NextStart:
     return wrapper.start(host, unit, given)
 
 
-class Undocumented(Unobservable):
+class Undocumented(Undecided):
     """A unit starts a program, and only that decides what it gives to the server."""
 
 
 def not_known(unit: Unit) -> Undocumented:
     """Return what is raised for a unit that starts an undocumented program."""
-    return Undocumented(
-        f"{unit.name} starts {unit.program}, and what that gives to the server is unknown. Fix: start it, then run again:"
-        " the arguments of a running server are read"
-    )
+    return Undocumented("undocumented_program", unit=unit.name, program=unit.program)
 
 
 def supervised(processes: Processes, main: Process) -> tuple[str, bool] | None:
@@ -96,7 +94,7 @@ def expect_script(host: Host, unit: Unit, path: str, parts: Iterable[str], own: 
 
 def differs(
     host: Host, engine: Any, unit: Unit, argv: list[str], environment: Mapping[str, str]
-) -> str | None:
+) -> Because | str | None:
     """Return why the next start of a server by its unit is unknown to be as this one, None if it is. Raises Undocumented.
 
     `argv` are this one's arguments, `environment` those of the engine's variables that it was started with. Options that
@@ -114,7 +112,7 @@ def differs(
     except Undocumented:
         raise
     except Unobservable as error:
-        return str(error)
+        return why_of(error)
     wrapper = _wrapper(engine, unit)
     wanted = {name: coming.variables.get(name, "") for name in engine.VARIABLES}
     same = all(environment.get(name, "") == value for name, value in wanted.items() if value is not None)

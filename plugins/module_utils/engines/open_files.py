@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ..facts.classes import OpenedFacts
 from ..host import bounds
 from ..host.mountinfo import Mount
-from ..host.observation import UNKNOWN, Observation, unknown
+from ..host.observation import UNKNOWN, Observation, caused
 from ..host.process_context import Place
 from ..host.processes import DELETED, Process
 from ..host.seam import Host, Unobservable
@@ -220,19 +220,19 @@ def opened(flags: int, machine: str) -> str:
     return " ".join(words)
 
 
-def write_through(files: Iterable[Opened], what: str) -> Observation:
+def write_through(files: Iterable[Opened], no_file: str) -> Observation:
     """Return whether all of these files are open for synchronous writes: yes, no with one that is not, or unknown.
 
-    `what` they are, for the reason if none of them is open.
+    `no_file`: the cause if none of them is open.
     """
     found = sorted(files)
     for file in found:
         if file.opened != UNKNOWN and not {"dsync", "sync"} & set(file.opened.split()):
-            return Observation("no", SOURCE, f"{file.path} is open {file.opened}")
+            return caused("no", SOURCE, "opened_as", path=file.path, opened=file.opened)
     if not found:
-        return unknown(SOURCE, f"none of its {what} is open")
+        return caused(UNKNOWN, SOURCE, no_file)
     if any(file.opened == UNKNOWN for file in found):
-        return unknown(SOURCE, f"the flags with which {found[0].path} is open are unknown on this machine")
+        return caused(UNKNOWN, SOURCE, "open_flags", path=found[0].path)
     return Observation("yes", SOURCE)
 
 

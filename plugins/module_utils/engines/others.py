@@ -14,9 +14,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from ..facts.classes import SettingFacts, SettingFixFacts
-from ..host.observation import UNKNOWN
+from ..host.observation import UNKNOWN, Because
 from . import fixes
-from .instance import Observed
+from .instance import Observed, reasons_and
 
 #: What sets a setting if no other component does: a file of ours, or one of the server's own and its defaults.
 US, SERVER = "durable.dbhost", "server"
@@ -51,7 +51,7 @@ class Change(NamedTuple):
     source: str
     by: str
     is_certain: bool = False
-    why: str = ""
+    why: Because | str | None = None
     do: SettingFixFacts | None = None
 
     @property
@@ -94,9 +94,8 @@ def apply(settings: Settings, changes: Sequence[Change]) -> Settings:
         if certain is not None:
             found[change.name] = {**after, "persisted": certain}
         else:
-            why = change.why or f"{origin} may set {change.name} after the server's own files"
-            reasons = dict.fromkeys(filter(None, (row["reason"], why)))
-            found[change.name] = {**after, "persisted": UNKNOWN, "reason": "; ".join(reasons)}
+            why = change.why or Because("may_set", {"place": origin, "setting": change.name})
+            found[change.name] = {**reasons_and(after, why), "persisted": UNKNOWN}
     return found
 
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..host.observation import NOTHING, UNKNOWN
-from . import managers
 from .instance import COMMAND_LINE
 
 #: Who keeps an engine's settings elsewhere, and what to do there about one that is wrong.
@@ -27,12 +26,12 @@ CONTAINER_OPTION = (
     "remove the option {name} where the container is defined, and create the container again with its data on the same"
     " volumes"
 )
-#: Why the manager is unknown -> what to do, where that says more.
+#: Cause for which the manager is unknown -> the fix, if it is another one.
 _UNKNOWN_OWNERS = {
-    managers.MAYBE_PACEMAKER: (
+    "maybe_pacemaker": (
         "run crm_mon -1r to see whether it is a resource of Pacemaker's, and set {name} in the server's configuration file"
     ),
-    managers.NOT_ASKED: "make systemctl show {server} work as root, then run again",
+    "manager_not_queried": "make systemctl show {server} work as root, then run again",
 }
 
 
@@ -46,8 +45,8 @@ def where_to_set(instance: Mapping[str, Any], name: str, origin: str | None = No
         return CONTAINER_OPTION.format(name=name)
     fix = OWNERS.get(manager, "")
     if manager == UNKNOWN:
-        why = instance["evidence"].get("managed_by", NOTHING).get("reason")
-        fix = _UNKNOWN_OWNERS.get(str(why), fix)
+        cause = instance["evidence"].get("managed_by", NOTHING).get("cause")
+        fix = _UNKNOWN_OWNERS.get(str(cause), fix)
     server = (
         f"process {pids[0]}" if isinstance(pids, list) and pids else str(instance["unit"] or instance["name"])
     )

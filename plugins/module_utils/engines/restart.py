@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from ..enforce.change import Change, each, verify
 from ..facts.classes import InstanceFacts
-from ..host.observation import UNKNOWN
+from ..host.observation import UNKNOWN, Because
 from ..host.processes import Processes
 from ..host.seam import ChangeFailed, Host, Unobservable
-from . import since_start, start_files
+from . import causes, instance, since_start, start_files
 from .collect import Engines
 from .instance import Override
 
@@ -83,10 +83,12 @@ def changes(facts: InstanceFacts, wanted: dict[str, str], restart: bool) -> list
     found = []
     may_restart = restart and facts["managed_by"] == "systemd" and facts["state"] == "running"
     for name, word in wanted.items():
-        row = facts["settings"].get(name, {"persisted": UNKNOWN, "reason": "there is no such setting"})
+        row = facts["settings"].get(name) or instance.setting(
+            UNKNOWN, UNKNOWN, "none", Because("no_setting", {"setting": name})
+        )
         if row["persisted"] == UNKNOWN:
             raise ChangeFailed(
-                f"{facts['engine']} {facts['name']}: {name}: observed nothing that counts ({row['reason']}), expected"
+                f"{facts['engine']} {facts['name']}: {name}: observed nothing that counts ({causes.text(row)}), expected"
                 f" {word}; correct that, then run again"
             )
         if row["persisted"] != word:

@@ -23,6 +23,7 @@ from ..host import (
     unit_names,
 )
 from ..host.foreign import ACCOUNT, Identity
+from ..host.observation import Undecided
 from ..host.processes import FIRST_PERSON, breaks_fsync
 from ..host.seam import NO_FILE, Host, Unobservable
 from ..host.system_conf import Line, text_of
@@ -78,9 +79,7 @@ class Commands:
             parts = re.split(r"[\s=:;&|'\"]+", text.text)
             wrong = next((part for part in parts if breaks_fsync(part) or part.endswith(_EATMYDATA)), None)
             if wrong:
-                raise Unobservable(
-                    f"{text.source}: {wrong} makes fsync do nothing. Fix: remove it, then restart the server"
-                )
+                raise Undecided("disables_fsync", place=text.source, text=wrong[:_LONGEST])
         return texts
 
     def _of_unit(self, names: tuple[str, ...], is_server: bool) -> list[Text]:

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 from ..facts.classes import SettingFacts, SettingFixFacts
 from ..host import json_text, our_paths
-from ..host.observation import UNKNOWN
+from ..host.observation import UNKNOWN, Because, why_of
 from ..host.processes import Process
 from ..host.seam import Host, Unobservable
 from . import since_start
-from .instance import setting
+from .instance import Why, Whys, setting, several
 from .since_start import Start
 
 #: What ran before a file was changed. Gone with the boot, as the processes are.
@@ -32,7 +32,7 @@ class Word(NamedTuple):
 
     value: str
     origin: str | None = None
-    reason: str | None = None
+    reason: Why = None
     held: SettingFixFacts | None = None
 
 
@@ -62,7 +62,7 @@ class Running(NamedTuple):
 
     words: dict[str, str]
     source: str
-    reason: str | None = None
+    reason: Whys = None
 
 
 def running(
@@ -72,15 +72,15 @@ def running(
     try:
         start = since_start.start_of(host, process)
     except Unobservable as error:
-        return Running({}, path, str(error))
+        return Running({}, path, why_of(error))
     try:
         changed = since_start.change(host, path, start, root)
         if not changed:
             words = {name: word.value for name, word in persisted.items()}
             return Running(words, f"{path}, unchanged since the server began")
-        why = f"{changed}: what it read is unknown until it is restarted"
+        why: Why = Because("changed_since", {"text": changed})
     except Unobservable as error:
-        why = str(error)
+        why = why_of(error)
     words = noted(host, engine, start)
     return Running(words, f"{path} before it was changed" if words else path, why)
 
@@ -90,11 +90,11 @@ def settings(persisted: dict[str, Word], process: Running | None) -> dict[str, S
     found = {}
     for name, word in persisted.items():
         runs = "stopped" if process is None else process.words.get(name, UNKNOWN)
-        reasons = [word.reason] if word.reason else []
+        reasons: list[Why] = [word.reason] if word.reason else []
         if process and runs == UNKNOWN and not reasons:
-            reasons.append(process.reason or f"{name} is unknown")
+            reasons += several(process.reason or Because("value_unknown", {"setting": name}))
         source = process.source if process else "configuration"
-        found[name] = setting(runs, word.value, source, "; ".join(reasons) or None, word.origin, word.held)
+        found[name] = setting(runs, word.value, source, reasons, word.origin, word.held)
     return found
 
 

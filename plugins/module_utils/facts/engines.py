@@ -8,7 +8,7 @@
 
 # Annotations are evaluated: no `from __future__ import annotations`, no `X | Y` (Python 3.9).
 
-from typing import Annotated, Optional, TypedDict, Union
+from typing import Annotated, Any, Optional, TypedDict, Union
 
 from .. import catalog
 from ..host.observation import UNKNOWN, Evidence
@@ -62,12 +62,37 @@ class Writer(TypedDict):
     example: Annotated[str, TEXT, "One such file."]
 
 
-class Stray(TypedDict):
+class CauseFacts(TypedDict):
+    """Why a value is unknown."""
+
+    cause: Annotated[str, "A keyword of the collection's closed list. The report has the sentence."]
+    parameters: Annotated[dict[str, Any], "The values of the sentence, by name."]
+
+
+class _Caused(TypedDict, total=False):
+    causes: Annotated[
+        list[CauseFacts],
+        When("if a value is unknown for causes that the collection knows"),
+        "Why: C(cause), a keyword of a closed list, and its C(parameters).",
+    ]
+
+
+class ReasonFacts(_Caused):
+    """Why a value of a row is unknown."""
+
+    reason: Optional[str]
+
+
+class Stray(_Caused):
     """Processes that look like an engine and belong to no instance that was found."""
 
     pid: Annotated[Optional[int], ANY, "Its process id, or null if the search for an engine failed."]
     name: Annotated[str, TEXT, "What the process calls itself, or the engine."]
-    why: Annotated[Optional[str], or_none(TEXT), "Why it could not be attributed."]
+    why: Annotated[
+        Optional[str],
+        or_none(TEXT),
+        "The error for which it could not be attributed, or null: C(causes) has others.",
+    ]
 
 
 class OpenedFacts(TypedDict):
@@ -87,7 +112,7 @@ class OpenedFacts(TypedDict):
     example: Annotated[str, "One of them."]
 
 
-class DatabaseFacts(TypedDict):
+class DatabaseFacts(_Caused):
     """The databases that it has open, that its configuration names, and those in the directories that it or the
     inventory names.
 
@@ -114,7 +139,11 @@ class DatabaseFacts(TypedDict):
         "another file for a while, or V(unknown).",
     ]
     owner: Annotated[Optional[str], or_none(TEXT), "The number of the user who owns the file, or V(unknown)."]
-    reason: Annotated[Optional[str], or_none(TEXT), "Why one of the values is V(unknown), or null."]
+    reason: Annotated[
+        Optional[str],
+        or_none(TEXT),
+        "The error for which one of the values is V(unknown), or null: C(causes) has others.",
+    ]
 
 
 #: Why a role, database or session differs from the server.
@@ -197,7 +226,7 @@ class _SettingOfOthers(TypedDict, total=False):
     ]
 
 
-class SettingFacts(_Origin, _SettingOfOthers):
+class SettingFacts(_Origin, _SettingOfOthers, _Caused):
     """One setting of an instance, as the engine writes its values."""
 
     running: Annotated[str, TEXT, "The value in force, V(stopped) without a process, or V(unknown)."]
@@ -208,7 +237,11 @@ class SettingFacts(_Origin, _SettingOfOthers):
         "C(tmpfiles.d) may set last.",
     ]
     source: Annotated[Optional[str], or_none(TEXT), "Where it was read."]
-    reason: Annotated[Optional[str], or_none(TEXT), "Why a value is V(unknown), or null."]
+    reason: Annotated[
+        Optional[str],
+        or_none(TEXT),
+        "The error for which a value is V(unknown), or null: C(causes) has others.",
+    ]
     held: Annotated[
         Optional[SettingFixFacts],
         "How to remove the setting that overrides every file that a run writes: C(fix), a keyword of a closed list, and its"
@@ -326,15 +359,15 @@ class InstanceFacts(_InstanceOfSome):
     evidence: Annotated[
         dict[str, Evidence],
         MAPPING,
-        "For contested values their C(value), C(source) and C(reason). The reason says why a value is "
-        "unknown.",
+        "For contested values their C(value), C(source) and C(reason), the error for which a value is unknown. In its place"
+        " C(cause) is a keyword of a closed list, with C(parameters).",
         "The value of C(files) is V(complete), V(partial) or V(unknown).",
         "The value of C(write_through) is V(yes), V(no) or V(unknown), whether what must be written "
         "through is open so.",
         "The value of C(recovery), of FairCom DB, is V(yes), V(no) or V(unknown), whether its last start "
         "had to recover; C(damage) is there where its log reports a recovery that failed.",
         "The value of C(start_arguments) is V(unknown) if an undocumented script, its C(source), alone decides "
-        "arguments of the next start. Its reason is V(script), or V(script_of_user), which is not read.",
+        "arguments of the next start. Its cause is V(script), or V(script_of_user), which is not read.",
         "By a setting's name, V(absent) says that this version shows no such setting.",
     ]
 

@@ -159,19 +159,25 @@ NUMBER = Leaf(
 SECONDS = Leaf(
     lambda value: NUMBER.fits(value) or value in ("infinity", UNKNOWN), f"seconds, infinity or {UNKNOWN}"
 )
-#: One observation, as `evidence` has it.
-EVIDENCE = Leaf(
-    lambda value: (
-        isinstance(value, dict)
-        and "value" in value
-        and "reason" in value
-        and isinstance(value.get("source"), str)
-        and all(value.get(key) is None or isinstance(value[key], str) for key in ("reason", "by"))
-        and value.get("precedence", "theirs") == "theirs"
-        and ("cause" not in value or value_causes.fits(value["cause"], value.get("parameters")))
-    ),
-    "value, source and reason",
-)
+
+
+def evidence(fits_cause: Callable[[Any, Any], bool]) -> Leaf:
+    """Return the test for one observation, as `evidence` has it; `fits_cause`: whether a cause and its values are known."""
+    return Leaf(
+        lambda value: (
+            isinstance(value, dict)
+            and "value" in value
+            and "reason" in value
+            and isinstance(value.get("source"), str)
+            and all(value.get(key) is None or isinstance(value[key], str) for key in ("reason", "by"))
+            and value.get("precedence", "theirs") == "theirs"
+            and ("cause" not in value or fits_cause(value["cause"], value.get("parameters")))
+        ),
+        "value, source and reason",
+    )
+
+
+EVIDENCE = evidence(value_causes.fits)
 OBSERVATIONS = values(EVIDENCE, f"a mapping to {EVIDENCE.wanted}")
 
 

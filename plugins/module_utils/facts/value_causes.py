@@ -9,6 +9,7 @@ A host reports a cause by its keyword, with values; storage/causes.py has the se
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 
 from .boot_causes import have
 
@@ -153,21 +154,23 @@ OF_EVIDENCE = ("masked", "zfs_parameter_at_boot", "sets_at_boot", "may_set_at_bo
 _DEEPEST = 4
 
 
-def fits(cause: object, parameters: object, depth: int = 1) -> bool:
-    """Return whether a cause is one of these, with its values and no others; `depth`: of how many causes it is a part."""
+def fits(
+    cause: object, parameters: object, depth: int = 1, known: Mapping[str, tuple[str, ...]] = VALUES
+) -> bool:
+    """Return whether a cause is a known one, with its values and no others; `depth`: of how many causes it is a part."""
     return (
         isinstance(cause, str)
-        and cause in VALUES
+        and cause in known
         and depth <= _DEEPEST
-        and have(VALUES[cause], parameters, functools.partial(is_cause, depth=depth + 1))
+        and have(known[cause], parameters, functools.partial(is_cause, depth=depth + 1, known=known))
     )
 
 
-def is_cause(value: object, depth: int = 1) -> bool:
+def is_cause(value: object, depth: int = 1, known: Mapping[str, tuple[str, ...]] = VALUES) -> bool:
     """Return whether a mapping is a cause with its values, and not one of an observation alone."""
     return (
         isinstance(value, dict)
         and set(value) == {"cause", "parameters"}
         and value["cause"] not in OF_EVIDENCE
-        and fits(value["cause"], value["parameters"], depth)
+        and fits(value["cause"], value["parameters"], depth, known)
     )

@@ -91,9 +91,11 @@ class Observation(NamedTuple):
         return found
 
 
-def unknown(source: str, reason: str) -> Observation:
-    """Return the observation of a value that could not be read."""
-    return Observation(UNKNOWN, source, reason)
+def unknown(source: str, why: str | Because) -> Observation:
+    """Return the observation of a value that could not be read, with the text of an error or a cause."""
+    if isinstance(why, Because):
+        return Observation(UNKNOWN, source, because=why)
+    return Observation(UNKNOWN, source, why)
 
 
 def caused(value: str, source: str, cause: str, /, **values: Any) -> Observation:
@@ -103,9 +105,12 @@ def caused(value: str, source: str, cause: str, /, **values: Any) -> Observation
 
 def unread(source: str, error: Exception) -> Observation:
     """Return the observation of a value that could not be read or understood, with the cause or the text of the error."""
-    if isinstance(error, Undecided):
-        return Observation(UNKNOWN, source, because=error.because)
-    return unknown(source, str(error))
+    return unknown(source, why_of(error))
+
+
+def why_of(error: Exception) -> str | Because:
+    """Return the cause of an error, or the text of one without a cause."""
+    return error.because if isinstance(error, Undecided) else str(error)
 
 
 def because_of(error: Exception, cause: str = "unread", **values: Any) -> Because:

@@ -177,14 +177,26 @@ class Explained(NamedTuple):
         return f"{self.reason}. Fix: {self.fix}" if self.fix else self.reason
 
 
+class Sentences(NamedTuple):
+    """The sentences of a closed list of causes, and the fixes of some."""
+
+    says: Mapping[str, str]
+    fixes: Mapping[str, str]
+
+    def explain(self, cause: str, values: Mapping[str, Any], **more: str) -> Explained:
+        """Return the sentence and the fix for a cause; `more`: what its evidence has."""
+        inner = [self.explain(each["cause"], each["parameters"]) for each in values.get("why", ())]
+        found = {**{key: name(value) for key, value in more.items()}, **dict(_shown(values, inner))}
+        fix = self.fixes.get(cause, "").format(**found)
+        return Explained(
+            self.says[cause].format(**found),
+            fix or "; ".join(dict.fromkeys(each.fix for each in inner if each.fix)),
+        )
+
+
 def explain(cause: str, values: Mapping[str, Any], **more: str) -> Explained:
-    """Return the sentence and the fix for a cause; `more`: what its evidence has."""
-    inner = [explain(each["cause"], each["parameters"]) for each in values.get("why", ())]
-    found = {**{key: name(value) for key, value in more.items()}, **dict(_shown(values, inner))}
-    fix = FIX.get(cause, "").format(**found)
-    return Explained(
-        SAYS[cause].format(**found), fix or "; ".join(dict.fromkeys(each.fix for each in inner if each.fix))
-    )
+    """Return the sentence and the fix for a cause of storage facts; `more`: what its evidence has."""
+    return Sentences(SAYS, FIX).explain(cause, values, **more)
 
 
 def why(evidence: Mapping[str, Any]) -> str:

@@ -14,14 +14,24 @@ from collections.abc import Collection, Iterable, Sequence
 
 from ...enforce import ownership
 from ...host import bounded_read, units
-from ...host.observation import UNKNOWN, Observation, unknown
+from ...host.observation import (
+    UNKNOWN,
+    Because,
+    Observation,
+    Undecided,
+    because_of,
+    caused,
+    unknown,
+    unread,
+    why_of,
+)
 from ...host.paths import normal
 from ...host.process_context import Place, Places, is_there
 from ...host.processes import Process, Processes, argv_of
 from ...host.seam import ChangeFailed, Host, Unobservable
 from ...host.textfile import Line, Malformed, line_ends, without_content
 from .. import fixes, start_files
-from ..instance import Instance, Observed, Refusal, of_mains
+from ..instance import Instance, Observed, Refusal, Why, Whys, of_mains, several
 from ..next_start import NextStart
 from ..open_files import Opened, write_through
 from ..start_files import Word
@@ -82,14 +92,14 @@ def base(program: str) -> str:
 def _stopped(host: Host, name: str, unit: units.Unit | None, why: str | None) -> Instance:
     """Return what a unit starts: the same name and configuration as when it runs."""
     if not unit or posixpath.basename(unit.program) not in PROGRAMS or not unit.directory.startswith("/"):
-        reason = why or "it does not run, and its unit tells where its configuration lies only to itself"
+        reason = why or Because("unit_without_place")
         return Instance(NAME, name, unit=name, evidence=(("config", unknown("systemd", reason)),))
     home, cwd = base(unit.program), unit.directory
     try:
         argv = units.next_arguments(host, unit)
         named = _keyword(argv, _KEYWORD) or units.variables(host, unit, {_VARIABLE}).get(_VARIABLE)
     except Unobservable as error:
-        return Instance(NAME, name, unit=name, evidence=(("config", unknown(name, str(error))),))
+        return Instance(NAME, name, unit=name, evidence=(("config", unread(name, error)),))
     data = _keyword(argv, _DATA)
     found = Instance(NAME, home, unit=name, directories=(_from(cwd, data) if data else cwd,))
     if named:
@@ -97,9 +107,8 @@ def _stopped(host: Host, name: str, unit: units.Unit | None, why: str | None) ->
     for path in _configs(home, cwd):
         if is_there(host, path):
             return found._replace(config=path)
-    return found._replace(
-        evidence=(("config", unknown(home, f"no {_CONFIG} in {home}/config nor in {cwd}")),)
-    )
+    why_none = caused(UNKNOWN, home, "no_config", file=_CONFIG, paths=[f"{home}/config", cwd])
+    return found._replace(evidence=(("config", why_none),))
 
 
 def _configs(home: str, cwd: str) -> list[str]:
@@ -124,7 +133,7 @@ def _instance(processes: Processes, places: Places, main: Process) -> Instance:
     for path in _configs(home, cwd):
         if is_there(places.host, path, places.of(main).root):
             return found._replace(config=path)
-    why = unknown(home, f"no {_CONFIG} in {home}/config nor in {cwd}: it runs with its defaults")
+    why = caused(UNKNOWN, home, "defaults", paths=_configs(home, cwd))
     return found._replace(evidence=(("config", why),))
 
 
@@ -168,9 +177,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     if status.damage:
         evidence.append(("damage", status.damage))
     if main:
-        evidence.append(
-            ("write_through", write_through(_logs(found.opened, lines or []), "transaction logs"))
-        )
+        evidence.append(("write_through", write_through(_logs(found.opened, lines or []), "no_log_open")))
     return Observed(
         version=status.version,
         settings=settings,
@@ -208,7 +215,7 @@ def _refused(host: Host, found: Instance) -> Refusal | None:
     return None
 
 
-def words(lines: list[Line] | None, file: str, why: str | None) -> dict[str, Word]:
+def words(lines: list[Line] | None, file: str, why: Why) -> dict[str, Word]:
     """Return what ctsrvr.cfg says of each setting; `lines` is None where it could not be read, and
     `why` the reason."""
     if lines is None:
@@ -230,28 +237,29 @@ def words(lines: list[Line] | None, file: str, why: str | None) -> dict[str, Wor
     return found
 
 
-def _lines(host: Host, root: str, found: Instance) -> tuple[str, list[Line] | None, str | None]:
+def _lines(host: Host, root: str, found: Instance) -> tuple[str, list[Line] | None, Why]:
     """Return the text of the configuration, its lines, and why there are none."""
     if not found.config:
         if found.processes and found.directories:
             return "", [], None  # Everything was examined: it runs with its defaults.
-        return "", None, str(dict(found.evidence)["config"].reason)
+        why = dict(found.evidence)["config"]
+        return "", None, why.because or why.reason
     try:
         text = bounded_read.read(host, found.config, root)
         if text is None:
             return "", None, f"{found.config}: No such file or directory"
         return text, ctsrvr.parse(text, found.config), None
     except (Unobservable, Malformed) as error:
-        return "", None, without_content(error)
+        return "", None, error.because if isinstance(error, Undecided) else without_content(error)
 
 
-def _argv(host: Host, main: Process | None, begins: NextStart | None) -> tuple[list[str], str | None]:
+def _argv(host: Host, main: Process | None, begins: NextStart | None) -> tuple[list[str], Why]:
     """Return the program's arguments, in capitals, and why they are unknown."""
     try:
         words: Sequence[str] = argv_of(host, main.pid)[1:] if main else begins.words if begins else ()
         return [word.upper() for word in words], None
     except Unobservable as error:
-        return [], str(error)
+        return [], why_of(error)
 
 
 def _places(lines: list[Line], cwd: str, argv: list[str]) -> list[ctsrvr.Place]:
@@ -266,11 +274,11 @@ def _places(lines: list[Line], cwd: str, argv: list[str]) -> list[ctsrvr.Place]:
     ]
 
 
-def _beaten(host: Host, root: str, found: Instance, argv: list[str], lost: str | None) -> dict[str, str]:
+def _beaten(host: Host, root: str, found: Instance, argv: list[str], lost: Why) -> dict[str, Because]:
     """Return the settings that something else than the configuration file decides, and what."""
     everything = (*OPTIONS, *KEYWORDS)
     if lost:
-        return dict.fromkeys(everything, f"whether the file is what runs is unknown: {lost}")
+        return dict.fromkeys(everything, _may_not_run(lost))
     programs = [process.exe for process in found.processes[:1]]
     directories = [posixpath.dirname(path) for path in (found.config, *programs) if path]
     for directory in dict.fromkeys((*directories, *found.directories)):
@@ -278,16 +286,23 @@ def _beaten(host: Host, root: str, found: Instance, argv: list[str], lost: str |
         try:
             there = is_there(host, path, root)
         except Unobservable as error:
-            return dict.fromkeys(everything, f"whether the file is what runs is unknown: {error}")
+            return dict.fromkeys(everything, _may_not_run(because_of(error)))
         if there:
-            why = f"the file may not be what runs: {path} goes before it, and is encrypted"
-            return dict.fromkeys(everything, why)
-    why = "the file may not be what runs: the command line goes before it, and says "
+            return dict.fromkeys(everything, Because("encrypted_settings", {"path": path}))
     options = [word for before, word in zip(argv, argv[1:]) if before == _COMPATIBILITY]
     return {
-        **{name: why + name for name in KEYWORDS if name in argv},
-        **{name: f"{why}{_COMPATIBILITY} {name}" for name in OPTIONS if name in options},
+        **{name: Because("set_by_arguments", {"setting": name}) for name in KEYWORDS if name in argv},
+        **{
+            name: Because("set_by_arguments", {"setting": f"{_COMPATIBILITY} {name}"})
+            for name in OPTIONS
+            if name in options
+        },
     }
+
+
+def _may_not_run(why: Why) -> Because:
+    inner = why if isinstance(why, Because) else Because("unread", {"error": str(why)})
+    return Because("arguments_unread", {"why": [inner.as_dict()]})
 
 
 def _logs(opened: Iterable[Opened], lines: list[Line]) -> list[Opened]:
@@ -297,21 +312,23 @@ def _logs(opened: Iterable[Opened], lines: list[Line]) -> list[Opened]:
     return [file for file in opened if pattern.fullmatch(posixpath.basename(file.path))]
 
 
-def _with_status(runs: start_files.Running, status: Status, beaten: dict[str, str]) -> start_files.Running:
+def _with_status(
+    runs: start_files.Running, status: Status, beaten: dict[str, Because]
+) -> start_files.Running:
     """Return the running values: the file's, except those that its arguments override, and the server's own."""
     found = {name: word for name, word in runs.words.items() if name not in beaten}
-    reason = runs.reason or next(iter(beaten.values()), None)
+    reason: Whys = runs.reason or next(iter(beaten.values()), None)
     if status.synchronous != UNKNOWN:
         found["LOG_WRITETHRU"] = status.synchronous
     elif "LOG_WRITETHRU" in found:
         # What the file says and what the logs were opened with are two things.
         del found["LOG_WRITETHRU"]
-        reason = "; ".join(filter(None, (status.reason, reason)))
+        reason = (status.reason, *several(reason))
     return runs._replace(words=found, reason=reason)
 
 
 def _evidence(
-    found: Instance, text: str, lines: list[Line] | None, places: list[ctsrvr.Place], why: str | None
+    found: Instance, text: str, lines: list[Line] | None, places: list[ctsrvr.Place], why: Why
 ) -> list[tuple[str, Observation]]:
     evidence = []
     file = found.config or _CONFIG

@@ -17,6 +17,7 @@ from ...facts.classes import InstanceFacts
 from ...host import named_by
 from ...host.observation import NOTHING, UNKNOWN
 from ...host.seam import ChangeFailed, Host, Unobservable
+from .. import causes
 from .. import restart as servers
 from ..collect import Engines
 from ..instance import Instance
@@ -393,7 +394,7 @@ def _stale(facts: InstanceFacts, wanted: dict[str, str]) -> dict[str, str]:
         if name == versions.REDO or persisted == word:
             continue
         if persisted == UNKNOWN:
-            reason = facts["settings"][name]["reason"]
+            reason = causes.text(facts["settings"][name])
             raise ChangeFailed(
                 f"{name}: observed nothing that counts ({reason}); expected {word}; correct that, then run again"
             )
@@ -454,7 +455,7 @@ def _flush(host: Host, step: Step) -> None:
 def _value_of(facts: InstanceFacts, name: str, when: str) -> str:
     row = facts["settings"].get(name)
     if row is None:
-        why = facts["evidence"].get("observation", NOTHING).get("reason") or "it was not read"
+        why = causes.text(facts["evidence"].get("observation", NOTHING)) or "it was not read"
         raise ChangeFailed(f"{name} cannot be read, so it is not set: {why}")
     return row["running"] if when == "running" else row["persisted"]
 

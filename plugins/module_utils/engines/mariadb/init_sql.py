@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 
 from ...facts.classes import SettingFixFacts
 from ...host import bounded_read
+from ...host.observation import Because, because_of
 from ...host.seam import Host, Unobservable
 from .. import fixes
 from ..others import Change, Text
@@ -44,7 +45,7 @@ def _of_file(host: Host, snapshot: Snapshot) -> Iterator[Change]:
         yield from statements.of_file(text, path, snapshot.version)
     except Unobservable as error:
         if snapshot.started is not None and snapshot.version is not None:
-            yield from _unclear(origin, _FILE, f"what {_FILE} sets is unknown: {error}", do)
+            yield from _unclear(origin, _FILE, _unread(_FILE, error), do)
 
 
 def _of_replica(snapshot: Snapshot) -> Iterator[Change]:
@@ -66,10 +67,10 @@ def _of_events(host: Host, snapshot: Snapshot) -> Iterator[Change]:
         count = client.events(host, snapshot.client, (versions.LOG, versions.BINLOG))
     except Unobservable as error:
         do = fixes.fix("allow_reading", source=source)
-        yield from _unclear(source, "event", f"what its events set is unknown: {error}", do)
+        yield from _unclear(source, "event", _unread("EVENT", error), do)
         return
     if count:
-        why = f"{count} of its events name such a setting ({source})"
+        why = Because("events", {"number": str(count), "place": source})
         for name in (versions.LOG, versions.BINLOG):
             do = fixes.fix("drop_events", setting=name)
             yield Change(name, None, source, "event", why=why, do=do)
@@ -86,6 +87,10 @@ def _is_scheduled(snapshot: Snapshot) -> bool:
         return False
 
 
-def _unclear(source: str, by: str, why: str, do: SettingFixFacts) -> Iterator[Change]:
+def _unread(what: str, error: Unobservable) -> Because:
+    return Because("source_unread", {"text": what, "why": [because_of(error).as_dict()]})
+
+
+def _unclear(source: str, by: str, why: Because, do: SettingFixFacts) -> Iterator[Change]:
     for name in (versions.LOG, versions.BINLOG):
         yield Change(name, None, source, by, why=why, do=do)

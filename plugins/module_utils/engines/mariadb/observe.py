@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from ...facts.classes import OverrideFacts, SettingFacts
 from ...host import bounds, our_paths
-from ...host.observation import UNKNOWN, Observation, unknown
+from ...host.observation import UNKNOWN, Because, Observation, caused, unknown, unread
 from ...host.paths import normal
 from ...host.process_context import Place, Places, is_there
 from ...host.processes import Process, Processes
@@ -109,13 +109,13 @@ def _instance(processes: Processes, places: Places, main: Process) -> Instance:
         flavour="mariadb" if main.program == "mariadbd" else "unknown",
     )
     if named and not named.startswith("/"):
-        why = unknown(f"/proc/{main.pid}/cmdline", f"{named}: from where it was started is unknown")
+        why = caused(UNKNOWN, f"/proc/{main.pid}/cmdline", "no_start_directory", path=named)
         return found._replace(evidence=(("config", why),))
     root = places.of(main).root
     there = (path for path in _CONFIGS if is_there(places.host, path, root))
     config = named or next(there, None)
     if config is None:
-        why = unknown(", ".join(_CONFIGS), "none of them is there: it runs with its defaults")
+        why = caused(UNKNOWN, ", ".join(_CONFIGS), "defaults", paths=list(_CONFIGS))
         return found._replace(evidence=(("config", why),))
     return found._replace(config=config)
 
@@ -172,7 +172,7 @@ def _setting(name: str, running: Observation, coming: options.NextValue, found: 
         running.value,
         coming.word,
         running.source if found.processes else (coming.origin or "option files"),
-        "; ".join(dict.fromkeys(filter(None, (running.reason, coming.reason)))) or None,
+        (running.because or running.reason, coming.reason),
         coming.origin,
         options.held(name, coming.origin),
     )
@@ -208,7 +208,7 @@ def _refused(snapshot: Snapshot, rule: Rule | None, name: str, word: str, row: S
 
 def _next_values(snapshot: Snapshot, names: Sequence[str]) -> dict[str, options.NextValue]:
     if snapshot.started is None or snapshot.version is None:
-        why = snapshot.reason or "its version is unknown"
+        why = snapshot.reason or Because("value_unknown", {"setting": "version"})
         return dict.fromkeys(names, options.NextValue(UNKNOWN, None, why))
     in_files = [name for name in names if name != versions.REDO]
     coming = options.persisted(
@@ -216,7 +216,7 @@ def _next_values(snapshot: Snapshot, names: Sequence[str]) -> dict[str, options.
     )
     if versions.REDO in names:
         word = _word(snapshot, versions.REDO)
-        reason = None if word.value != UNKNOWN else "the redo log has it: only the running server reports it"
+        reason = None if word.value != UNKNOWN else Because("redo_log")
         coming[versions.REDO] = options.NextValue(word.value, "the redo log itself", reason)
     return coming
 
@@ -233,8 +233,7 @@ def _running(host: Host, snapshot: Snapshot, found: Instance, name: str) -> Obse
         return unknown(snapshot.socket or "the server", snapshot.silence)
     word = _word(snapshot, name)
     if name == versions.LOG and word.value in _FULL_LOG and host.exists(pending_flush_path(snapshot.data)):
-        why = "what was written before it was flushed at each commit has not been brought to the disk: run again"
-        return Observation(_UNFLUSHED, word.source, why)
+        return caused(_UNFLUSHED, word.source, "not_flushed")
     return word
 
 
@@ -255,16 +254,16 @@ def _word(snapshot: Snapshot, name: str) -> Observation:
     """Return the running server's word."""
     source = f"SHOW GLOBAL VARIABLES at {snapshot.socket}" if snapshot.socket else "the server"
     if snapshot.version is None or name not in snapshot.answers:
-        return unknown(source, snapshot.silence or f"the server names no {name}")
+        return unknown(source, snapshot.silence or Because("no_setting", {"setting": name}))
     try:
         return Observation(versions.word(snapshot.version, name, snapshot.answers[name]), source)
     except ValueError as error:
-        return unknown(source, f"{name}: {error}")
+        return caused(UNKNOWN, source, "value_malformed", setting=name, error=str(error))
 
 
 def _version(snapshot: Snapshot) -> Observation:
     if snapshot.version is None:
-        return unknown(snapshot.version_source, snapshot.reason or "nothing tells it")
+        return unknown(snapshot.version_source, snapshot.reason or Because("no_version"))
     return Observation(snapshot.version.text, snapshot.version_source)
 
 
@@ -443,6 +442,5 @@ def _started_as_override(snapshot: Snapshot) -> list[tuple[str, Observation]]:
     try:
         _no_sync(snapshot)
     except Unobservable as error:
-        return [(versions.NO_SYNC, unknown(source, str(error)))]
-    why = "no variable shows it: the overrides list it if it is given"
-    return [(versions.NO_SYNC, Observation("absent", source, why))]
+        return [(versions.NO_SYNC, unread(source, error))]
+    return [(versions.NO_SYNC, caused("absent", source, "shown_by_none"))]

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ...facts.classes import SettingFixFacts
 from ...host import bounded_read, json_text
-from ...host.observation import UNKNOWN
+from ...host.observation import UNKNOWN, Because
 from ...host.paths import normal
 from ...host.read_budget import within
 from ...host.seam import Host, Status, Unobservable, Withheld
@@ -78,7 +78,7 @@ class NextValue(NamedTuple):
 
     word: str
     origin: str | None
-    reason: str | None = None
+    reason: Because | str | None = None
 
 
 def start(argv: Sequence[str], variables: dict[str, str], program: str = "") -> Start:

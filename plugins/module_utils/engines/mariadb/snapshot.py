@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ...host import confined, units
-from ...host.observation import UNKNOWN
+from ...host.observation import UNKNOWN, Because, why_of
 from ...host.process_context import Place
 from ...host.processes import FIRST_PERSON, argv_of, variables
 from ...host.seam import Host, Unobservable
@@ -58,7 +58,7 @@ class Snapshot(NamedTuple):
     socket: str = ""
     client: tuple[str, ...] = ()
     answers: Mapping[str, str] = MappingProxyType({})
-    silence: str | None = None
+    silence: Because | str | None = None
     stated: options.Stated = options.Stated()
     apart: str = ""
 
@@ -144,9 +144,9 @@ def _ask(
     host: Host, found: Instance, place: Place | None, snapshot: Snapshot, user: Sequence[str]
 ) -> Snapshot:
     if not found.processes or place is None:
-        return snapshot._replace(silence="it does not run")
+        return snapshot._replace(silence=Because("stopped"))
     if place.root or place.namespace == "container":
-        return snapshot._replace(silence="in a container: ask it there")
+        return snapshot._replace(silence=Because("in_container"))
     try:
         server = client.server(
             host, found, place, (user or ("",))[0], _socket(snapshot, found), snapshot.data
@@ -154,7 +154,7 @@ def _ask(
         argv, answers = client.ask(host, server)
         client.expect_same(host, place.root, found, server, answers["datadir"])
     except Unobservable as error:
-        return snapshot._replace(silence=str(error))
+        return snapshot._replace(silence=why_of(error))
     return snapshot._replace(
         version=versions.release(answers["version"]),
         version_source=server.socket,

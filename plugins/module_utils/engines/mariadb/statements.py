@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ...host.observation import Because
 from ..others import Change, Text, is_elsewhere
 from . import versions
 
@@ -92,7 +93,7 @@ def _of_statement(statement: Statement, where: Text, version: versions.Release |
         yield Change(versions.REDO, word, where.source, where.by, True)
         return
     if _RUNS.match(text):
-        why = f"{where.source} ({where.by}) runs a procedure, which may set it and is not read"
+        why = Because("runs_procedure", {"place": f"{where.source} ({where.by})"})
         for name in (versions.LOG, versions.BINLOG):
             yield Change(name, None, where.source, where.by, why=why)
         return

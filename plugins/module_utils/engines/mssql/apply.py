@@ -18,6 +18,7 @@ from ...facts.classes import InstanceFacts
 from ...host import our_paths
 from ...host.observation import NOTHING
 from ...host.seam import ChangeFailed, Host, Unobservable
+from .. import causes
 from .. import restart as servers
 from ..restart import Target
 from . import observe, tool
@@ -152,7 +153,7 @@ def _before(facts: InstanceFacts) -> dict[str, str]:
     rows = facts["settings"]
     if not all(name in rows for name in _ORDER):
         failed = facts["evidence"].get("observation") or facts["evidence"].get("namespace") or NOTHING
-        why = failed.get("reason") or "they were not read"
+        why = causes.text(failed) or "they were not read"
         raise ChangeFailed(
             f"mssql {facts['name']}: observed no settings ({why}), expected those of {tool.CONFIG}; correct that, then run"
             " again"

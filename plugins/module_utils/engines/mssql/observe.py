@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...host import bounded_read, bounds
-from ...host.observation import UNKNOWN, Observation, unknown
+from ...host.observation import UNKNOWN, Observation, caused, unknown, unread
 from ...host.process_context import Place
 from ...host.processes import Process, Processes, argv_of, variables
 from ...host.seam import ChangeFailed, Host, Unobservable
@@ -125,7 +125,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     twice = _unclear_locations(lines, locations)
     if main:
         files = (file for file in found.opened if _is_data(posixpath.basename(file.path)))
-        evidence.append(("write_through", write_through(files, "databases' files")))
+        evidence.append(("write_through", write_through(files, "no_database_open")))
     if slips:
         evidence.append(("slips", Observation("seen", CONFIG, "; ".join(slips)[:_MOST_OF_SLIPS])))
     if twice:
@@ -199,14 +199,14 @@ def read_log(host: Host, root: str, path: str, main: Process | None) -> Log:
     try:
         part = host.read_part(path, root, bounds.ERROR_LOG)
         if part is None:
-            return Log(unknown(path, "there is no such log: it tells the version once the server has run"))
+            return Log(caused(UNKNOWN, path, "no_log"))
         if main and part.status.modified < since_start.start_of(host, main).at:
-            return Log(unknown(path, "it is older than the server that runs, which logs elsewhere"))
+            return Log(caused(UNKNOWN, path, "old_log"))
         number, name, flags = parse_log(part.text)
     except Unobservable as error:
-        return Log(unknown(path, str(error)))
+        return Log(unread(path, error))
     if number is None:
-        return Log(unknown(path, "its beginning names no version"), flags)
+        return Log(caused(UNKNOWN, path, "no_version"), flags)
     return Log(Observation(number, f"{path}: {name}"), flags)
 
 

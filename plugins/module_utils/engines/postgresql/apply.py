@@ -21,6 +21,7 @@ from ...host.process_context import is_there
 from ...host.processes import argv_of
 from ...host.seam import ChangeFailed, Host, Unobservable
 from ...host.textfile import without_content
+from .. import causes
 from .. import restart as servers
 from ..collect import Engines
 from ..instance import Override
@@ -374,13 +375,13 @@ def _refuse(facts: InstanceFacts, names: Iterable[str]) -> None:
     """Raise ChangeFailed where a cluster is not ours to write, or is not understood; `names`: the settings to write."""
     manager = facts["managed_by"]
     if manager in _OWNERS or facts["root"]:
-        why = facts["evidence"].get("managed_by", NOTHING).get("reason")
+        why = causes.text(facts["evidence"].get("managed_by", NOTHING))
         row = f"{_OWNERS.get(manager, _OWNERS['container'])}{f' ({why})' if why else ''}"
         what = ", ".join(names)
         fix = where_to_set(facts, what) or f"set {what} in its configuration file below {facts['root']}"
         raise ChangeFailed(f"{row}. Fix: {fix}")
     if "observation" in facts["evidence"]:
-        raise ChangeFailed(str(facts["evidence"]["observation"]["reason"]))
+        raise ChangeFailed(causes.text(facts["evidence"]["observation"]))
 
 
 def _unread(facts: InstanceFacts, wanted: dict[str, str], hidden: Collection[str]) -> dict[str, str]:
@@ -391,7 +392,7 @@ def _unread(facts: InstanceFacts, wanted: dict[str, str], hidden: Collection[str
         if row and setting in hidden and row["persisted"] != UNKNOWN:
             continue
         if row is None or UNKNOWN in (row["running"], row["persisted"]):
-            why = row["reason"] if row else "it was not read"
+            why = causes.text(row) if row else "it was not read"
             found[setting] = f"{setting} cannot be read, so it is not set: {why}"
     return found
 

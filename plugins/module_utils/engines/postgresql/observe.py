@@ -14,14 +14,24 @@ from ...enforce import ownership
 from ...facts import engine_fixes
 from ...facts.classes import OverrideFacts, SettingFacts, SettingFixFacts
 from ...host import bounded_read
-from ...host.observation import UNKNOWN, Observation, unknown
+from ...host.observation import (
+    UNKNOWN,
+    Because,
+    Observation,
+    Undecided,
+    because_of,
+    caused,
+    unknown,
+    unread,
+    why_of,
+)
 from ...host.paths import normal
 from ...host.process_context import Place, is_there, resolve
 from ...host.processes import Process, Processes, argv_of
 from ...host.seam import Host, Unobservable
 from ...host.textfile import Malformed, without_content
 from .. import fixes
-from ..instance import Instance, Observed, Refusal, of_mains, override, setting
+from ..instance import Instance, Observed, Refusal, Why, of_mains, override, setting
 from ..next_start import Wrapper
 from ..others import Change, Text
 from . import alter, drop_in, pg_ctl, scratch, server, statements, suse_script
@@ -154,7 +164,7 @@ def _all_running(
     main: Process | None,
     place: Place | None,
     answer: server.Answer | None,
-    no_answer: str | None,
+    no_answer: Why,
 ) -> dict[str, Observation]:
     """Return {setting: what runs}; in a container the command line counts, because the server is not queried there."""
     if main is None:
@@ -201,40 +211,45 @@ def _as_superuser(host: Host, main: Process | None, data: str) -> SettingFixFact
 
 def _cluster(
     host: Host, files: Files, found: Instance, answer: server.Answer | None
-) -> tuple[Cluster | None, str | None]:
+) -> tuple[Cluster | None, Why]:
     """Return a cluster's files, or why they cannot be read."""
     main = found.processes[0] if found.processes else None
     if found.config is None:
-        return None, str(dict(found.evidence)["config"].reason)
+        why = dict(found.evidence)["config"]
+        return None, why.because or why.reason
     try:
         data = next(iter(found.directories), None)
         argv = argv_of(host, main.pid) if main else None
         config = (answer["config"] if answer else None) or found.config
         if resolve(host, files.root, config) != resolve(host, files.root, found.config):
-            return None, f"the server reads {config}, and its command line leads to {found.config}"
+            return None, Because("other_config", {"config": config, "named": found.config})
         begins = found.begins.words if found.begins else None
         return postgresql_cluster.read(host, files, found.config, data, argv, found.unit, begins), None
     except (Unobservable, Malformed) as error:
-        return None, without_content(error)
+        return None, _why(error)
+
+
+def _why(error: Exception) -> Why:
+    return error.because if isinstance(error, Undecided) else without_content(error)
 
 
 def _answer(
     host: Host, place: Place | None, main: Process | None, found: Instance
-) -> tuple[server.Answer | None, str | None, SettingFixFacts | None]:
+) -> tuple[server.Answer | None, Why, SettingFixFacts | None]:
     """Return what the server says, or why it does not, and the fix if it is known."""
     if main is None or place is None:
         return None, None, None
     if place.root:
-        return None, "it runs in a container, or with a separate root directory: query it there", None
+        return None, Because("in_container"), None
     if not found.directories:
-        return None, "its data directory is unknown", None
+        return None, Because("no_data_directory"), None
     try:
         login = server.login(host, main.pid, found.directories[0])
         return server.ask(host, login, main.pid), None, None
     except server.NoAnswer as error:
         return None, str(error), error.fix
     except Unobservable as error:
-        return None, str(error), None
+        return None, why_of(error), None
 
 
 def _given(host: Host, main: Process) -> dict[str, Observation]:
@@ -252,26 +267,23 @@ def _given(host: Host, main: Process) -> dict[str, Observation]:
     return found
 
 
-def _running(answer: server.Answer | None, name: str, why: str | None) -> Observation:
+def _running(answer: server.Answer | None, name: str, why: Why) -> Observation:
     if answer is None:
-        return unknown("psql", why or "the server was not asked")
+        return unknown("psql", why or Because("not_queried"))
     setting = answer["settings"].get(name)
     if setting is None:
-        return unknown("pg_settings", f"this version has no {name}")
+        return caused(UNKNOWN, "pg_settings", "no_setting", setting=name)
     place = f" {setting['file']}:{setting['line']}" if setting["file"] else ""
     source = f"pg_settings: {setting['source']}{place}"
     if setting["source"] in server.SESSION:
-        return unknown(
-            source,
-            f"{name} is set for the role or database of the login that asks, and so hides the server's own",
-        )
+        return caused(UNKNOWN, source, "set_for_login", setting=name)
     return Observation(str(setting["value"]), source)
 
 
-def _persisted(cluster: Cluster | None, name: str, why: str | None) -> tuple[Observation, Won | None]:
+def _persisted(cluster: Cluster | None, name: str, why: Why) -> tuple[Observation, Won | None]:
     """Return what a setting will be at the next start, and what wins."""
     if cluster is None:
-        return unknown("none", why or "its files are unknown"), None
+        return unknown("none", why or Because("files_unknown")), None
     try:
         won = postgresql_cluster.won(cluster, name)
     except ValueError as error:
@@ -290,16 +302,16 @@ def _setting(
     no_login: SettingFixFacts | None,
 ) -> SettingFacts:
     word, next_value = running.value, persisted.value
-    reasons = dict.fromkeys(filter(None, (running.reason, persisted.reason)))
+    reasons: list[Why] = [each.because or each.reason for each in (running, persisted)]
     if data:
         word = postgresql_cluster.with_pending_flush(host, data, name, word)
         if (word, name) == ("stopped", "fsync"):
             next_value = postgresql_cluster.with_pending_flush(host, data, name, next_value)
     if postgresql_cluster.UNFLUSHED in (word, next_value):
-        reasons["what was written while it was off has not been brought to the disk: run again"] = None
+        reasons.append(Because("not_flushed"))
     origin = won.place if won else None
     held, permission = _held(name, running, won, answer, no_login)
-    row = setting(word, next_value, running.source, "; ".join(reasons) or None, origin, held, permission)
+    row = setting(word, next_value, running.source, reasons, origin, held, permission)
     return (
         {**row, "refused": fixes.refusal("alter_system_off")}
         if _is_off(won, answer) and running.value != UNKNOWN
@@ -425,9 +437,9 @@ def _version(host: Host, files: Files, answer: server.Answer | None, data: str |
     try:
         text = files.read(source) if data else None
     except Unobservable as error:
-        return unknown(source, str(error))
+        return unread(source, error)
     if not text or not re.fullmatch(r"[0-9.]{1,20}\n?", text):
-        return unknown(source, "it names no version")
+        return caused(UNKNOWN, source, "no_version")
     return Observation(text.strip(), source)
 
 
@@ -476,8 +488,8 @@ def _of_unit(host: Host, unit: str) -> Instance:
     try:
         data = postgresql_cluster.data_of_unit(host, unit)
     except (Unobservable, Malformed) as error:
-        why = f"it does not run, and the location of its data is unknown: {error}"
-        return Instance(NAME, unit, unit=unit, evidence=(("config", unknown(unit, why)),))
+        why = caused(UNKNOWN, unit, "not_running", why=[because_of(error).as_dict()])
+        return Instance(NAME, unit, unit=unit, evidence=(("config", why),))
     return Instance(NAME, data, config=f"{data}/{_CONFIG}", directories=(data,), unit=unit)
 
 

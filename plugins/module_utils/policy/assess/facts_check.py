@@ -15,6 +15,7 @@ from ...facts.schema import EVIDENCE
 from ...facts.storage import StorageFacts
 from ...facts.ups import PowerFacts
 from ...host.observation import UNKNOWN
+from ...host.printable import name
 from ...storage import causes
 from . import facts_schema
 
@@ -66,7 +67,7 @@ def _check_boot(collected: Sequence[Collected]) -> None:
     boots = [facts.get("boot_id") for facts in collected]
     are_known = all(isinstance(boot, str) and boot not in ("", UNKNOWN) for boot in boots)
     if not are_known or len(set(boots)) != 1:
-        named = ", ".join(sorted(set(map(str, boots))))
+        named = ", ".join(sorted({name(str(boot)) for boot in boots}))
         raise ValueError(
             f"the facts are of more than one boot, or do not say of which ({named}): the host was restarted"
             " during the collection; run again"

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ... import catalog
 from ...engines.judges import JUDGES
-from ...facts import boot_causes, engine_fixes
+from ...facts import boot_causes, engine_causes, engine_fixes
 from ...facts import engines as of_engines
 from ...facts import storage as of_storage
 from ...facts import ups as of_ups
@@ -27,6 +27,7 @@ from ...facts.schema import (
     Leaf,
     check_of,
     check_of_optional,
+    evidence,
     one_of,
     shown,
 )
@@ -34,6 +35,7 @@ from ...facts.storage import DiskFacts, MountFacts, StorageFacts
 from ...facts.ups import BudgetFacts, PowerFacts
 from ...host import bounds
 from ...host.observation import NOTHING, UNKNOWN
+from ...host.printable import name as quoted
 from ...storage import causes, mount_settings, nfs
 from ...storage.disk_kinds import RAID_VOLUME
 from ...storage.raid_controllers import volume
@@ -51,8 +53,9 @@ _INSTANCE_OF = {
     for engine in catalog.ENGINES
 }
 #: An engine's observations, of which every value is text.
+_EVIDENCE = evidence(engine_causes.fits)
 _OBSERVED = Leaf(
-    lambda value: EVIDENCE.fits(value) and isinstance(value["value"], str),
+    lambda value: _EVIDENCE.fits(value) and isinstance(value["value"], str),
     f"{EVIDENCE.wanted}, the value text",
 )
 #: Observations that the policy reads -> their accepted values.
@@ -91,6 +94,8 @@ def _too_many(storage: StorageFacts, engines: EnginesFacts) -> Iterator[str]:
 def _of_what_fits(storage: StorageFacts, engines: EnginesFacts, power: PowerFacts | None) -> Iterator[str]:
     """Yield the faults of facts whose fields fit the schema."""
     yield from _contradictions(storage)
+    for number, stray in enumerate(engines["unattributed"]):
+        yield from _of_causes(f"durable_engines.unattributed[{number}]", stray)
     for number, instance in enumerate(engines["engines"]):
         yield from _of_instance(f"durable_engines.engines[{number}]", instance)
     if power is not None:
@@ -100,6 +105,8 @@ def _of_what_fits(storage: StorageFacts, engines: EnginesFacts, power: PowerFact
 def _of_instance(where: str, instance: InstanceFacts) -> Iterator[str]:
     """Yield the faults of an instance whose fields fit the schema: values, and contradictions."""
     yield from _INSTANCE_OF[instance["engine"]].misfits(where, instance)
+    for number, database in enumerate(instance.get("databases", ())):
+        yield from _of_causes(f"{where}.databases[{number}]", database)
     for name, observed in instance["settings"].items():
         yield from _of_setting(f"{where}.settings.{name}", instance["engine"], observed)
     evidence = instance["evidence"]
@@ -121,12 +128,12 @@ def _of_instance(where: str, instance: InstanceFacts) -> Iterator[str]:
         for name, value in fields.items():
             found = evidence.get(name, NOTHING).get("value", value)
             if found != value and (name, found) != ("preloads", UNKNOWN):
-                yield f"{where}.{name}: observed {value}, and its evidence is {found}"
+                yield f"{where}.{name}: observed {quoted(value)}, and its evidence is {quoted(found)}"
 
 
 def _of_setting(where: str, engine: str, observed: SettingFacts) -> Iterator[str]:
     """Yield the faults of a setting: fields, fixes and refusals."""
-    wrong = list(_SETTING.misfits(where, observed))
+    wrong = [*_SETTING.misfits(where, observed), *_of_causes(where, observed)]
     yield from wrong
     if wrong:
         return
@@ -137,6 +144,12 @@ def _of_setting(where: str, engine: str, observed: SettingFacts) -> Iterator[str
     refused = observed.get("refused")
     if refused is not None and not engine_fixes.is_refusal(refused, JUDGES[engine].refusal_texts):
         yield f"{where}.refused: observed {shown(refused)}; expected a refusal of {engine}, with its parameters"
+
+
+def _of_causes(where: str, row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the fault of a row's causes of unknown values, which only few have."""
+    if "causes" in row and not engine_causes.are_causes(row["causes"]):
+        yield f"{where}.causes: observed {shown(row['causes'])}; expected causes of the collection's list"
 
 
 def _of_power(power: PowerFacts) -> Iterator[str]:

@@ -14,6 +14,7 @@ import itertools
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
+from ...engines import causes as engine_causes
 from ...facts.engines import EnginesFacts
 from ...facts.storage import MountFacts, StorageFacts
 from ...facts.ups import PowerFacts
@@ -75,10 +76,11 @@ def assess(
     except ValueError as error:
         return _empty(inputs, UNKNOWN, [kinds.FACTS.found(cause=str(error))])
     storage = facts_check.explained(storage)
+    found_engines = engine_causes.explained(engines) if engines else NO_ENGINES
     try:
-        return _assess(inputs, storage, engines or NO_ENGINES, power, now[:10])
+        return _assess(inputs, storage, found_engines, power, now[:10])
     except BadInput as error:
-        found = _known_anyway(inputs, storage, engines or NO_ENGINES, power, now[:10])
+        found = _known_anyway(inputs, storage, found_engines, power, now[:10])
         refused = [kinds.INPUT.found(cause=each.problem, cure=each.fix) for each in error.errors]
         exposed = [each for each in found if each.verdict == "at_risk"]
         others = [each for each in found if each.verdict != "at_risk"]

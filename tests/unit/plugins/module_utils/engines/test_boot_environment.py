@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import causes
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
 from ansible_collections.durable.dbhost.plugins.module_utils.host import boot_environment
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Unobservable
@@ -55,7 +56,7 @@ def firebird() -> FirebirdHost:
 
 
 def told(host: ProcHost, engine: str = "mariadb") -> dict[str, Any]:
-    (facts,) = Engines(host, (engine,)).instances()
+    (facts,) = map(causes.of_instance, Engines(host, (engine,)).instances())
     assert host.mutations == []
     assert "observation" not in facts["evidence"], facts["evidence"]
     return facts

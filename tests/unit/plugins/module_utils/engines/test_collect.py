@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import causes
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import (
     _name_apart,
     collect,
@@ -57,7 +58,7 @@ def told(host: ProcHost) -> dict[str, Any]:
     facts = collect(host, "2026-01-31T12:00:00Z")
     assert json.loads(json.dumps(facts)) == facts
     assert host.mutations == []
-    return facts
+    return dict(causes.explained(facts))
 
 
 def engines(host: ProcHost) -> list[dict[str, Any]]:
@@ -197,7 +198,7 @@ def test_a_directory_that_does_not_answer_is_unknown_also_where_its_engine_looks
     host.hung = ("/var/opt/mssql",)
     (found,) = engines(host)
     seen = found["evidence"]["directories"]
-    assert (seen["value"], seen["reason"]) == ("unknown", "/var/opt/mssql: no answer within 10 s")
+    assert (seen["value"], seen["reason"]) == ("unknown", '"/var/opt/mssql: no answer within 10 s"')
 
 
 def test_directories_are_told_with_their_links_followed() -> None:
@@ -242,7 +243,8 @@ def test_what_looks_like_an_engine_and_is_not_attributed(process: FakeProcess, w
     facts = told(ProcHost(process))
     assert facts["engines"] == []
     name = process.name or "postgres"
-    assert facts["unattributed"] == [{"pid": 77, "name": name, "why": why}]
+    (stray,) = facts["unattributed"]
+    assert (stray["pid"], stray["name"], stray["why"]) == (77, name, why)
 
 
 def test_without_permission_an_engine_is_unattributed_never_absent() -> None:
@@ -252,7 +254,7 @@ def test_without_permission_an_engine_is_unattributed_never_absent() -> None:
     (found,) = facts["unattributed"]
     assert found["pid"] == 50
     assert found["why"] == (
-        "it calls itself postgres, and what it runs cannot be read: /proc/50/exe: Permission denied"
+        'it calls itself postgres, and what it runs cannot be read: "/proc/50/exe: Permission denied"'
     )
 
 
@@ -478,7 +480,7 @@ def test_who_fills_the_answer_is_refused_by_name_and_others_are_told(monkeypatch
     found = {each["pids"][0]: each for each in facts["engines"] if each["pids"]}
     reasons = {pid: each["evidence"].get("observation", {}).get("reason") for pid, each in found.items()}
     assert reasons[80] is None
-    assert "by process 60 (mysqld) of user 1000" in reasons[60]
+    assert "process 60 (mysqld) of user 1000" in reasons[60]
     assert (found[60]["files"], found[60]["settings"], found[60]["namespace"]) == ([], {}, "unknown")
     assert len(json.dumps(facts)) < 30000
 

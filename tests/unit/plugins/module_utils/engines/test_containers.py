@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import causes
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
 
 from ..fakes.fake_proc import OTHER, FakeProcess, ProcHost
@@ -53,7 +54,7 @@ def container(group: str, *argv: str, pid: int = 50, at: str = "/data/volumes/pg
 
 
 def told(host: ProcHost, engine: str = "postgresql") -> dict[str, Any]:
-    (facts,) = Engines(host, (engine,)).instances()
+    (facts,) = map(causes.of_instance, Engines(host, (engine,)).instances())
     assert "observation" not in facts["evidence"], facts["evidence"]
     assert facts["managed_by"] == "container"
     return facts

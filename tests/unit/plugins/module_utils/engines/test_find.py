@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import causes
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import observe as faircom
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird import observe as firebird
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.instance import Instance
@@ -40,7 +41,7 @@ def one(engine: Any, *processes: FakeProcess, files: tuple[str, ...] = ()) -> tu
 
 def why(found: Instance) -> str:
     """Return why an instance's configuration is unknown."""
-    return str(dict(found.evidence)["config"].reason)
+    return causes.text(dict(found.evidence)["config"].as_dict())
 
 
 @pytest.mark.parametrize("engine", [mssql, faircom, firebird, postgresql, mariadb])

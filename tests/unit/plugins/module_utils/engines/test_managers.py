@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import causes
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines, collect
 
 from ..fakes.fake_proc import FakeProcess, ProcHost
@@ -32,7 +33,7 @@ def postgres(unit: str = UNIT, ppid: int = 1, exe: str = PG) -> FakeProcess:
 
 def manager(host: ProcHost) -> tuple[str, str]:
     """Return who manages the only instance, and why or how that is known."""
-    (found,) = collect(host, "now")["engines"]
+    (found,) = map(causes.of_instance, collect(host, "now")["engines"])
     seen = found["evidence"]["managed_by"]
     assert seen["value"] == found["managed_by"]
     return found["managed_by"], str(seen["reason"] or seen["source"])
@@ -136,7 +137,7 @@ def test_pacemaker(host: ProcHost, word: str, said: str, exe: str) -> None:
 def test_where_pacemaker_runs_and_nothing_tells_it_is_unknown() -> None:
     """Of an availability group it manages the roles, while systemd starts the server."""
     found, how = manager(ProcHost(PACEMAKER, postgres("mssql-server.service", exe="/opt/mssql/bin/sqlservr")))
-    assert (found, "ask crm_mon" in how) == ("unknown", True)
+    assert (found, "one of its resources" in how) == ("unknown", True)
 
 
 def test_a_process_that_only_calls_itself_pacemaker_manages_nothing() -> None:
@@ -185,7 +186,7 @@ def test_of_a_stopped_cluster_a_patroni_of_the_system_s_users_is_asked(uid: int,
             "systemd",
             UNIT,
         ),
-        (ProcHost(PATRONI, postgres()), "unknown", "its configuration cannot be read: /etc/patroni.yml"),
+        (ProcHost(PATRONI, postgres()), "unknown", 'its configuration cannot be read: "/etc/patroni.yml'),
         (
             ProcHost(
                 FakeProcess(8, "/usr/bin/python3", ("python3", "/usr/bin/patroni"), name="patroni"),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import causes
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
 from ansible_collections.durable.dbhost.plugins.module_utils.host import named_by
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import collect as storage
@@ -89,7 +90,7 @@ def test_a_process_that_becomes_another_user_meanwhile_is_unknown() -> None:
         return text if len(looks) < 4 else text.replace("26", "27")
 
     host.files["/proc/60/status"] = status
-    (facts,) = Engines(host, ("faircom",)).instances()
+    (facts,) = map(causes.of_instance, Engines(host, ("faircom",)).instances())
     assert facts["name"] == "process 60"
     assert "its user changed while its arguments were read" in facts["evidence"]["config"]["reason"]
 

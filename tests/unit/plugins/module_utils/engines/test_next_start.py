@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import causes
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.host.units import differs, next_arguments, parse
@@ -43,7 +44,7 @@ def command(program: str, words: str) -> str:
 
 
 def told(host: ProcHost, engine: str) -> dict[str, Any]:
-    (facts,) = Engines(host, (engine,)).instances()
+    (facts,) = map(causes.of_instance, Engines(host, (engine,)).instances())
     assert host.mutations == []
     assert "observation" not in facts["evidence"], facts["evidence"]
     return facts
@@ -153,14 +154,17 @@ def test_what_a_script_gives_to_the_server_is_unknown(running: bool) -> None:
         host.units[UNIT].update(ExecStart=command("/opt/start.sh", f"-D {DATA}"))
     facts = told(host, "postgresql")
     if running:
-        decides = {"value": "unknown", "source": "/opt/start.sh", "reason": "script"}
-        assert facts["evidence"]["start_arguments"] == decides
+        decides = facts["evidence"]["start_arguments"]
+        assert (decides["value"], decides["source"], decides["cause"]) == (
+            "unknown",
+            "/opt/start.sh",
+            "script",
+        )
         assert {row["persisted"] for row in facts["settings"].values()} == {"on", "off", "fdatasync"}
     else:
         assert {row["persisted"] for row in facts["settings"].values()} == {"unknown"}
-        reason = str(facts["settings"]["fsync"]["reason"])
-        assert f"{UNIT} starts /opt/start.sh" in reason
-        assert reason.endswith("Fix: start it, then run again: the arguments of a running server are read")
+        assert f"{UNIT} starts /opt/start.sh" in str(facts["settings"]["fsync"]["reason"])
+        assert facts["settings"]["fsync"]["causes"][0]["cause"] == "undocumented_program"
 
 
 @pytest.mark.parametrize(("parent", "known"), [("/usr/bin/dash", False), ("/usr/bin/agent", True)])

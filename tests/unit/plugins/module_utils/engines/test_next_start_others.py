@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.engines import (
+    causes,
     config_writes,
     next_preloads,
     others,
@@ -50,7 +51,7 @@ ZERO = "mariadb -e 'SET GLOBAL sync_binlog=0'"
 
 
 def told(host: ProcHost, engine: str = "mariadb") -> dict[str, Any]:
-    (facts,) = Engines(host, (engine,)).instances()
+    (facts,) = map(causes.of_instance, Engines(host, (engine,)).instances())
     assert host.mutations == []
     assert "observation" not in facts["evidence"], facts["evidence"]
     return facts

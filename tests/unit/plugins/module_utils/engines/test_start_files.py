@@ -64,7 +64,7 @@ def test_what_was_changed_after_the_start_does_not_run(changed: float, words: di
     settings = start_files.settings(FILE, seen)
     assert settings["x"]["persisted"] == "new"
     assert settings["x"]["running"] == words.get("x", "unknown")
-    assert (settings["x"]["reason"] or "").count("until it is restarted") == (not words)
+    assert [each["cause"] for each in settings["x"].get("causes", ())] == ["changed_since"] * (not words)
 
 
 def test_of_a_file_that_is_not_there_the_directory_tells() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import causes
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
 
 from ..fakes.fake_postgresql import BIN, DATA, FakePostgresql
@@ -26,7 +27,7 @@ SERVICE = "/opt/gitlab/sv/postgresql"
 RUN = f"{SERVICE}/run"
 TEXT = f"#!/bin/sh\nexec 2>&1\nexec chpst -u gitlab-psql:gitlab-psql {BIN}/postgres -D {DATA}\n"
 SCRIPT = "/opt/db/start.sh"
-KEYS = {"value": "unknown", "source": RUN, "reason": "script"}
+KEYS = {"value": "unknown", "source": RUN, "reason": None, "cause": "script", "parameters": {}}
 
 
 def supervised(supervisor: str = "/usr/bin/runsv", text: str = TEXT, uid: int = 0) -> FakePostgresql:
@@ -60,7 +61,7 @@ def scripted(text: str, *words: str, is_exec: bool = True) -> FakePostgresql:
 
 
 def told(host: FakePostgresql) -> dict[str, Any]:
-    (facts,) = Engines(host, ("postgresql",)).instances()
+    (facts,) = map(causes.of_instance, Engines(host, ("postgresql",)).instances())
     assert host.mutations == []
     assert "observation" not in facts["evidence"], facts["evidence"]
     return facts
@@ -71,7 +72,7 @@ def test_a_supervised_server_is_assessed_and_its_script_named(supervisor: str) -
     facts = told(supervised(supervisor))
     row = facts["settings"]["fsync"]
     assert (row["running"], row["persisted"]) == ("on", "on")
-    assert facts["evidence"]["start_arguments"] == KEYS
+    assert {**facts["evidence"]["start_arguments"], "reason": None} == KEYS
     host = supervised(supervisor)
     host.write(f"{DATA}/postgresql.conf", "fsync = off\n")
     row = told(host)["settings"]["fsync"]
@@ -82,7 +83,7 @@ def test_a_supervised_server_is_assessed_and_its_script_named(supervisor: str) -
 def test_a_server_of_a_script_is_assessed_and_the_script_named(is_exec: bool) -> None:
     facts = told(scripted(f"#!/bin/bash\nexec {BIN}/postgres -D {DATA} $OPTIONS\n", is_exec=is_exec))
     assert facts["settings"]["fsync"]["persisted"] == "on"
-    assert facts["evidence"]["start_arguments"] == {**KEYS, "source": SCRIPT}
+    assert {**facts["evidence"]["start_arguments"], "reason": None} == {**KEYS, "source": SCRIPT}
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ def test_a_script_that_sets_what_runs_changes_nothing() -> None:
 
 def test_the_script_of_a_user_s_supervisor_is_not_read_by_root() -> None:
     facts = told(supervised(uid=1000))
-    assert facts["evidence"]["start_arguments"]["reason"] == "script_of_user"
+    assert facts["evidence"]["start_arguments"]["cause"] == "script_of_user"
     host = supervised(text="#!/bin/sh\nexec postgres -c fsync=off\n", uid=1000)
     assert told(host)["settings"]["fsync"]["persisted"] == "on"
 

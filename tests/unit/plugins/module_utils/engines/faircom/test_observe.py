@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import causes
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.faircom import observe as engine
 
@@ -39,7 +40,7 @@ ALL_ON = "LOCAL_DIRECTORY ../data\nCOMPATIBILITY LOG_WRITETHRU\ncompatibility td
 
 def seen(host: VendorHost) -> dict[str, Any]:
     """Return the facts of the only instance; looking changes nothing."""
-    (facts,) = Engines(host, (engine.NAME,)).instances()
+    (facts,) = map(causes.of_instance, Engines(host, (engine.NAME,)).instances())
     assert host.mutations == []
     assert "observation" not in facts["evidence"], facts["evidence"]
     return facts
@@ -180,7 +181,7 @@ def test_the_command_line_goes_before_it() -> None:
     lost = {name for name, word in words(facts).items() if word == "unknown"}
     assert lost == {"COMMIT_DELAY", "SYNC_LOG"}
     assert lost == {name for name, word in words(facts, "running").items() if word == "unknown"}
-    assert "says COMPATIBILITY SYNC_LOG" in reason(facts, "SYNC_LOG")
+    assert "has COMPATIBILITY SYNC_LOG" in reason(facts, "SYNC_LOG")
     assert "LOG_EVEN" in facts["evidence"]["log_directories"]["reason"]
 
 
@@ -241,11 +242,11 @@ def test_a_slip_is_named() -> None:
     found = seen(with_faircom("X 1\nCOMPATIBILITY INDEX_WRITETHRU\n"))["evidence"]["slips"]
     assert found["source"] == CFG
     assert found["reason"] == (
-        "line 2: unknown flag COMPATIBILITY INDEX_WRITETHRU (did you mean TINDEX_WRITETHRU?)"
+        '"line 2: unknown flag COMPATIBILITY INDEX_WRITETHRU (did you mean TINDEX_WRITETHRU?)"'
     )
     assert "slips" not in seen(with_faircom(ALL_ON))["evidence"]
     many = "COMIT_DELAY 1\n" * 100
-    assert len(seen(with_faircom(many))["evidence"]["slips"]["reason"]) == 1000
+    assert len(seen(with_faircom(many))["evidence"]["slips"]["reason"]) == 1002
 
 
 @pytest.mark.fact(31)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import causes
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.firebird.files import MOST_FILES
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
@@ -38,8 +39,7 @@ def told(host: FirebirdHost, *paths: str) -> dict[str, Any]:
     facts, *_stopped = collect(host, "now", [{"engine": "firebird", "paths": list(paths)}])["engines"]
     assert host.mutations == []
     assert facts["evidence"].get("observation") is None
-    assert isinstance(facts, dict)
-    return facts
+    return causes.of_instance(facts)
 
 
 def words(facts: dict[str, Any]) -> dict[str, tuple[str, ...]]:

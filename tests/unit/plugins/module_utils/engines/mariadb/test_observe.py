@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import causes
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import collect
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb.rules import JUDGE
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result, Unobservable
@@ -47,7 +48,7 @@ def seen(host: ProcHost) -> dict[str, Any]:
     assert host.mutations == []
     assert "secret-word" not in json.dumps(facts)
     assert not found["evidence"].get("observation")
-    return dict(found)
+    return causes.of_instance(found)
 
 
 def setting(host: ProcHost, name: str) -> tuple[str, str, str | None]:
@@ -227,7 +228,7 @@ def test_persisted_variables_that_cannot_be_read_make_all_unknown(text: str) -> 
     found = seen(host)["settings"][LOG]
     assert (found["persisted"], found["reason"]) == (
         "unknown",
-        f"{AUTO}: not the JSON that SET PERSIST writes",
+        f'"{AUTO}: not the JSON that SET PERSIST writes"',
     )
 
 
@@ -303,7 +304,7 @@ def test_an_option_by_another_name_is_what_the_program_says(line: str) -> None:
     found = seen(host)["settings"][LOG]
     assert (found["persisted"], found["reason"]) == (
         "unknown",
-        f"{SERVER_CNF} line 3: an option there may mean {LOG}: write it out, in small letters",
+        f'"{SERVER_CNF} line 3: an option there may mean {LOG}: write it out, in small letters"',
     )
     # The last word is plain.
     host.files[LATER] = f"[mysqld]\n{LOG} = 2\n"
@@ -517,7 +518,7 @@ def test_no_line_of_an_option_file_is_shown() -> None:
     found = seen(host)["settings"][LOG]
     assert (found["running"], found["persisted"]) == ("1", "unknown")
     assert found["reason"] == (
-        f"{SERVER_CNF} line 1: expected a [group] before the first option; fix that line, then run again"
+        f'"{SERVER_CNF} line 1: expected a [group] before the first option; fix that line, then run again"'
     )
 
 
@@ -548,7 +549,7 @@ def test_a_login_that_is_refused_leaves_running_unknown() -> None:
     kind = found["settings"][LOG]
     assert (kind["running"], kind["persisted"]) == ("unknown", "1")
     assert kind["reason"].startswith(
-        f"{SOCKET}: {DENIED.strip()}. Fix: write user and password of root to /root/.my.cnf ([client], mode 0600), or let root"
+        f'"{SOCKET}: {DENIED.strip()}. Fix: write user and password of root to /root/.my.cnf ([client], mode 0600), or let root'
         " log in without a password: ALTER USER root@localhost IDENTIFIED VIA unix_socket"
     )
     # The program tells its version instead.
@@ -783,7 +784,7 @@ def test_in_a_container_nothing_is_run_and_files_are_read_where_they_are(version
     assert "secret-word" not in json.dumps(facts)
     if version:
         assert (kind["persisted"], kind["from"]) == ("2", "/etc/mysql/my.cnf line 2")
-        assert kind["reason"] == "in a container: ask it there"
+        assert kind["causes"] == [{"cause": "in_container", "parameters": {}}]
     else:
         assert kind["persisted"] == "unknown"
 
@@ -903,7 +904,7 @@ def test_tables_whose_place_cannot_be_read_are_not_known() -> None:
     assert found["evidence"]["directories"] == {
         "value": "unknown",
         "source": "/var/lib/mysql/",
-        "reason": "/var/lib/mysql/shop/orders.isl: Input/output error",
+        "reason": '"/var/lib/mysql/shop/orders.isl: Input/output error"',
     }
 
 

