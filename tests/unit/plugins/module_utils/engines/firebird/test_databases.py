@@ -145,7 +145,7 @@ def test_a_directory_of_a_known_database_that_cannot_be_listed_is_unknown() -> N
 
     host.find_files = denied  # type: ignore[method-assign]
     rows = {row["path"]: row["reason"] for row in told(host)["databases"]}
-    assert rows == {"/srv": "/srv: Input/output error", "/srv/a.fdb": None}
+    assert rows == {"/srv": '"/srv: Input/output error"', "/srv/a.fdb": None}
 
 
 def test_one_writer_of_many_without_forced_writes_is_enough() -> None:
@@ -221,8 +221,8 @@ def test_what_an_alias_names_and_is_none_is_told() -> None:
     facts = told(host)
     assert {row[0] for row in words(facts).values()} == {"unknown"}
     assert [row["reason"] for row in facts["databases"]] == [
-        "it does not begin as a Firebird database does",
-        "it is not a regular file",
+        '"it does not begin as a Firebird database does"',
+        '"it is not a regular file"',
     ]
     # Opening a pipe would wait for somebody to write into it.
     assert ("read", "/data/pipe.fdb") not in host.questions

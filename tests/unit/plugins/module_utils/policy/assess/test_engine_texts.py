@@ -116,3 +116,40 @@ def test_a_sentence_in_the_place_of_any_text_is_never_advice(kind: str, state: A
             if "evil" in QUOTED.sub("", text):
                 leaked.append(f"{'.'.join(map(str, path))}: {text}")
     assert shown and not leaked, "\n".join(leaked)
+
+
+NO_FILES = {"cause": "files_unknown", "parameters": {}}
+
+
+def with_causes(place: str, causes: Any) -> dict[str, Any]:
+    """Return the assessment of a host with causes at a place of its engine facts."""
+    storage = storage_of(settled("strict", mounts=[PG]), NOW)
+    engines = {**green_engines("firebird"), "boot_id": storage["boot_id"]}
+    instance = engines["engines"][0]
+    engines["unattributed"] = [{"pid": 7, "name": "x", "why": None}]
+    instance["evidence"]["files"] = {"value": "unknown", "source": "x", "reason": None}
+    if place == "evidence":
+        instance["evidence"]["files"].update(causes[0])
+    else:
+        row = {
+            "process": engines["unattributed"][0],
+            "database": instance["databases"][0],
+            "setting": next(iter(instance["settings"].values())),
+        }[place]
+        row.update(causes=causes)
+        if place == "database":
+            row.update(forced_writes="unknown", running="unknown")
+    return assess(inputs("strict", mounts=[PG]), storage, NOW, engines)
+
+
+@pytest.mark.parametrize("place", ["process", "database", "evidence"])
+def test_the_report_has_the_sentence_of_a_cause(place: str) -> None:
+    found = with_causes(place, [NO_FILES])
+    assert any("its files are unknown" in each["reason"] for each in found["reasons"])
+
+
+@pytest.mark.parametrize("place", ["process", "database", "setting", "evidence"])
+def test_an_unknown_cause_is_not_understood_and_never_safe(place: str) -> None:
+    found = with_causes(place, [{"cause": "made_up", "parameters": {}}])
+    (reason,) = found["reasons"]
+    assert (found["verdict"], reason["id"]) == ("unknown", "host.facts")

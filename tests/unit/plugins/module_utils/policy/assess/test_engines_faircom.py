@@ -118,8 +118,14 @@ def test_logs_that_lie_nobody_knows_where_are_not_safe() -> None:
     assert any("LOG_EVEN" in why for why in found["why"])
 
 
-LATE = {"value": "no", "source": "x", "reason": "/data/L0000001.FCS is open buffered"}
-NOT_TOLD = {"value": "unknown", "source": "x", "reason": "none of its transaction logs is open"}
+LATE = {
+    "value": "no",
+    "source": "x",
+    "reason": None,
+    "cause": "opened_as",
+    "parameters": {"path": "/data/L0000001.FCS", "opened": "buffered"},
+}
+NOT_TOLD = {"value": "unknown", "source": "x", "reason": None, "cause": "no_log_open", "parameters": {}}
 
 
 @pytest.mark.fact(32)
@@ -202,7 +208,7 @@ def test_damage_that_it_tells_of_names_its_check_and_no_verdict() -> None:
     given["evidence"]["damage"] = seen
     found = judged(given)
     assert [note for note in found["exposed"] if note not in well["exposed"]] == [
-        "faircom main was damaged: its recovery met error 96 (/data/CTSTATUS.FCS); unless it was repaired since, check it with"
+        'faircom main was damaged: "its recovery met error 96" (/data/CTSTATUS.FCS); unless it was repaired since, check it with'
         " ctvfyfil and ctvfyidx"
     ]
     assert found["verdict"] == well["verdict"]

@@ -255,8 +255,14 @@ def test_builds_before_2017_cu6_flush_nothing(version: str, verdict: str, word: 
     assert any("DBCC CHECKDB" in check for check in found["exposed"]) == (verdict == "at_risk")
 
 
-OPEN_DIRECT = {"value": "no", "source": "x", "reason": "/data/master.mdf is open direct"}
-NOT_TOLD = {"value": "unknown", "source": "x", "reason": "none of its databases' files is open"}
+OPEN_DIRECT = {
+    "value": "no",
+    "source": "x",
+    "reason": None,
+    "cause": "opened_as",
+    "parameters": {"path": "/data/master.mdf", "opened": "direct"},
+}
+NOT_TOLD = {"value": "unknown", "source": "x", "reason": None, "cause": "no_database_open", "parameters": {}}
 
 
 @pytest.mark.fact(46)
