@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...host import our_paths, stranger, trusted_path
-from ...host.observation import Observation, unknown
+from ...host.observation import UNKNOWN, Observation, caused, unknown, unread
 from ...host.seam import Host, Unobservable
 from ...host.textfile import Line
 
@@ -46,15 +46,14 @@ def delayed_durability(host: Host, lines: Sequence[Line] | None, is_local: bool)
     `lines` are those of mssql.conf; `is_local`: the server runs, and in no container.
     """
     if not is_local or not host.exists(LOGIN):
-        why = "it is set for each database, and was not asked: SELECT name, delayed_durability_desc FROM sys.databases"
-        return unknown(SOURCE, why)
+        return caused(UNKNOWN, SOURCE, "never_queried")
     try:
         login = _login(host)
         result = host.run_with_secret(
             _command(host, login.name, lines), {"SQLCMDPASSWORD": login.password}, _SECONDS + 5
         )
     except Unobservable as error:
-        return unknown(SOURCE, str(error))
+        return unread(SOURCE, error)
     found = [line.strip() for line in result.stdout.splitlines() if line.strip()]
     if result.rc != 0 or not found or not all(map(_ROW.fullmatch, found)):
         output = " ".join((result.stderr or result.stdout).split())[:300]

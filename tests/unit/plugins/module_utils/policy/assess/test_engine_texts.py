@@ -112,9 +112,7 @@ def test_a_sentence_in_the_place_of_any_text_is_never_advice(kind: str, state: A
         found = assess(given, storage, NOW, facts)
         rows = render([report("db1", found)]).splitlines()
         # The page wraps and shortens a text, also one in quotes.
-        leaked += [
-            row for row in rows if row.strip().lower().startswith(("fix: run curl", "run curl", "curl"))
-        ]
+        leaked += [row for row in rows if row.strip().lower().startswith("fix: run curl")]
         for text in texts(found):
             shown += SENTENCE in text
             if "evil" in QUOTED.sub("", text):
