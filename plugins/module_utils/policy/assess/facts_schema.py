@@ -148,7 +148,7 @@ def _of_setting(where: str, engine: str, observed: SettingFacts) -> Iterator[str
 
 def _of_causes(where: str, row: Mapping[str, Any]) -> Iterator[str]:
     """Yield the fault of a row's causes of unknown values, which only few have."""
-    if "causes" in row and not engine_causes.are_causes(row["causes"]):
+    if isinstance(row, dict) and "causes" in row and not engine_causes.are_causes(row["causes"]):
         yield f"{where}.causes: observed {shown(row['causes'])}; expected causes of the collection's list"
 
 
