@@ -102,6 +102,9 @@ def collection(tmp_path_factory: pytest.TempPathFactory) -> Path:
     contract = utils / "engines/contract.py"
     insert(contract, "\n\nclass Engine(", "from .toy import observe as toy\n")
     insert(contract, "    postgresql.NAME:", "    toy.NAME: Engine(toy),\n")
+    judges = utils / "engines/judges.py"
+    insert(judges, "from .rules import Judge", "from .toy import rules as toy\n")
+    insert(judges, "        postgresql,\n", "        toy,\n")
     return top
 
 

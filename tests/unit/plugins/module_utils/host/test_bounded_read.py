@@ -67,7 +67,7 @@ def test_patroni_s_configuration_may_be_a_pipe() -> None:
     host.pipes.add("/etc/patroni.yml")
     assert manager(host) == (
         "unknown",
-        "Patroni runs, and its configuration cannot be read: /etc/patroni.yml: not a regular file",
+        'Patroni runs, and its configuration cannot be read: "/etc/patroni.yml: not a regular file"',
     )
 
 

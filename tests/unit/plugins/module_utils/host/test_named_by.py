@@ -310,7 +310,7 @@ class TestAnotherProgram:
         self.become_root(child)
         instance = Instance("postgresql", "x", directories=("/x",))
         found = Managers(host, processes)._names(patroni, instance)
-        assert found and found.value == "unknown" and "/faircom; run again" in str(found.reason)
+        assert found and found.value == "unknown" and "/faircom; run again" in str(found.because)
 
     def test_another_process_of_the_same_id(self, host: Host, child: subprocess.Popen[bytes]) -> None:
         process = Processes(host).all[child.pid]

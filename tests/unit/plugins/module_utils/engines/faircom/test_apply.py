@@ -145,7 +145,10 @@ def test_builds_whose_write_through_does_nothing_are_refused(version: str) -> No
 @pytest.mark.parametrize(
     ("arrange", "message"),
     [
-        (lambda host: host.files.update({"/opt/faircom/server/ctsrvr.set": ""}), "ctsrvr.set goes before it"),
+        (
+            lambda host: host.files.update({"/opt/faircom/server/ctsrvr.set": ""}),
+            "ctsrvr.set takes precedence, and is encrypted",
+        ),
         (lambda host: host.write(CFG, "SUBSYSTEM X {\n", at=BOOT), "closed by a brace"),
         (lambda host: host.write(CFG, "LOCAL_DIRECTORY ../data\nX\0 1\n", at=BOOT), "NUL"),
         (lambda host: host.write(CFG, "\ufeffX 1\n", at=BOOT), "byte order mark"),

@@ -417,7 +417,7 @@ def test_what_is_owed_is_flushed_by_the_next_run_and_told_until_then() -> None:
     host.files[pending_flush_path("/var/lib/mysql")] = ""
     host.unflushed = {"log", "binlog"}
     row = layer._servers(host)[1]["mariadb"]["settings"][LOG]
-    assert (row["running"], "run again" in row["reason"]) == ("unflushed", True)
+    assert (row["running"], [each["cause"] for each in row["causes"]]) == ("unflushed", ["not_flushed"])
     assert changed(bring(host, targets())) == {(LOG, "running", "unflushed", "1")}
     assert host.unflushed == set()
     # Where loss is accepted nobody waits for it.

@@ -424,7 +424,7 @@ def test_slips_are_warnings() -> None:
     assert not any("did you mean" in warning for warning in judged(given)["warnings"])
     given["evidence"]["slips"] = {"value": "seen", "source": "x", "reason": "unknown key a (did you mean b?)"}
     (warning,) = [text for text in judged(given)["warnings"] if "did you mean" in text]
-    assert warning.startswith("mssql main: unknown key a (did you mean b?): SQL Server ignores it; correct")
+    assert warning.startswith('mssql main: "unknown key a (did you mean b?)": SQL Server ignores it; correct')
 
 
 @pytest.mark.fact(26)
