@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..host import bounded_read, trusted_path
@@ -23,19 +23,28 @@ _CONTEXT = 3
 _READ_BY_ALL = 0o004
 _HIDDEN = "[line not shown: it can contain a secret]"
 _GAP = "[lines not shown: not every user may read this file]"
-#: Names of options that hold a password or a key, a user with a password in a URL, and NUT's line of one with its password.
+#: Names of options that hold a password or a key, a user with a password in a URL or behind `-u` (for curl, lftp and
+#: smbclient; not the format of `date -u`), and NUT's line of one with its password.
 _SECRET = re.compile(
-    r"pass(?!>)|pwd|secret|token|credential|conninfo|identified|[^a-z]key\b|^\s*(monitor|certident)\b|://[^/\s:]*:[^@\s]+@",
+    r"pass(?!>)|pwd|secret|token|credential|conninfo|identified|key\b|auth\b|authorization|bearer|\bsig=|signature="
+    r"|^\W*(monitor|certident)\b|://[^/\s:]*:[^@\s]+@"
+    r"|((?<![\w-])-[a-z]{0,5}u|--(proxy-)?user)(\s+|=)?[^\s+]\S*[:,%]",
     re.IGNORECASE,
 )
+#: Lines that systemd skips within a line that goes on.
+_SKIPPED = re.compile(r"\s*([#;]|$)")
 
 
 class Edit(NamedTuple):
-    """A file that a plan changes: its text before and after, None if it is not there then."""
+    """A file that a plan changes: its text before and after, None if it is not there then.
+
+    `is_private` says of a line of this kind of file whether it can contain a secret.
+    """
 
     path: str
     before: str | None
     after: str | None
+    is_private: Callable[[str], bool] = lambda _row: False
 
 
 def of_root(host: Host, files: Mapping[str, str | bytes | None]) -> Iterator[Edit]:
@@ -80,10 +89,12 @@ def _shown(host: Host, edit: Edit) -> dict[str, str]:
         return _without_text(f"{edit.path}: not shown: more than {_BYTES // 1024} KiB or {_LINES} lines")
     # A form feed or a carriage return ends no line.
     before, after = (text.removesuffix("\n").split("\n") if text else [] for text in texts)
-    hidden = [_hidden(before), _hidden(after)]
+    hidden = [_hidden(side, edit.is_private) for side in (before, after)]
     if edit.before is not None and not _is_public(host, edit.path):
         hidden = [list(side) for side in _changed(before, after, hidden)]
-    headers = [edit.path if text is not None else f"{edit.path} (absent)" for text in edit[1:]]
+    headers = [
+        edit.path if text is not None else f"{edit.path} (absent)" for text in (edit.before, edit.after)
+    ]
     return {
         "before_header": line(headers[0]),
         "after_header": line(headers[1]),
@@ -102,13 +113,13 @@ def _without_text(why: str) -> dict[str, str]:
     }
 
 
-def _hidden(rows: Sequence[str]) -> list[str]:
+def _hidden(rows: Sequence[str], is_private: Callable[[str], bool]) -> list[str]:
     """Return lines, each one with a secret, or that goes on after such a one, replaced."""
     found: list[str] = []
     goes_on = False
     for row in rows:
-        is_secret = goes_on or len(row) > _LINE or bool(_SECRET.search(row))
-        goes_on = is_secret and row.endswith("\\")
+        is_secret = goes_on or len(row) > _LINE or bool(_SECRET.search(row)) or is_private(row)
+        goes_on = is_secret and (row.rstrip().endswith("\\") or (goes_on and bool(_SKIPPED.match(row))))
         found.append(_HIDDEN if is_secret else row.expandtabs())
     return found
 

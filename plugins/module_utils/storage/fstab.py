@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ..host.mount_api.options import split as split_options
 from ..host.mountinfo import unescape
 from . import mount_settings
+from .shown_options import shown, without_login
 
 PATH = "/etc/fstab"
 #: A managed line is preceded by a comment that starts like this: a comment is safe for every
@@ -110,9 +111,24 @@ def parse(text: str) -> list[Entry]:
     return entries
 
 
-def _refusal(row: int, seen: str, wanted: str) -> MalformedFstab:
+def is_private(row: str) -> bool:
+    """Return whether a line of fstab, also one that is a comment, or `Options=` of a mount unit, can contain a secret.
+
+    It is one with a login, with an option that may hold a password, or of a network file system other than NFS.
+    A blank in a password moves the fields, so that all from the fourth on count as options.
+    """
+    content = row.lstrip("# \t")
+    fields = content.split()
+    if content.startswith("Options="):
+        fields = ["", "", "", content[len("Options=") :]]
+    lists = [field.split(",") for field in fields[3:]]
+    is_network = bool((NETWORK - {"nfs", "nfs4"}) & set(fields[2:3]))
+    return is_network or without_login(content) != content or any(shown(each) != each for each in lists)
+
+
+def _refusal(row: int, observed: str, wanted: str) -> MalformedFstab:
     """Return the error. It never shows the line: a password with a blank in it makes one that is malformed."""
-    return MalformedFstab(f"/etc/fstab line {row + 1}: observed {seen}; expected {wanted}")
+    return MalformedFstab(f"/etc/fstab line {row + 1}: observed {observed}; expected {wanted}")
 
 
 def _is_comment(line: str) -> bool:

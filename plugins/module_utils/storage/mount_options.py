@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ..enforce import file_diff, originals
@@ -132,15 +132,18 @@ def apply(host: Host, work: Work, targets: list[Target]) -> None:
     verify(plan(host, targets).changes)
 
 
-def edits(host: Host, work: Work | Release) -> Iterable[file_diff.Edit]:
+def edits(host: Host, work: Work | Release) -> Iterator[file_diff.Edit]:
     """Return the files that a plan changes."""
+    files: dict[str, str | bytes | None] = {}
     if isinstance(work, Release):
-        return file_diff.of_root(host, {FSTAB: work.fstab, **dict.fromkeys(work.drop_ins)})
-    drop_ins = {mount_units.drop_in(name): mount_units.render(found) for name, found in work.drop_ins.items()}
-    return [
-        file_diff.Edit(FSTAB, work.fstab_before, work.fstab_after),
-        *file_diff.of_root(host, drop_ins),
-    ]
+        files = {FSTAB: work.fstab, **dict.fromkeys(work.drop_ins)}
+    else:
+        yield file_diff.Edit(FSTAB, work.fstab_before, work.fstab_after, fstab.is_private)
+        files = {
+            mount_units.drop_in(name): mount_units.render(found) for name, found in work.drop_ins.items()
+        }
+    for edit in file_diff.of_root(host, files):
+        yield edit._replace(is_private=fstab.is_private)
 
 
 def as_now(host: Host, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

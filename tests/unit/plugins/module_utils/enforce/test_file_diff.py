@@ -22,8 +22,10 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql 
 from ansible_collections.durable.dbhost.plugins.module_utils.host import our_paths
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
+    fstab,
     io_scheduler,
     mount_options,
+    mount_units,
     write_cache,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.ups import apply as power
@@ -198,6 +200,22 @@ SECRETS = [
     "encryption_key = hunter2",
     "CREATE USER u IDENTIFIED BY 'hunter2'",
     f"{'x' * 5000} hunter2",
+    '"MONITOR" ups@localhost 1 upsmon hunter2 primary',
+    "# MONITOR ups@localhost 1 upsmon hunter2 primary",
+    "archive_command = 'curl -s -u backup:hunter2 -T %p ftp://nas/%f'",
+    "archive_command = 'curl -su backup:hunter2 -T %p ftp://nas/%f'",
+    "archive_command = 'curl --user backup:hunter2 -T %p ftp://nas/%f'",
+    "archive_command = 'curl --proxy-user=backup:hunter2 -T %p ftp://nas/%f'",
+    "archive_command = 'lftp -u backup,hunter2 nas -e put'",
+    "archive_command = 'smbclient -U backup%hunter2 //nas/wal'",
+    "header = Authorization: Basic hunter2",
+    "header = Bearer hunter2",
+    "DefaultEndpointsProtocol=https;AccountKey=hunter2",
+    "apikey=hunter2",
+    "filekey = hunter2",
+    "url = https://store/wal?sv=1&sig=hunter2",
+    "SharedAccessSignature=hunter2",
+    "wsrep_sst_auth = sst:hunter2",
 ]
 
 
@@ -212,6 +230,71 @@ def test_a_line_that_goes_on_after_a_secret_is_replaced_too() -> None:
     assert "hunter2" not in shown(None, 'MONITOR ups 1 u "\\\nhunter2" primary\nx\n')["after"]
 
 
+@pytest.mark.parametrize("between", ["# comment", " ; comment", "", "# one\n\n# two"])
+def test_a_comment_or_a_blank_line_does_not_end_a_line_that_goes_on(between: str) -> None:
+    rows = shown(None, f"Environment=PGPASSWORD=\\\n{between}\nhunter2\n# after\nx\n")["after"].splitlines()
+    assert rows == [file_diff._HIDDEN] * (between.count("\n") + 3) + ["# after", "x"]
+
+
+LOCAL = [
+    "# / was on /dev/sda1 during installation",
+    "UUID=1-2 / ext4 errors=remount-ro,x-systemd.device-timeout=10s 0 1",
+    "/dev/sdb1 /srv btrfs subvol=@data,noatime,compress=zstd 0 0",
+    "nas:/export /mnt/nfs nfs rw,hard,timeo=600 0 0",
+]
+REMOTE = [
+    "//joe:hunter2@nas/x /mnt cifs guest 0 0",
+    "//nas/x /mnt cifs user=joe%hunter2 0 0",
+    "#//nas/x /mnt cifs user=joe%hunter2 0 0",
+    "//nas/x /mnt cifs rw,password=hunter2 0 0",
+    "//nas/x /mnt cifs rw,credentials=/root/hunter2 0 0",
+    "//nas/x /mnt cifs rw,hunter2 0 0",
+    "curlftpfs#ftp.nas:hunter2@nas /mnt fuse rw 0 0",
+    "LABEL=x /mnt ext4 login=hunter2 0 0",
+]
+
+
+@pytest.mark.parametrize("row", REMOTE)
+def test_a_line_of_fstab_with_a_login_is_replaced_and_those_of_local_disks_are_shown(row: str) -> None:
+    host = disks()
+    host.files[mount_options.FSTAB] += "\n".join([*LOCAL, row, ""])
+    before = host.text(mount_options.FSTAB)
+    _layer, _make, given = LAYERS["mount_options"]
+    done = bring(host, mount_options, {"state": "present", **given}, foretell=False, shows_files=True)
+    assert done.failures == ()
+    released = bring(host, mount_options, {"state": "released", **given}, foretell=False, shows_files=True)
+    (changed,) = (each for each in done.files if each["after_header"] == mount_options.FSTAB)
+    (restored,) = (each for each in released.files if each["after_header"] == mount_options.FSTAB)
+    expected = before.replace(row, file_diff._HIDDEN).expandtabs().splitlines()
+    assert changed["before"].splitlines() == restored["after"].splitlines() == expected
+    assert "hunter2" not in json.dumps([done.files, released.files])
+    note, line = (each for each in changed["after"].splitlines() if each not in expected)
+    assert note.startswith(fstab.MARK) and " /srv/pgdata " in line and "noatime" in line
+
+
+def test_a_malformed_line_of_fstab_with_a_login_is_replaced() -> None:
+    assert fstab.is_private("//joe:hun ter2@nas/x /mnt ext4 rw 0 0")
+    assert fstab.is_private("//nas/x /my mnt ext4 rw login=hunter2 0 0")
+
+
+@pytest.mark.parametrize(
+    ("options", "private"), [(("noatime", "user=joe%hunter2"), True), (("noatime", "barrier=1"), False)]
+)
+def test_options_of_a_mount_unit_with_a_login_are_replaced(options: tuple[str, ...], private: bool) -> None:
+    host, path = disks(), mount_units.drop_in("srv-pgdata.mount")
+    written = mount_units.render(options)
+    host.files[path] = written
+    work = mount_options.Work((), {}, {}, "", "", {}, {"srv-pgdata.mount": ("noatime",)}, {})
+    _unchanged, edit = mount_options.edits(host, work)
+    (found,) = of_plan(host, SimpleNamespace(edits=lambda *_: [edit]), None)
+    row = file_diff._HIDDEN if private else "Options=noatime,barrier=1"
+    assert found["before"].splitlines() == [*written.splitlines()[:-1], row]
+    release = mount_options.Release((), host.text(mount_options.FSTAB), (path,), None)
+    (_unchanged, edit) = mount_options.edits(host, release)
+    (found,) = of_plan(host, SimpleNamespace(edits=lambda *_: [edit]), None)
+    assert found["before"].splitlines() == [*written.splitlines()[:-1], row]
+
+
 def test_what_we_write_is_no_secret() -> None:
     rows = [
         "#",
@@ -221,6 +304,12 @@ def test_what_we_write_is_no_secret() -> None:
     ]
     rows += [
         "LOG_WRITETHRU",
+        'KERNEL=="sd*", SUBSYSTEM=="block"',
+        "key_buffer_size = 16M",
+        "keyring = /srv/keys",
+        "# - Authentication -",
+        "archive_command = 'cp -u %p /srv/wal/%f; date -u +%H:%M'",
+        "ExecStart=/usr/sbin/server --user=mysql --datadir=/srv:x",
         "synchronous_commit = on",
         "innodb_flush_log_at_trx_commit=1",
         "RequiresMountsFor=/srv",
