@@ -104,8 +104,9 @@ def _of_what_fits(storage: StorageFacts, engines: EnginesFacts, power: PowerFact
 
 def _of_instance(where: str, instance: InstanceFacts) -> Iterator[str]:
     """Yield the faults of an instance whose fields fit the schema: values, and contradictions."""
-    yield from _INSTANCE_OF[instance["engine"]].misfits(where, instance)
-    for number, database in enumerate(instance.get("databases", ())):
+    misfits = list(_INSTANCE_OF[instance["engine"]].misfits(where, instance))
+    yield from misfits
+    for number, database in enumerate(() if misfits else instance.get("databases", ())):
         yield from _of_causes(f"{where}.databases[{number}]", database)
     for name, observed in instance["settings"].items():
         yield from _of_setting(f"{where}.settings.{name}", instance["engine"], observed)

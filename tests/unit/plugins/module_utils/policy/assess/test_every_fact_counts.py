@@ -362,6 +362,7 @@ ENGINES_TEXT = {
 ENGINES_HARMLESS = {
     ("engines", "[]"): "what a host without an engine tells; one that the inventory names is missed",
     ("engines.0", "absent"): "as above",
+    ("*.evidence.debug_no_sync.cause", "absent"): "for people: its value counts",
     ("*.managed_by", "unknown"): "as evidence has it too, it would only not be restarted",
     ("*.directories", "[]"): "all of its open files are known",
     ("*.directories.0", "absent"): "all of its open files are known",
