@@ -13,7 +13,8 @@ version_added: 1.0.0
 description:
   - B(All data on the disk is destroyed.) Its permanent name must be given twice, as O(device) and O(overwrite).
   - Refuses a disk that is mounted, is swap space, has partitions, a signature of any kind or holders, is a part of another
-    device, is in fstab or crypttab, or is opened by a process. A disk that another host uses cannot be detected.
+    device, is in fstab or crypttab, or is opened by a process. So is a disk that the kernel exports or has in a loop device,
+    and one whose WWID or serial number another disk has too. A disk that another host uses cannot be detected.
   - Creates one file system after the other, mounts it at no path, and runs C(fio) on scratch files in it. The disk without a
     file system and with its present scheduler has the figure 100.
   - At any end the disk is wiped, so that it has no signature, and its scheduler is restored, also after the module was
@@ -30,7 +31,10 @@ options:
     type: str
     required: true
   overwrite:
-    description: The same name again.
+    description:
+      - The same name again.
+      - A disk without a known signature that is closed at the moment is not recognised as used, such as that of a
+        database on a raw device, of plain dm-crypt, or of LUKS with a detached header.
     type: str
     required: true
   file_systems:
@@ -182,7 +186,7 @@ svg:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.refusals import explained
-from ansible_collections.durable.dbhost.plugins.module_utils.host.reply import fail, finish
+from ansible_collections.durable.dbhost.plugins.module_utils.host.reply import fail, finish, warn
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, Host, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import compared, file_systems
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused
@@ -230,15 +234,17 @@ def main() -> None:
     module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True)
     host = Host()
     rows: list[file_systems.Row] = []
-    drift = 0.0
+    drift, warning = 0.0, ""
     try:
         made = file_systems.plan(host, module.params)
         if not module.check_mode:
-            rows, drift = file_systems.run(host, made)
+            rows, drift, warning = file_systems.run(host, made)
     except (Refused, ChangeFailed, Unobservable, Ended) as error:
         fail(module, error)
     except OSError as error:
         fail(module, explained(error))
+    if warning:
+        warn(module, warning)
     advised = compared.advice(rows, drift, made.left_out, made.setting) if rows else []
     copied = compared.group_vars(rows, made.setting) if rows else []
     finish(

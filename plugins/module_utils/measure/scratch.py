@@ -283,3 +283,14 @@ def signals_end() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def signals_ignored() -> Iterator[None]:
+    """Ignore the signals that end a process, for a clean-up that must be complete."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -16,16 +16,19 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from ..host import json_text, trusted_path
+from ..host import json_text, trusted_path, udev
 from ..host.mountinfo import parse_mountinfo
 from ..host.our_paths import COMPARISON
 from ..host.refusals import explained
 from ..host.seam import ChangeFailed, Host, Unobservable
-from ..storage import fstab
+from ..storage import disk_kinds, fstab
+from ..storage.disks import Disks
+from . import scratch, variants
 from .limits import MIB, Refused
 
 #: Directory of the permanent names, and a name in it.
@@ -34,6 +37,14 @@ _NAME = re.compile(r"[\w.:+=@-]+", re.ASCII)
 #: MiB of a disk at least: XFS needs 300, and each file system has a journal.
 LEAST = 512
 _WIPEFS = ["wipefs", "--no-act", "--noheadings", "--output", "TYPE,LABEL"]
+#: Users of a disk that the kernel lets open it without a claim: files with its path, and what they are.
+_EXPORTS = (
+    ("/sys/block/loop*/loop/backing_file", "the file of a loop device"),
+    ("/sys/kernel/config/nvmet/subsystems/*/namespaces/*/device_path", "exported by NVMe over Fabrics"),
+    ("/sys/kernel/config/target/core/*/*/udev_path", "exported by the kernel's SCSI target"),
+)
+#: Files of sysfs with a disk's own name: of SCSI, NVMe and virtio. An NVMe serial number is that of all namespaces.
+_OWN_NAMES = ("device/wwid", "wwid", "serial")
 #: Seconds for a command that writes, and that the kernel may take to release the disk after an unmount.
 _WRITES, _RELEASE = 120.0, 30.0
 
@@ -79,9 +90,9 @@ def find(host: Host, device: Any, overwrite: Any) -> Spare:
         spare = _disk(host, device)
         why = _use(host, spare)
         if not why:
-            left = remains(host)
+            label = _label_on(host, spare)
             with opened(host, spare) as descriptor:
-                why = _content(host, descriptor, left.label if left and left.device == device else "")
+                why = _content(host, descriptor, label)
     except (Unobservable, ValueError) as error:
         raise Refused(f"{device}: {error}") from error
     if why:
@@ -138,9 +149,9 @@ def _use(host: Host, spare: Spare) -> str:
     ]
     if mounted:
         return f"mounted at {', '.join(mounted)}"
-    listed_as = _listed_as(host, spare)
-    if listed_as:
-        return listed_as
+    known_as = _listed_as(host, spare) or _exported(host, spare) or _shared(host, spare)
+    if known_as:
+        return known_as
     users = _processes(spare.number)
     if users:
         return f"opened by process {', '.join(users)}"
@@ -157,6 +168,52 @@ def _listed_as(host: Host, spare: Spare) -> str:
         if host.resolve(fstab.device_path(spec)) == f"/dev/{spare.name}":
             return what
     return ""
+
+
+def _exported(host: Host, spare: Spare) -> str:
+    """Return which part of the kernel uses a disk without a claim, '' if none does. Raises Unobservable."""
+    for pattern, what in _EXPORTS:
+        for path in _matches(host, pattern):
+            target = host.read(path).strip()
+            if target.endswith(" (deleted)"):
+                target = target[: -len(" (deleted)")]
+            if target and (host.resolve(target) == f"/dev/{spare.name}" or _is_open(target, spare.number)):
+                return f"{what}: {path}"
+    return ""
+
+
+def _matches(host: Host, pattern: str) -> list[str]:
+    """Return the paths that match a pattern. Raises Unobservable: a directory that cannot be listed is not an empty one."""
+    paths = [""]
+    for part in pattern[1:].split("/"):
+        if "*" in part:
+            paths = [
+                f"{path}/{name}" for path in paths for name in host.names(path) if fnmatchcase(name, part)
+            ]
+        else:
+            paths = [path for path in (f"{path}/{part}" for path in paths) if host.exists(path)]
+    return paths
+
+
+def _shared(host: Host, spare: Spare) -> str:
+    """Return which other disks have the same name of their own, '' if none has. Raises Unobservable.
+
+    Such a disk is another path to this one, whose users the kernel does not know here, or a disk with a copied name.
+    """
+    disks = Disks(host)
+    if disks.udev_error:
+        raise Unobservable(disks.udev_error)
+    names = host.names("/sys/block")
+    own = {spare.name, *disk_kinds.nvme_paths(names).get(spare.name, [])}
+    ours = _own_names(host, spare.name, disks.properties)
+    others = [name for name in names if name not in own and ours & _own_names(host, name, disks.properties)]
+    return f"its WWID or serial number on {', '.join(others)} too" if others else ""
+
+
+def _own_names(host: Host, name: str, properties: Mapping[str, Mapping[str, str]]) -> set[str]:
+    paths = [f"/sys/block/{name}/{each}" for each in _OWN_NAMES]
+    found = {host.read(path).strip() for path in paths if host.exists(path)}
+    return (found | {udev.identify(dict(properties.get(name, {}))) or ""}) - {""}
 
 
 def _specs(host: Host, path: str, column: int) -> list[str]:
@@ -244,15 +301,15 @@ def _patiently(act: Callable[[], object]) -> None:
 
 
 def _content(host: Host, descriptor: int, label: str) -> str:
-    """Return the signatures on a disk, '' without any; those of a killed run with this label do not count."""
+    """Return the signatures on a disk, '' without any, and if all are of a file system of a killed run with this label."""
     result = host.run([*_WIPEFS, path_of(descriptor)], timeout=_WRITES)
     if result.rc != 0:
         raise Unobservable(f"wipefs: exit {result.rc}: {result.stderr.strip()[:200]}")
     lines = [line.split() for line in result.stdout.splitlines() if line.strip()]
     # A file system can have several signatures, of which one has the label.
-    if label and any(label in fields[1:] for fields in lines):
-        return ""
-    return f"a signature of {', '.join(dict.fromkeys(fields[0] for fields in lines))}" if lines else ""
+    ours = {fields[0] for fields in lines if label and fields[1:] == [label]}
+    found = dict.fromkeys(fields[0] for fields in lines)
+    return "" if ours.issuperset(found) else f"a signature of {', '.join(found)}"
 
 
 def path_of(descriptor: int) -> str:
@@ -278,23 +335,59 @@ def record(host: Host, spare: Spare, label: str) -> None:
     host.write_file(COMPARISON, f"{json.dumps(left._asdict())}\n".encode("ascii"), mode=0o600)
 
 
-def clean(host: Host) -> None:
+def _label_on(host: Host, spare: Spare) -> str:
+    """Return the label of what a killed run may have left on this disk, by whichever name; '' if it used another one."""
+    left = remains(host)
+    if left is None or not _is_permanent(left.device):
+        return ""
+    with suppress(Refused, Unobservable, ValueError):
+        return left.label if _disk(host, left.device).number == spare.number else ""
+    return ""
+
+
+def clean(host: Host) -> str:
     """Remove what a killed run left: its file system by its label, and the scheduler that it set in this boot.
 
-    Raises Refused, ChangeFailed, Unobservable, OSError.
+    A disk that has a use or other content by now is not changed: the result says so, '' otherwise. Raises ChangeFailed.
     """
     left = remains(host)
     if left is None:
-        return
+        return ""
+    why = ""
     if _is_permanent(left.device) and host.exists(left.device):
-        spare = _disk(host, left.device)
+        try:
+            why = _remove(host, left)
+        except Refused as error:
+            why = str(error)
+        except (ChangeFailed, Unobservable, OSError, ValueError) as error:
+            raise ChangeFailed(
+                f"{left.device}: what an interrupted run left could not be removed: {error}. Fix: run again, or remove"
+                f" {COMPARISON} to leave that disk as it is"
+            ) from error
+    host.remove_file(COMPARISON)
+    if not why:
+        return ""
+    return (
+        f"{left.device}: what an interrupted run left there was not removed, because the disk is not unused any more:"
+        f" observed {why}. The scheduler before that run was {left.scheduler}"
+    )
+
+
+def _remove(host: Host, left: Left) -> str:
+    """Remove what a killed run left on a disk. Return '', or why the disk was not changed."""
+    spare = _disk(host, left.device)
+    in_use = _use(host, spare)
+    if in_use:
+        return in_use
+    with opened(host, spare, os.O_RDWR) as descriptor:
+        other = _content(host, descriptor, left.label)
+        if other:
+            return other
         boot = host.read("/proc/sys/kernel/random/boot_id").strip()
         if boot == left.boot and spare.scheduler != left.scheduler and left.scheduler in spare.schedulers:
-            host.write_attribute(spare.queue, left.scheduler)
-        with opened(host, spare, os.O_RDWR) as descriptor:
-            if not _content(host, descriptor, left.label):
-                wipe(host, descriptor)
-    host.remove_file(COMPARISON)
+            variants.schedule(host, spare.queue, left.scheduler)
+        wipe(host, descriptor)
+    return ""
 
 
 def wipe(host: Host, descriptor: int) -> None:
@@ -317,9 +410,9 @@ def run(host: Host, argv: Sequence[str]) -> None:
 def held(host: Host, spare: Spare, label: str) -> Iterator[int]:
     """Own the disk for a while: open for writing and locked, so that udev does not probe it. Wiped at the end.
 
-    Raises Refused, ChangeFailed, Unobservable, OSError.
+    The record remains if the scheduler is not as before, so that the next run restores it. Raises Refused, ChangeFailed,
+    Unobservable, OSError.
     """
-    clean(host)
     why = "other properties than before" if _disk(host, spare.device) != spare else _use(host, spare)
     if why:
         raise Refused(f"{spare.device}: observed {why}. Nothing was written. Fix: run again")
@@ -332,7 +425,9 @@ def held(host: Host, spare: Spare, label: str) -> Iterator[int]:
         try:
             yield descriptor
         finally:
-            wait_until_unused(descriptor)
-            wipe(host, descriptor)
-            os.fsync(descriptor)
-            host.remove_file(COMPARISON)
+            with scratch.signals_ignored():
+                wait_until_unused(descriptor)
+                wipe(host, descriptor)
+                os.fsync(descriptor)
+                if _disk(host, spare.device).scheduler == spare.scheduler:
+                    host.remove_file(COMPARISON)

@@ -131,12 +131,15 @@ def test_file_systems_are_compared_only_outside_check_mode_and_reported(
     names = {"device": DISK.device, "overwrite": DISK.device}
     result = run_module(compare_filesystems, SmallHost(), monkeypatch, capsys, True, **names)
     assert (result["changed"], result["rows"], result["table"]) == (False, [], "")
-    monkeypatch.setattr(file_systems, "run", lambda *_: file_systems.Measured(ROWS, 0.5))
+    monkeypatch.setattr(file_systems, "run", lambda *_: file_systems.Measured(ROWS, 0.5, "sdc is in use"))
+    warned: list[str] = []
+    monkeypatch.setattr(compare_filesystems.AnsibleModule, "warn", lambda _self, text: warned.append(text))
     result = run_module(compare_filesystems, SmallHost(), monkeypatch, capsys, **names)
     assert (result["device"], len(result["rows"])) == (DISK.device, len(ROWS))
     assert "jfs was not measured: missing" in result["table"]
     assert "50% faster at the end" in result["advice"][0]
     assert compare_filesystems.MADE_BY in result["svg"]
+    assert warned == ["sdc is in use"]
     monkeypatch.undo()
     result = run_module(
         compare_filesystems, SmallHost(), monkeypatch, capsys, device="/dev/sda", overwrite="/dev/sda"

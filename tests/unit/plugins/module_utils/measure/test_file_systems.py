@@ -25,7 +25,9 @@ from ansible_collections.durable.dbhost.plugins.module_utils.measure import (
     compared,
     file_systems,
     planned,
+    scratch,
     spare,
+    variants,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import MIB, Refused
 
@@ -258,6 +260,8 @@ def loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[file_syste
         directory.mkdir()
         (directory / "spare").symlink_to(path)
         monkeypatch.setattr(spare, "BY_ID", str(directory))
+        # A loop device has no name of its own, and a machine without udev cannot say so.
+        monkeypatch.setattr(spare, "_shared", lambda *_: "")
         monkeypatch.setattr(spare, "COMPARISON", str(tmp_path / "comparison.json"))
         monkeypatch.setattr(one_run, "LOCK", str(tmp_path / "lock"))
         monkeypatch.setattr(trusted_path, "weakness", lambda _host, _path: "")
@@ -290,7 +294,7 @@ def remains(plan: file_systems.Plan) -> list[str]:
 
 
 def test_a_real_disk_is_measured_and_is_as_before(loop: file_systems.Plan) -> None:
-    rows, drift = file_systems.run(LoopHost(), loop)
+    rows, drift, _warning = file_systems.run(LoopHost(), loop)
     assert drift == 0.0
     # Each commit of this fio has the same rate.
     assert {(each["file_system"], each["options"], each["of_raw"]) for each in rows} == {
@@ -316,7 +320,7 @@ def test_a_disk_that_becomes_slower_meanwhile_has_a_drift(
             return Result(0, said(commits=self.commits), "")
 
     one = loop._replace(schedulers=loop.schedulers[:1])
-    rows, drift = file_systems.run(Slower(), one)
+    rows, drift, _warning = file_systems.run(Slower(), one)
     assert [each["rate"] for each in rows] == [450.0, 400.0]
     assert drift == round(350 / 450 - 1, 3)
     assert remains(loop) == []
@@ -379,9 +383,46 @@ def test_after_both_processes_are_killed_the_next_run_cleans_up(
         file.write(loop.schedulers[-1])
     assert remains(loop) != []
     found = spare.find(Host(), loop.spare.device, loop.spare.device)
-    spare.clean(Host())
+    assert spare.clean(Host()) == ""
     assert found.scheduler == loop.schedulers[-1]
     assert remains(loop) == []
+
+
+def test_a_signal_does_not_interrupt_the_restore_of_the_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
+    restored = []
+
+    def schedule(_host: Host, _path: str, value: str) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            os.kill(os.getpid(), number)
+        restored.append(value)
+
+    monkeypatch.setattr(variants, "schedule", schedule)
+    before = signal.getsignal(signal.SIGTERM)
+    with scratch.signals_end(), file_systems._restored(Host(), DISK):
+        pass
+    assert restored == ["none"]
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_what_could_not_be_removed_from_another_disk_is_in_the_result(
+    loop: file_systems.Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spare, "clean", lambda _host: "sdx is in use")
+    assert file_systems.run(LoopHost(), loop).warning == "sdx is in use"
+
+
+def test_a_loop_device_over_the_disk_is_a_use_of_it(loop: file_systems.Plan) -> None:
+    path = f"/dev/{loop.spare.name}"
+    made = subprocess.run(
+        ["losetup", "--find", "--show", path], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    try:
+        with pytest.raises(
+            Refused, match=f"the file of a loop device: /sys/block/{made[5:]}/loop/backing_file"
+        ):
+            spare.find(Host(), loop.spare.device, loop.spare.device)
+    finally:
+        subprocess.run(["losetup", "--detach", made], check=True)
 
 
 def test_a_worker_without_a_result_is_an_error(

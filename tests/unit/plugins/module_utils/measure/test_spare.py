@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,8 +18,13 @@ import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host import trusted_path
 from ansible_collections.durable.dbhost.plugins.module_utils.host.our_paths import COMPARISON
-from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import ChangeFailed, Host, Result
-from ansible_collections.durable.dbhost.plugins.module_utils.measure import spare
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
+    ChangeFailed,
+    Host,
+    Result,
+    Unobservable,
+)
+from ansible_collections.durable.dbhost.plugins.module_utils.measure import scratch, spare
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import MIB, Refused
 
 from ..fakes.small_host import FakeDisk, SmallHost
@@ -28,11 +34,14 @@ LABEL = "db0123456789"
 
 
 class SpareHost(SmallHost):
-    """A host with a spare disk, sdc. `signatures`: what wipefs reports; `wiped`: how often it removed them."""
+    """A host with a spare disk, sdc.
+
+    `signatures`: what wipefs reports; `wiped`: how often it removed them; `broken`: its error.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self.signatures, self.wiped = "", 0
+        self.signatures, self.wiped, self.broken = "", 0, ""
         self.add_disk(FakeDisk("sdc", "scsi", "SPARE"), "8:32")
         self.base = self.disk("sdc").sysfs
         self.links[DEVICE] = "/dev/sdc"
@@ -41,6 +50,8 @@ class SpareHost(SmallHost):
         self.files["/proc/swaps"] = "Filename Type Size Used Priority\n"
 
     def run(self, argv: list[str], timeout: float = 10.0) -> Result:
+        if argv[0] == "wipefs" and self.broken:
+            return Result(1, "", self.broken)
         if argv[0] == "wipefs":
             if "--all" in argv:
                 self.signatures, self.wiped = "", self.wiped + 1
@@ -130,9 +141,46 @@ def _cut(host: SpareHost) -> None:
     host.files[f"{host.base}/sdc1/partition"] = "1\n"
 
 
+def _file(path: str, text: str) -> Callable[[SpareHost], None]:
+    return lambda host: host.files.update({path: text})
+
+
+def _nvme(host: SpareHost) -> None:
+    path = "/sys/kernel/config/nvmet/subsystems/db/namespaces/1/device_path"
+    host.files.update({path.replace("/1/", "/0/"): "(null)\n", path: f"{DEVICE}\n"})
+
+
+def _second_path(host: SpareHost) -> None:
+    host.add_disk(FakeDisk("sdd", "scsi", "SPARE"), "8:48")
+
+
+def _same_wwid(host: SpareHost) -> None:
+    host.files.update({f"{host.disk(name).sysfs}/device/wwid": "naa.5\n" for name in ("sda", "sdc")})
+
+
+def _same_serial(host: SpareHost) -> None:
+    host.files.update({f"{host.disk(name).sysfs}/serial": "S1\n" for name in ("vdb", "sdc")})
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
+        (
+            _file("/sys/block/loop3/loop/backing_file", "/dev/sdc\n"),
+            "the file of a loop device: /sys/block/loop3/",
+        ),
+        (_file("/sys/block/loop3/loop/backing_file", "/dev/sdc (deleted)\n"), "the file of a loop device"),
+        (
+            _nvme,
+            "exported by NVMe over Fabrics: /sys/kernel/config/nvmet/subsystems/db/namespaces/1/device_path",
+        ),
+        (
+            _file("/sys/kernel/config/target/core/fileio_0/db/udev_path", f"{DEVICE}\n"),
+            "exported by the kernel's SCSI target",
+        ),
+        (_second_path, "its WWID or serial number on sdd too"),
+        (_same_wwid, "its WWID or serial number on sda too"),
+        (_same_serial, "its WWID or serial number on vdb too"),
         (_mounted, "mounted at /srv/x"),
         (_member, "mounted at /srv/x"),
         (_swap, "swap space"),
@@ -156,6 +204,48 @@ def test_a_disk_that_has_a_use_or_content_is_refused_and_nothing_is_written(chan
     assert (host.mutations, host.wiped) == ([], 0)
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/sys/block/loop3/loop/backing_file",
+        "/sys/kernel/config/nvmet/subsystems/db/namespaces/1/device_path",
+        "/sys/kernel/config/target/core/iblock_0/db/udev_path",
+        "/sys/kernel/config/nvmet/subsystems",
+    ],
+)
+def test_an_export_that_cannot_be_read_is_refused(path: str) -> None:
+    host = SpareHost()
+    # A directory without names is one that cannot be listed.
+    host.files[path] = _denied
+    with pytest.raises(Refused, match=r"not readable|subsystems: No such file"):
+        spare.find(host, DEVICE, DEVICE)
+
+
+def _denied() -> str:
+    raise Unobservable("not readable")
+
+
+def test_other_exports_and_the_paths_of_native_multipath_are_no_use_of_the_disk() -> None:
+    host = SpareHost()
+    host.files["/sys/block/loop3/loop/backing_file"] = "/srv/image\n"
+    host.files["/sys/kernel/config/target/core/alua/lu_gps/x"] = ""
+    host.add_disk(FakeDisk("nvme0n1", "nvme", "N1"), "259:0")
+    host.links[f"{spare.BY_ID}/nvme-N1"] = "/dev/nvme0n1"
+    base = host.disk("nvme0n1").sysfs
+    host.files.update(
+        {f"{base}/ro": "0\n", f"{base}/size": f"{600 * MIB // 512}\n", f"{base}/wwid": "eui.1\n"}
+    )
+    host.files["/sys/block/nvme0c1n1/wwid"] = "eui.1\n"
+    assert spare.find(host, f"{spare.BY_ID}/nvme-N1", f"{spare.BY_ID}/nvme-N1").name == "nvme0n1"
+
+
+def test_without_udev_other_paths_are_unknown_and_refused() -> None:
+    host = SpareHost()
+    del host.commands[("udevadm", "info", "--export-db")]
+    with pytest.raises(Refused, match="udevadm"):
+        spare.find(host, DEVICE, DEVICE)
+
+
 def test_a_disk_that_a_process_has_open_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spare, "_processes", lambda number: ["700"] if number == "8:32" else [])
     with pytest.raises(Refused, match="opened by process 700"):
@@ -170,8 +260,8 @@ def test_names_that_others_can_change_are_refused(monkeypatch: pytest.MonkeyPatc
 
 def test_without_wipefs_the_content_is_unknown_and_refused() -> None:
     host = SpareHost()
-    host.run = lambda argv, timeout=10.0: Result(127, "", "not found")  # type: ignore[method-assign]
-    with pytest.raises(Refused, match="wipefs: exit 127: not found"):
+    host.broken = "not found"
+    with pytest.raises(Refused, match="wipefs: exit 1: not found"):
         spare.find(host, DEVICE, DEVICE)
 
 
@@ -231,6 +321,83 @@ class TestHeld:
         assert (host.wiped, host.signatures) == (0, "LVM2_member\n")
         with pytest.raises(Refused, match="LVM2_member"):
             self.found(host)
+
+    @pytest.mark.parametrize("signatures", [f"dos\next4 {LABEL}\n", f"ext4 {LABEL}\nlinux_raid_member\n"])
+    def test_one_signature_with_the_label_does_not_make_the_others_ours(self, signatures: str) -> None:
+        host = SpareHost()
+        found = self.found(host)
+        spare.record(host, found._replace(scheduler="mq-deadline"), LABEL)
+        host.signatures = signatures
+        with pytest.raises(Refused, match=r"(dos, ext4|ext4, linux_raid_member)"):
+            self.found(host)
+        assert "observed a signature of " in spare.clean(host)
+        assert (host.wiped, host.disk("sdc").scheduler) == (0, "[none] mq-deadline")
+        assert COMPARISON not in host.files
+
+    def test_more_signatures_of_the_labelled_file_system_are_ours(self) -> None:
+        host = SpareHost()
+        spare.record(host, self.found(host), LABEL)
+        host.signatures = f"btrfs {LABEL}\nbtrfs\n"
+        assert (spare.clean(host), host.wiped) == ("", 1)
+
+    @pytest.mark.parametrize("use", [_cut, _held, "process", "kernel"])
+    def test_a_disk_that_is_used_by_now_is_not_changed_and_blocks_no_other(
+        self, use: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        host = SpareHost()
+        spare.record(host, self.found(host)._replace(scheduler="mq-deadline"), LABEL)
+        host.signatures = f"ext4 {LABEL}\n"
+        if use == "process":
+            monkeypatch.setattr(spare, "_processes", lambda _number: ["700"])
+        elif use == "kernel":
+            busy = Refused(f"{DEVICE}: observed it in use by the kernel")
+            monkeypatch.setattr(spare, "opened", lambda *_: (_ for _ in ()).throw(busy))
+        else:
+            use(host)
+        warning = spare.clean(host)
+        assert warning.startswith(f"{DEVICE}: what an interrupted run left there was not removed")
+        assert warning.endswith("The scheduler before that run was mq-deadline")
+        assert (host.wiped, host.disk("sdc").scheduler) == (0, "[none] mq-deadline")
+        assert COMPARISON not in host.files
+
+    def test_what_cannot_be_removed_names_the_record_to_remove(self) -> None:
+        host = SpareHost()
+        spare.record(host, self.found(host), LABEL)
+        host.broken = "I/O error"
+        with pytest.raises(
+            ChangeFailed,
+            match=f"I/O error. Fix: run again, or remove {COMPARISON} to leave that disk as it is",
+        ):
+            spare.clean(host)
+        assert COMPARISON in host.files
+
+    def test_what_was_left_is_recognised_by_another_name_of_the_disk(self) -> None:
+        host = SpareHost()
+        spare.record(host, self.found(host), LABEL)
+        host.signatures = f"xfs {LABEL}\n"
+        other = host.links[f"{spare.BY_ID}/wwn-0x5"] = host.links[DEVICE]
+        assert spare.find(host, f"{spare.BY_ID}/wwn-0x5", f"{spare.BY_ID}/wwn-0x5").name == other[5:]
+        host.links[DEVICE] = "/dev/sdb"
+        with pytest.raises(Refused, match="a signature of xfs"):
+            spare.find(host, f"{spare.BY_ID}/wwn-0x5", f"{spare.BY_ID}/wwn-0x5")
+
+    def test_the_record_remains_until_the_scheduler_is_restored(self) -> None:
+        host = SpareHost()
+        found = self.found(host)
+        with spare.held(host, found, LABEL):
+            host.write_attribute(found.queue, "mq-deadline")
+        assert COMPARISON in host.files
+        assert spare.clean(host) == ""
+        assert (host.disk("sdc").scheduler, COMPARISON in host.files) == ("[none] mq-deadline", False)
+
+    def test_a_signal_does_not_interrupt_the_clean_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        host = SpareHost()
+        monkeypatch.setattr(
+            spare, "wait_until_unused", lambda _descriptor: os.kill(os.getpid(), signal.SIGTERM)
+        )
+        with scratch.signals_end(), spare.held(host, self.found(host), LABEL):
+            host.signatures = f"ext4 {LABEL}\n"
+        assert (host.signatures, COMPARISON in host.files) == ("", False)
 
     def test_after_a_boot_the_scheduler_is_no_remainder_and_a_disk_can_be_gone(self) -> None:
         host = SpareHost()
