@@ -79,6 +79,7 @@ SAYS: dict[str, str] = {
     "no_config": "there is no {file} in {paths}",
     "defaults": "none of {paths} is there: it runs with its defaults",
     "never_queried": "it is set for each database, and was not queried: SELECT name, delayed_durability_desc FROM sys.databases",
+    "databases_hidden": "the login cannot see all databases: it lacks VIEW ANY DATABASE",
     "redo_log": "the redo log has it: only the running server reports it",
     "shown_by_none": "no variable shows it: the overrides list it if it is given",
 }
@@ -91,6 +92,7 @@ FIX: dict[str, str] = {
     "undocumented_program": "start it, then run again: the arguments of a running server are read",
     "disables_fsync": "remove {text} from {place}, then restart the server",
     "no_log": "start the server, then run again",
+    "databases_hidden": "grant VIEW ANY DATABASE to the login and revoke each DENY of it, then run again",
 }
 SENTENCES = of_storage.Sentences(SAYS, FIX)
 #: Texts in which a reader may take anything for our own words. Other texts are quoted where they are shown.
@@ -114,6 +116,11 @@ def text(row: Mapping[str, Any], key: str = "reason") -> str:
     rows = [row] if "cause" in row else row.get("causes", ())
     found = [SENTENCES.explain(each["cause"], each["parameters"]).reason for each in rows]
     return "; ".join([*found, *([quote(row[key])] if row.get(key) else [])])
+
+
+def fix(row: Mapping[str, Any]) -> str:
+    """Return what an administrator does about the cause of an unknown value, '' without an entry in FIX."""
+    return SENTENCES.explain(row["cause"], row["parameters"]).fix if "cause" in row else ""
 
 
 def of_instance(instance: Mapping[str, Any]) -> dict[str, Any]:

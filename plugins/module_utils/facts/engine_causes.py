@@ -75,6 +75,7 @@ _SERVERS = {
     "no_config": "file paths[]",
     "defaults": "paths[]",
     "never_queried": "",
+    "databases_hidden": "",
     "redo_log": "",
     "shown_by_none": "",
 }

@@ -11,11 +11,12 @@ from __future__ import annotations
 import bisect
 import re
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..facts.storage import DiskFacts
 from ..host.observation import UNKNOWN
+from ..host.printable import name as name_of
 from ..host.processes import Processes
 from ..host.seam import Host, Unobservable
 from .limits import Refused
@@ -32,6 +33,8 @@ _SOON = 1.0
 #: Fewer writes than this show nothing.
 _LEAST = 20
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}")
+#: So many other programs are named.
+_SHOWN = 5
 #: The parent of kernel threads: kthreadd(2).
 _KTHREADD = "2"
 
@@ -61,6 +64,11 @@ class Event(NamedTuple):
     def has_fua(self) -> bool:
         """Return whether it is a write with FUA: an F behind the W."""
         return self.is_write and "F" in self.direction.partition("W")[2]
+
+    @property
+    def is_synchronous(self) -> bool:
+        """Return whether it is a flush, or a write that a program waits for."""
+        return self.is_flush or self.has_fua or (self.is_write and "S" in self.direction)
 
 
 class Counts(NamedTuple):
@@ -106,9 +114,8 @@ def _observe(host: Host, place: Place, program: str, seconds: int) -> Row:
     counts = {
         name: of_disk([event for event in found if event.disk == numbers[name]], threads) for name in names
     }
-    others = {event.thread for event in found if event.is_flush and event.action == "Q"} - threads
-    foreign = sorted(thread for thread in others if not _is_kernel(host, thread))
-    verdict = assess(counts, place["leaves"], bool(foreign), program)
+    foreign = _programs(host, others(found, numbers.values(), threads))
+    verdict = assess(counts, place["leaves"], foreign, program)
     return {
         "mount": place["target"],
         "fstype": place["fstype"],
@@ -162,6 +169,16 @@ def of_disk(found: Sequence[Event], threads: Collection[int]) -> Counts:
     return Counts(writes, fua, flushed, len(flushes))
 
 
+def others(found: Iterable[Event], disks: Collection[str], threads: Collection[int]) -> set[int]:
+    """Return the threads other than the server's that queued a flush or a synchronous write to these disks. Pure.
+
+    For fsync(2) of a program a kernel thread often queues the flush: jbd2, or a worker of XFS. If another program wrote
+    synchronously too, it is unknown for which of them. An fsync(2) without data of its program is not recognised.
+    """
+    queued = (event for event in found if event.action == "Q" and event.disk in disks)
+    return {event.thread for event in queued if event.is_synchronous}.difference(threads)
+
+
 def _next(found: Sequence[Event], moment: float) -> Event | None:
     """Return the first event at or after a moment, None without one."""
     place = bisect.bisect_left([event.time for event in found], moment)
@@ -169,9 +186,9 @@ def _next(found: Sequence[Event], moment: float) -> Event | None:
 
 
 def assess(
-    counts: Mapping[str, Counts], leaves: Sequence[DiskFacts], others_flush: bool, program: str
+    counts: Mapping[str, Counts], leaves: Sequence[DiskFacts], foreign: Sequence[str], program: str
 ) -> Verdict:
-    """Return how the writes of a server reached the disks; `others_flush`: other programs flushed them too. Pure."""
+    """Return how the writes of a server reached the disks; `foreign`: other programs that wrote or flushed there. Pure."""
     writes = sum(each.writes for each in counts.values())
     if writes < _LEAST:
         return Verdict(
@@ -184,8 +201,11 @@ def assess(
     covered = fua + sum(each.flushed for each in counts.values()) / writes
     if fua >= MOST:
         return Verdict(FUA, "ok", f"{fua:.0%} of {writes} writes were sent with FUA")
-    if covered >= MOST and others_flush:
-        why = "other programs flush the same disks: stop them, or use another disk"
+    if covered >= MOST and foreign:
+        why = (
+            f"other programs write synchronously to the same disks or flush them ({', '.join(foreign[:_SHOWN])}):"
+            " stop them, or use another disk"
+        )
         return Verdict(FLUSH, UNKNOWN, f"a flush followed {covered:.0%} of {writes} writes, but {why}")
     if covered >= MOST:
         return Verdict(
@@ -209,13 +229,18 @@ def _threads(host: Host, program: str) -> set[int]:
     return found
 
 
-def _is_kernel(host: Host, thread: int) -> bool:
-    """Return whether a thread is the kernel's. A thread that has ended counts as a program."""
-    try:
-        fields = host.read(f"/proc/{thread}/stat").rpartition(")")[2].split()
-    except Unobservable:
-        return False
-    return len(fields) > 1 and fields[1] == _KTHREADD
+def _programs(host: Host, threads: Iterable[int]) -> list[str]:
+    """Return the names of threads that are not the kernel's. A thread that has ended counts as a program."""
+    found = set()
+    for thread in threads:
+        try:
+            head, _, tail = host.read(f"/proc/{thread}/stat").rpartition(")")
+        except Unobservable:
+            found.add(f"thread {thread}, which has ended")
+            continue
+        if tail.split()[1:2] != [_KTHREADD]:
+            found.add(name_of(head.partition("(")[2]))
+    return sorted(found)
 
 
 def _share(count: int, counts: Counts) -> float | None:

@@ -5,7 +5,8 @@
 
 Any user can listen at port 1433 while the server does not. So sqlcmd sends the password only over TLS with a certificate
 that the host's certificate authorities confirm for the host's name: sqlcmd 18 checks it unless -C is given. The login
-needs no rights: each login can read sys.databases. Only counts are read, no names.
+needs CONNECT SQL and VIEW ANY DATABASE, nothing else. Without the latter sys.databases shows it only master, tempdb and its
+own databases. Only counts are read, no names.
 """
 
 from __future__ import annotations
@@ -24,10 +25,15 @@ LOGIN = f"{our_paths.CONFIGURED}/mssql-login"
 SOURCE = "sys.databases"
 PROGRAM = "/opt/mssql-tools18/bin/sqlcmd"
 _DEFAULT_PORT = "1433"
-_QUERY = "SET NOCOUNT ON; SELECT delayed_durability_desc, COUNT(*) FROM sys.databases GROUP BY delayed_durability_desc"
+_QUERY = (
+    "SET NOCOUNT ON; SELECT 'VISIBLE', HAS_PERMS_BY_NAME(NULL, NULL, 'VIEW ANY DATABASE');"
+    " SELECT delayed_durability_desc, COUNT(*) FROM sys.databases GROUP BY delayed_durability_desc"
+)
 _SECONDS = 10
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@\\-]{0,127}")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,252}")
+#: Whether the login can see all databases: the first row.
+_VISIBLE = re.compile(r"VISIBLE\|(0|1|NULL)")
 _ROW = re.compile(r"(DISABLED|ALLOWED|FORCED)\|[1-9][0-9]{0,4}")
 #: The weakest of a server's databases counts.
 _WEAKEST = ("FORCED", "ALLOWED", "DISABLED")
@@ -43,6 +49,7 @@ class Login(NamedTuple):
 def delayed_durability(host: Host, lines: Sequence[Line] | None, is_local: bool) -> Observation:
     """Return forced, allowed or disabled: the weakest value of a running server's databases.
 
+    If the login cannot see all databases, it is unknown, unless one that it can see has the weakest of all values.
     `lines` are those of mssql.conf; `is_local`: the server runs, and in no container.
     """
     if not is_local or not host.exists(LOGIN):
@@ -54,12 +61,15 @@ def delayed_durability(host: Host, lines: Sequence[Line] | None, is_local: bool)
         )
     except Unobservable as error:
         return unread(SOURCE, error)
-    found = [line.strip() for line in result.stdout.splitlines() if line.strip()]
-    if result.rc != 0 or not found or not all(map(_ROW.fullmatch, found)):
+    visible, *found = [line.strip() for line in result.stdout.splitlines() if line.strip()] or [""]
+    if result.rc != 0 or not _VISIBLE.fullmatch(visible) or not found or not all(map(_ROW.fullmatch, found)):
         output = " ".join((result.stderr or result.stdout).split())[:300]
         return unknown(SOURCE, f"{PROGRAM} exits {result.rc}: {output}")
     values = {line.partition("|")[0] for line in found}
-    return Observation(next(value for value in _WEAKEST if value in values).lower(), SOURCE)
+    weakest = next(value for value in _WEAKEST if value in values)
+    if visible != "VISIBLE|1" and weakest != _WEAKEST[0]:
+        return caused(UNKNOWN, SOURCE, "databases_hidden")
+    return Observation(weakest.lower(), SOURCE)
 
 
 def _login(host: Host) -> Login:

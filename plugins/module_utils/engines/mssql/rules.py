@@ -18,6 +18,7 @@ from ...facts.storage import DiskFacts, StorageFacts
 from ...host.observation import NOTHING, UNKNOWN
 from ...rows import Kind, Reason
 from ...storage import causes, platforms
+from .. import causes as engine_causes
 from ..placement import place
 from ..rule import Rule, Rules
 from ..rules import Build, Honoured, Judge, Subject
@@ -266,7 +267,7 @@ def _warnings(subject: Subject) -> Iterator[Reason]:
     if delayed and delayed["value"] == "allowed":
         yield DELAYED_ALLOWED.found(label, engine=label)
     elif delayed and delayed["value"] == UNKNOWN:
-        yield DELAYED.found(label, engine=label, cause=delayed["reason"])
+        yield DELAYED.found(label, engine=label, cause=delayed["reason"], fix=engine_causes.fix(delayed))
 
 
 def parse_version(text: str) -> tuple[int, ...] | None:

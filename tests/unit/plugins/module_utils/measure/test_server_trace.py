@@ -44,10 +44,12 @@ def flush(at: float, thread: int = KERNEL) -> str:
     return event(at, "Q", "FWS", 0, 0, thread) + event(at + 0.0001, "D", "FF", 0, 0, KERNEL)
 
 
-def event(at: float, action: str, direction: str, sector: int, sectors: int, thread: int) -> str:
+def event(
+    at: float, action: str, direction: str, sector: int, sectors: int, thread: int, disk: str = "8,0"
+) -> str:
     """Return one line of blkparse."""
     nanoseconds = round(at * 1e9)
-    fields = (nanoseconds // 10**9, nanoseconds % 10**9, "8,0", action, direction, sector, sectors, thread)
+    fields = (nanoseconds // 10**9, nanoseconds % 10**9, disk, action, direction, sector, sectors, thread)
     return " ".join(map(str, fields)) + "\n"
 
 
@@ -90,22 +92,22 @@ def test_the_writes_of_one_disk(text: str, expected: Counts) -> None:
 
 @pytest.mark.fact(17)
 @pytest.mark.parametrize(
-    ("found", "others", "disk", "word", "safety"),
+    ("found", "foreign", "disk", "word", "safety"),
     [
-        (Counts(100, 100, 0, 0), False, leaf(), "FUA", "ok"),
-        (Counts(100, 90, 0, 0), True, leaf(), "FUA", "ok"),
-        (Counts(100, 0, 100, 30), False, leaf(), "flush", "ok"),
-        (Counts(100, 0, 100, 30), True, leaf(), "flush", "unknown"),
-        (Counts(100, 50, 45, 45), False, leaf(), "flush", "ok"),
-        (Counts(100, 40, 20, 5), False, leaf(), "unclear", "unknown"),
-        (Counts(100, 0, 5, 5), False, leaf(), "neither", "at_risk"),
-        (Counts(100, 0, 0, 0), False, leaf(kernel="write through", device="disabled"), "neither", "ok"),
-        (Counts(100, 0, 0, 0), False, leaf(kernel="write through"), "neither", "at_risk"),
-        (Counts(19, 19, 0, 0), False, leaf(), "unknown", "unknown"),
+        (Counts(100, 100, 0, 0), [], leaf(), "FUA", "ok"),
+        (Counts(100, 90, 0, 0), ["other"], leaf(), "FUA", "ok"),
+        (Counts(100, 0, 100, 30), [], leaf(), "flush", "ok"),
+        (Counts(100, 0, 100, 30), ["other"], leaf(), "flush", "unknown"),
+        (Counts(100, 50, 45, 45), [], leaf(), "flush", "ok"),
+        (Counts(100, 40, 20, 5), [], leaf(), "unclear", "unknown"),
+        (Counts(100, 0, 5, 5), [], leaf(), "neither", "at_risk"),
+        (Counts(100, 0, 0, 0), [], leaf(kernel="write through", device="disabled"), "neither", "ok"),
+        (Counts(100, 0, 0, 0), [], leaf(kernel="write through"), "neither", "at_risk"),
+        (Counts(19, 19, 0, 0), [], leaf(), "unknown", "unknown"),
     ],
 )
-def test_the_verdict(found: Counts, others: bool, disk: dict[str, Any], word: str, safety: str) -> None:
-    verdict = server_trace.assess({"sda": found}, [disk], others, "sqlservr")
+def test_the_verdict(found: Counts, foreign: list[str], disk: dict[str, Any], word: str, safety: str) -> None:
+    verdict = server_trace.assess({"sda": found}, [disk], foreign, "sqlservr")
     assert (verdict.word, verdict.safety) == (word, safety)
     assert verdict.why
 
@@ -174,6 +176,38 @@ def test_flushes_of_another_program_are_not_taken_for_the_server_s(
     text = "".join(plain(at, 8 * at) + flush(at + 0.01, thread) for at in range(1, 31))
     row = observed(tmp_path, monkeypatch, traced, text)
     assert (row["found"], row["safety"]) == ("flush", safety)
+
+
+@pytest.mark.parametrize(
+    ("foreign", "safety"),
+    [
+        ((1, "Q", "WS", 4096, 8, OTHER), "unknown"),
+        ((1, "Q", "WSM", 4096, 8, OTHER), "unknown"),
+        ((1, "Q", "WF", 4096, 8, OTHER), "unknown"),
+        # Nobody waits for these, and they are not another program's, or on another disk.
+        ((1, "Q", "W", 4096, 8, OTHER), "ok"),
+        ((1, "Q", "RS", 4096, 8, OTHER), "ok"),
+        ((1, "Q", "WS", 4096, 8, KERNEL), "ok"),
+        ((1, "C", "WS", 4096, 8, OTHER), "ok"),
+        ((1, "Q", "WS", 4096, 8, OTHER, "8,16"), "ok"),
+    ],
+)
+def test_flushes_of_a_kernel_thread_may_be_those_of_another_program(
+    foreign: tuple[Any, ...], safety: str, traced: TracedHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writes = "".join(plain(1 + number / 25, 8 * number) for number in range(100))
+    flushes = "".join(flush(1.01 + number / 5) for number in range(22))
+    row = observed(tmp_path, monkeypatch, traced, writes + flushes + event(*foreign))
+    assert (row["found"], row["safety"], row["commits"]) == ("flush", safety, 100)
+    assert ("flush them (other): stop them" in row["why"]) is (safety == "unknown")
+
+
+def test_with_fua_other_programs_do_not_matter(
+    traced: TracedHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "".join(fua(at, 8 * at) for at in range(1, 31)) + plain(2.5, 4096, OTHER)
+    row = observed(tmp_path, monkeypatch, traced, text)
+    assert (row["found"], row["safety"]) == ("FUA", "ok")
 
 
 def test_a_program_that_does_not_run_is_refused(traced: TracedHost) -> None:

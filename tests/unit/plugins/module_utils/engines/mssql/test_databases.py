@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils.engines import causes
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.mssql import conf, databases
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Result
 
@@ -20,7 +21,7 @@ PASSWORD = "not in any list"
 class QueriedHost(VendorHost):
     """A host with a login for its SQL Server; `answer` is sqlcmd's."""
 
-    answer = Result(0, "DISABLED|5\n", "")
+    answer = Result(0, "VISIBLE|1\n\nDISABLED|5\n", "")
 
     def run(self, argv: list[str], timeout: float = 10.0) -> Result:
         if databases.PROGRAM in argv:
@@ -58,7 +59,25 @@ def found(host: VendorHost, text: str = "[control]\n", is_local: bool = True) ->
     ],
 )
 def test_the_weakest_database_counts(output: str, value: str) -> None:
-    assert found(queried(Result(0, output, ""))).value == value
+    assert found(queried(Result(0, f"VISIBLE|1\n\n{output}", ""))).value == value
+
+
+@pytest.mark.fact(49)
+@pytest.mark.parametrize("visible", ["0", "NULL"])
+def test_databases_that_the_login_cannot_see_may_be_weaker(visible: str) -> None:
+    observation = found(queried(Result(0, f"VISIBLE|{visible}\nDISABLED|2\nALLOWED|1\n", "")))
+    assert (observation.value, observation.because.cause) == ("unknown", "databases_hidden")
+    assert causes.fix(observation.as_dict()).startswith("grant VIEW ANY DATABASE to the login")
+    # Nothing is weaker than forced.
+    assert found(queried(Result(0, f"VISIBLE|{visible}\nFORCED|1\n", ""))).value == "forced"
+
+
+def test_the_query_proves_that_all_databases_are_visible() -> None:
+    host = queried()
+    found(host)
+    (argv,) = (each for each in host.asked if databases.PROGRAM in each)
+    query = argv[argv.index("-Q") + 1]
+    assert "SELECT 'VISIBLE', HAS_PERMS_BY_NAME(NULL, NULL, 'VIEW ANY DATABASE');" in query
 
 
 @pytest.mark.parametrize(
@@ -69,8 +88,13 @@ def test_the_weakest_database_counts(output: str, value: str) -> None:
             "exits 1: Sqlcmd: Error: certificate verify",
         ),
         (Result(0, "", ""), "exits 0"),
-        (Result(0, "FORCED|2\nsomething else\n", ""), "something else"),
-        (Result(0, "DISABLED|x\n", ""), "DISABLED|x"),
+        (Result(0, "VISIBLE|1\nFORCED|2\nsomething else\n", ""), "something else"),
+        (Result(0, "VISIBLE|1\nDISABLED|x\n", ""), "DISABLED|x"),
+        (Result(0, "DISABLED|5\n", ""), "DISABLED|5"),
+        (Result(0, "VISIBLE|1\n", ""), "VISIBLE|1"),
+        (Result(0, "VISIBLE|2\nDISABLED|5\n", ""), "VISIBLE|2"),
+        (Result(0, "DISABLED|5\nVISIBLE|1\n", ""), "VISIBLE|1"),
+        (Result(0, "VISIBLE|1\nVISIBLE|0\nDISABLED|5\n", ""), "VISIBLE|0"),
     ],
 )
 def test_another_answer_is_unknown(answer: Result, cause: str) -> None:

@@ -547,6 +547,15 @@ def test_what_was_not_asked_is_said() -> None:
 
 
 @pytest.mark.fact(49)
+def test_databases_that_the_login_cannot_see_have_their_fix() -> None:
+    hidden = {"value": "unknown", "source": "sys.databases", "reason": None}
+    evidence = {**hidden, "cause": "databases_hidden", "parameters": {}}
+    found = judged(server(evidence={"delayed_durability": evidence}))
+    (note,) = (each for each in found["notes"] if each["id"] == "note.mssql.delayed_durability")
+    assert note["fix"].startswith("grant VIEW ANY DATABASE to the login")
+
+
+@pytest.mark.fact(49)
 @pytest.mark.parametrize(
     ("value", "at_risk", "note"),
     [("disabled", False, False), ("allowed", False, True), ("forced", True, False)],
