@@ -45,7 +45,7 @@ def instances(host: Host, engine: Any) -> dict[str, InstanceFacts]:
     found = {facts["name"]: facts for facts in engines.instances()}
     for why in engines.failed.values():
         # None that were found does not mean that there are none.
-        raise Unobservable(f"{engine.NAME}: {why}")
+        raise Unobservable(f"{engine.NAME}: {causes.text(why.as_dict())}")
     return found
 
 

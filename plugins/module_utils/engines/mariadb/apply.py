@@ -298,7 +298,7 @@ def _servers(host: Host) -> tuple[Engines, dict[str, InstanceFacts]]:
     except Unobservable as error:
         raise ChangeFailed(f"MariaDB and MySQL: {error}") from error
     for why in engines.failed.values():
-        raise ChangeFailed(f"MariaDB and MySQL: {why}")
+        raise ChangeFailed(f"MariaDB and MySQL: {causes.text(why.as_dict())}")
     return engines, found
 
 

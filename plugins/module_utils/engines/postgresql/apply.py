@@ -249,7 +249,7 @@ def _clusters(host: Host) -> dict[str, InstanceFacts]:
     except Unobservable as error:
         raise ChangeFailed(f"PostgreSQL: {error}") from error
     for why in engines.failed.values():
-        raise ChangeFailed(f"PostgreSQL: {why}")
+        raise ChangeFailed(f"PostgreSQL: {causes.text(why.as_dict())}")
     return found
 
 
