@@ -27,7 +27,7 @@ class Because(NamedTuple):
         return {"cause": self.cause, "parameters": dict(self.parameters)}
 
     def __str__(self) -> str:
-        """Return the keyword's words and the values, for messages that a host writes."""
+        """Return the keyword and the values, for messages that a host writes."""
         rows = {
             name: value if isinstance(value, list) else [value] for name, value in self.parameters.items()
         }
@@ -35,8 +35,7 @@ class Because(NamedTuple):
             f"{name}: {', '.join(str(Because(**each)) if isinstance(each, dict) else str(each) for each in row)}"
             for name, row in rows.items()
         )
-        words = self.cause.replace("_", " ").replace(".", ", ")
-        return f"{words} ({'; '.join(shown)})" if rows else words
+        return f"{self.cause} ({'; '.join(shown)})" if rows else self.cause
 
 
 class Undecided(Unobservable):
