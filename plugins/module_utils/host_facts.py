@@ -21,6 +21,12 @@ from .ups.guard import installed
 
 #: When the power is read: always; never; or only if a guard may have barriers off.
 POWER = ("always", "guarded", "never")
+#: Arguments of the modules that return all facts.
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "databases": {"type": "raw"},
+    "power": {"type": "str", "choices": list(POWER), "default": POWER[0]},
+    "margin": {"type": "int", "default": 60},
+}
 
 
 class HostFacts(NamedTuple):
@@ -54,6 +60,14 @@ def collect(
         del found.facts[largest]
         found.failures[largest] = f"This machine cannot be observed: {why}"
     return found
+
+
+def collect_for(host: Host, now: str, given: Mapping[str, Any]) -> HostFacts:
+    """Return the facts of a host by the values of ARGUMENTS. Raises Unobservable where nothing can be collected at all."""
+    why = refusal(host, given["margin"])
+    if why:
+        raise Unobservable(why)
+    return collect(host, now, given["databases"], given["power"], given["margin"])
 
 
 def power_facts(host: Host, now: str, stop_timeouts: list[StopTimeout], margin: int) -> PowerFacts:

@@ -98,26 +98,20 @@ import time
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host.reply import fail, observed_all
-from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host
-from ansible_collections.durable.dbhost.plugins.module_utils.host_facts import POWER, collect, refusal
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host_facts import ARGUMENTS, collect_for
 from ansible_collections.durable.dbhost.plugins.module_utils.undo import installed
 
 
 def main() -> None:
     """Run the module."""
-    spec = {
-        "databases": {"type": "raw"},
-        "power": {"type": "str", "choices": list(POWER), "default": POWER[0]},
-        "margin": {"type": "int", "default": 60},
-    }
-    module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     host = Host()
-    given = module.params
-    why = refusal(host, given["margin"])
-    if why:
-        fail(module, why)
-    found = collect(host, now, given["databases"], given["power"], given["margin"])
+    try:
+        found = collect_for(host, now, module.params)
+    except Unobservable as error:
+        fail(module, error)
     observed_all(module, *found, installed.switch_of(host)._asdict())
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from typing import Any
 
 from ..host import bounds
 from .boot_causes import have
@@ -75,27 +76,31 @@ FORMS = {
 
 def fits(fix: object, of_engine: Collection[str]) -> bool:
     """Return whether a fact is one of the fixes of an engine's settings, with its values and no others."""
-    if not isinstance(fix, dict) or set(fix) != {"fix", "parameters"}:
-        return False
-    name, parameters = fix["fix"], fix["parameters"]
     return (
-        isinstance(name, str)
-        and name in of_engine
-        and have(PARAMETERS[name], parameters)
-        and all(map(_is_short, parameters.values()))
-        and all(form.fullmatch(parameters[key]) for key, form in FORMS.items() if key in parameters)
+        isinstance(fix, dict)
+        and _is_known(fix, "fix", PARAMETERS, of_engine)
+        and all(
+            form.fullmatch(fix["parameters"][key]) for key, form in FORMS.items() if key in fix["parameters"]
+        )
     )
 
 
 def is_refusal(refusal: object, of_engine: Collection[str]) -> bool:
     """Return whether a fact is one of the refusals to set an engine's settings, with its values and no others."""
-    if not isinstance(refusal, dict) or set(refusal) != {"cause", "parameters"}:
+    return isinstance(refusal, dict) and _is_known(refusal, "cause", REFUSALS, of_engine)
+
+
+def _is_known(
+    found: dict[Any, Any], key: str, known: dict[str, tuple[str, ...]], of_engine: Collection[str]
+) -> bool:
+    """Return whether a fact has a keyword of an engine at `key`, and its values, none of which is long."""
+    if set(found) != {key, "parameters"}:
         return False
-    cause, parameters = refusal["cause"], refusal["parameters"]
+    name, parameters = found[key], found["parameters"]
     return (
-        isinstance(cause, str)
-        and cause in of_engine
-        and have(REFUSALS[cause], parameters)
+        isinstance(name, str)
+        and name in of_engine
+        and have(known[name], parameters)
         and all(map(_is_short, parameters.values()))
     )
 
