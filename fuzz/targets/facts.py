@@ -290,6 +290,7 @@ def cache_of_disk(text: str) -> None:
         caches.has_volatile_cache,
         lambda said: disks._word(said, {"write back": "enabled", "none": "x"}),
         disks._bytes,
+        disks.schedulers,
     ):
         try:
             parse(text)

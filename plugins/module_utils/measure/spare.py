@@ -24,10 +24,11 @@ from typing import Any, NamedTuple
 from ..host import json_text, trusted_path, udev
 from ..host.mountinfo import parse_mountinfo
 from ..host.our_paths import COMPARISON
+from ..host.processes import DELETED
 from ..host.refusals import explained
 from ..host.seam import ChangeFailed, Host, Unobservable
 from ..storage import disk_kinds, fstab
-from ..storage.disks import Disks
+from ..storage.disks import Disks, schedulers
 from . import scratch, variants
 from .limits import MIB, Refused
 
@@ -118,15 +119,15 @@ def _disk(host: Host, device: str) -> Spare:
     name = path.rpartition("/")[2]
     if path != f"/dev/{name}" or not host.exists(f"/sys/block/{name}/dev"):
         raise Refused(f"device: observed {device}, which is {path}; expected a whole disk, not a part of one")
-    text = host.read(f"/sys/block/{name}/queue/scheduler").split()
-    running = [word[1:-1] for word in text if word.startswith("[")] or text
+    chosen, available = schedulers(host.read(f"/sys/block/{name}/queue/scheduler"))
+    running = chosen or available
     return Spare(
         device,
         name,
         host.read(f"/sys/block/{name}/dev").strip(),
         int(host.read(f"/sys/block/{name}/size")) * 512,
         running[0] if running else "none",
-        tuple(word.strip("[]") for word in text),
+        tuple(available),
     )
 
 
@@ -174,9 +175,7 @@ def _exported(host: Host, spare: Spare) -> str:
     """Return which part of the kernel uses a disk without a claim, '' if none does. Raises Unobservable."""
     for pattern, what in _EXPORTS:
         for path in _matches(host, pattern):
-            target = host.read(path).strip()
-            if target.endswith(" (deleted)"):
-                target = target[: -len(" (deleted)")]
+            target = host.read(path).strip().removesuffix(DELETED)
             if target and (host.resolve(target) == f"/dev/{spare.name}" or _is_open(target, spare.number)):
                 return f"{what}: {path}"
     return ""

@@ -180,18 +180,17 @@ class Disks:
         """Return the I/O scheduler in force, and those that are loaded."""
         source = f"/sys/block/{name}/queue/scheduler"
         try:
-            names = self.host.read(source).split()
+            text = self.host.read(source)
         except Unobservable as error:
             if self.host.exists(f"/sys/block/{name}/queue") and not self.host.exists(source):
                 return Observation("none", source), []
             return unread(source, error), []
-        if names == ["none"]:
+        chosen, available = schedulers(text)
+        if not chosen and available == ["none"]:
             return Observation("none", source), []
-        chosen = [word[1:-1] for word in names if word.startswith("[")]
-        available = [word.strip("[]") for word in names]
         if len(chosen) == 1:
             return Observation(chosen[0], source), available
-        return caused(UNKNOWN, source, "no_scheduler", text=" ".join(names)), available
+        return caused(UNKNOWN, source, "no_scheduler", text=" ".join(text.split())), available
 
     def readahead(self, name: str) -> Observation:
         """Return the readahead of a block device, in KiB."""
@@ -365,6 +364,12 @@ class Disks:
             return self.host.read(f"/sys/block/{name}/{attribute}").strip()
         except Unobservable:
             return ""
+
+
+def schedulers(text: str) -> tuple[list[str], list[str]]:
+    """Return the schedulers in brackets, which are in force, and all of them, as queue/scheduler has them."""
+    names = text.split()
+    return [word[1:-1] for word in names if word.startswith("[")], [word.strip("[]") for word in names]
 
 
 def _bytes(text: str) -> str:
