@@ -18,7 +18,7 @@ from .overrides import reset
 #: Fix of facts/engine_fixes.py -> its sentence, with the names of values in braces.
 FIXES = {
     "remove_from": "remove {setting} from {source}, then run again",
-    "refusal": "{text}",
+    "refusal": "correct what the reason names, then run again. The host reports: {text}",
     "correct": "correct what the reason names, then run again",
     "move_away": "move {path} away, then run again",
     "put_file": "put the file at {path}, then run again",
@@ -51,11 +51,13 @@ def fix(name: str, **parameters: str | Sequence[str]) -> SettingFixFacts:
 
 
 def text(found: SettingFixFacts, sentences: Mapping[str, str]) -> str:
-    """Return the sentence of a fix."""
+    """Return the sentence of a fix; the text of a host is in quotes."""
     parameters = found["parameters"]
-    values = {key: quoted(value) for key, value in parameters.items() if isinstance(value, str)}
-    if found["fix"] == "refusal":
-        values["text"] = str(parameters["text"])
+    values = {
+        key: (quote if key == "text" else quoted)(value)
+        for key, value in parameters.items()
+        if isinstance(value, str)
+    }
     if "roles" in parameters:
         rows = zip(parameters["roles"], parameters["databases"])
         resets = (reset(values["setting"], role or None, database or None) for role, database in rows)

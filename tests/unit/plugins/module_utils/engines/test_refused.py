@@ -81,6 +81,8 @@ def owned(path: str) -> Callable[[Any], None]:
     return lambda host: host.uids.update({path: 1000})
 
 
+#: Before a text of the host that is no keyword.
+REPORTED = 'correct what the reason names, then run again. The host reports: "'
 LATER = "/etc/mysql/mariadb.conf.d/zzz.cnf"
 REFUSED: dict[str, tuple[str, Callable[[Any], None], str, str]] = {
     "PostgreSQL: a file of somebody else's": (
@@ -94,34 +96,34 @@ REFUSED: dict[str, tuple[str, Callable[[Any], None], str, str]] = {
         "postgresql",
         owned(f"{ETC}/conf.d"),
         "belongs to user 1000",
-        "let only root or user",
+        f"{REPORTED}let only root or user",
     ),
     "MariaDB: a link": ("mariadb", linked(DROP_IN), "observed a link", f"move {DROP_IN} away"),
     "MariaDB: a directory of somebody's": (
         "mariadb",
         owned("/etc/mysql/mariadb.conf.d"),
         "user 1000",
-        "let only root",
+        f"{REPORTED}let only root",
     ),
     "MariaDB: a later file": (
         "mariadb",
         lambda host: host.files.update({LATER: "[mysqld]\ninnodb_flush_log_at_trx_commit = 2\n"}),
         f"observed 2 from {LATER} line 2; expected 1",
-        f"remove innodb_flush_log_at_trx_commit from {LATER} line 2",
+        f"{REPORTED}remove innodb_flush_log_at_trx_commit from {LATER} line 2",
     ),
-    "FairCom: a link": ("faircom", linked(vendor_host.CFG), "observed a link", "put the file itself at"),
+    "FairCom: a link": ("faircom", linked(vendor_host.CFG), "observed a link", f"{REPORTED}put the file itself at"),
     "FairCom: a directory of somebody's": (
         "faircom",
         owned("/opt/faircom/config"),
         "user 1000",
-        "let only root",
+        f"{REPORTED}let only root",
     ),
     "SQL Server: a link": ("mssql", linked(vendor_host.CONF), "observed a link", "put the file at"),
     "SQL Server: a program of somebody's": (
         "mssql",
         owned(vendor_host.TOOL),
         "user 1000",
-        "chown that to root",
+        f"{REPORTED}chown that to root",
     ),
 }
 

@@ -120,8 +120,8 @@ def test_facts_report_that_and_name_no_file_of_root_s_to_write() -> None:
     assert (
         "Root's option files are left unchanged" in found["settings"][LOG]["refused"]["parameters"]["error"]
     )
-    assert str(JUDGE.fix(found["settings"][LOG]["held"])).startswith(
-        "start it with a group suffix that begins with a dot"
+    assert 'The host reports: "start it with a group suffix that begins with a dot' in str(
+        JUDGE.fix(found["settings"][LOG]["held"])
     )
     assert fact(exposed())["writes"] == [DROP_IN]
 

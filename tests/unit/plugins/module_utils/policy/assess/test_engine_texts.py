@@ -89,7 +89,18 @@ def noted(instance: dict[str, Any]) -> None:
     instance["evidence"]["preloads"] = {"value": "x", "source": "x", "reason": None}
 
 
-STATES = (as_it_is, wrong, unread, noted)
+def refused(instance: dict[str, Any]) -> None:
+    """Have no run set a setting, for reasons that the host reports as texts."""
+    for row in instance["settings"].values():
+        row.update(
+            running="off",
+            persisted="off",
+            held={"fix": "refusal", "parameters": {"text": "x"}},
+            refused={"cause": "error", "parameters": {"error": "x"}},
+        )
+
+
+STATES = (as_it_is, wrong, unread, noted, refused)
 
 
 @pytest.mark.parametrize("state", STATES)

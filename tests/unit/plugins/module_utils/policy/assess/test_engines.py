@@ -386,7 +386,10 @@ def test_a_refusal_is_part_of_the_reason_and_its_fix_is_the_fix() -> None:
         }
     )
     seen = row(judged(given), "fsync")
-    assert (seen["phase"], seen["remedy"]) == (None, "move it away")
+    assert (seen["phase"], seen["remedy"]) == (
+        None,
+        'correct what the reason names, then run again. The host reports: "move it away"',
+    )
     assert seen["why"].endswith(', and no run sets it: "a.conf: observed a link"')
     given["settings"]["fsync"].update({"persisted": "on"})
     assert "observed a link" not in row(judged(given), "fsync")["why"]
