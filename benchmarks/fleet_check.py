@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a check of a fleet costs its controller, beside a playbook of stock modules.
+"""The controller's cost of checking a fleet, beside a playbook of stock modules.
 
     python3 -m benchmarks.fleet_check [--record]
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs on a machine: takes the storage facts, or asks the bare tools the same, by the clock.
+"""Runs on a machine: measures the time of the storage facts, or of the same queries by plain tools.
 
     python3 guest.py COMMAND [ARGUMENT...]
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a converged check costs, beside a playbook of stock modules that makes the same state.
+"""The cost of a check of a converged host, beside a playbook of stock modules with the same result.
 
     python3 -m benchmarks.stock_check [--record]
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the storage facts cost on a host with hundreds of disks, and when some of them hang.
+"""The cost of the storage facts on a host with hundreds of disks, and with disks that hang.
 
     python3 -m benchmarks.storage_facts [--record]
 

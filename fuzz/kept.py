@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which inputs are worth keeping: the fewest and shortest that take every way through a parser."""
+"""The smallest set of inputs that covers every branch of a parser."""
 
 from __future__ import annotations
 

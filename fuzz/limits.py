@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What one input may cost a parser: processor time and memory."""
+"""Limits of processor time and memory for one input of a parser."""
 
 from __future__ import annotations
 

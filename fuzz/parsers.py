@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which functions are parsers, and which of them the targets reach: a new one without a target is found."""
+"""The functions that are parsers, and those that targets reach: a new parser without a target is found."""
 
 from __future__ import annotations
 

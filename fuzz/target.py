@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a target is: a parser, what it may raise, and texts to begin with."""
+"""A target: a parser, the exceptions that it may raise, and initial inputs."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Two processes never make the same thing at the same time."""
+"""Locks, so that two processes never build the same image or machine at the same time."""
 
 from __future__ import annotations
 

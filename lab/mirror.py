@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Where packages come from: the build host's own apt configuration decides."""
+"""The package mirror: that of the build host's own apt configuration."""
 
 from __future__ import annotations
 

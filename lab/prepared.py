@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Machines whose disks are formatted and mounted, frozen right there where that can be: what makes `up` quick."""
+"""Machines with formatted and mounted disks, stored as snapshots if possible, so that `up` is quick."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run a command, and let nothing that it has started outlive the process that asked for it, however that ends.
+"""Run a command, and end all processes that it started when the caller ends, in whatever way.
 
     python3 lab/reaper.py PARENT COMMAND...
 

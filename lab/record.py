@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a machine was made from, kept beside its disks so that any process can boot it again."""
+"""The parameters of a machine, stored next to its disks so that any process can boot it again."""
 
 from __future__ import annotations
 

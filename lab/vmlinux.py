@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A kernel without its compression: an emulated processor unpacks it at each boot, seconds long.
+"""A kernel without compression: an emulated processor needs seconds to decompress it at each boot.
 
 Its header is that of the x86 boot protocol (Documentation/arch/x86/boot.rst of the kernel's sources). QEMU starts what
 is inside by the entry for PVH, which Debian's kernels have.

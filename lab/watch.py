@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Ends machines with the run that they belong to, however that ends.
+"""End machines when their run ends, in whatever way.
 
 A machine outlives the command that started it. What is started for a test run alone belongs to that run's process, which
 $DBHOST_LAB_OWNER names: a watcher for each machine waits for the end of both, and kills the machine if the owner is first.

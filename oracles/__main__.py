@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Hold our reading of configuration files against the programs that they are for, and of the next boot against that boot.
+"""Compare our parsers of configuration files with the real programs, and predictions of the next boot with real boots.
 
     python3 -m oracles [--count 5000] [--minutes 45] [--seed N] [NAME...]
 

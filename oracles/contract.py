@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What each oracle is: a module of this package that holds our reading against a real program's.
+"""The interface of an oracle: a module of this package that compares our parser with a real program.
 
 It has
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A machine of the lab that is asked: this package and the collection's code on it."""
+"""A machine of the lab with this package and the collection's code."""
 
 from __future__ import annotations
 

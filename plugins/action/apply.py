@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Carry out the steps of a plan on a host, or those that take everything back, in the order that is safe."""
+"""Carry out the steps of a plan on a host, or of a release, in safe order."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Collect a host's facts in one execution, and hold them against its safety profile."""
+"""Collect a host's facts in one execution, and compare them with its safety profile."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make one report of each host's run, of what it began with, what was done and how it ended."""
+"""Make one report of each host's run: the state before, the changes, the state after."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run a module on a host, and take no larger answer from it than the modules of this collection give.
+"""Run a facts module on a host, and limit the size of its response.
 
 meta/runtime.yml has every module that runs on a host run so. A host that answers more fails its own task, and is
 `unknown` by name: the process that Ansible makes for one task of one host gives up, and the others go on.

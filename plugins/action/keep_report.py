@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Show what was measured on a host, and keep it on the controller."""
+"""Show the result of a measurement on a host, and store it on the controller."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Say which mounts of a host are managed, as the measuring playbooks ask it."""
+"""List the managed mounts of a host, for the playbooks that measure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Refuse variables of a play in places from which no play reads them, because they would have no effect."""
+"""Refuse variables of a play in places where they would have no effect."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Show the page that a run ends with, and write its files on the controller."""
+"""Show the page at the end of a run, and write its files on the controller."""
 
 from __future__ import annotations
 

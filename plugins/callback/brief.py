@@ -1,14 +1,14 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A terminal for runs of this collection: the page that they end with is the last thing on it."""
+"""A terminal callback whose last output is the page of the run."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: brief
 type: stdout
-short_description: Shows the page of a run, and no line for each host
+short_description: Show only the page of a run
 version_added: 1.0.0
 requirements:
   - Python 3.11 or later
@@ -28,7 +28,7 @@ from typing import Any
 from ansible.plugins.callback.default import CallbackModule as Default
 
 #: The names of the tasks by which a host fails whose verdict, or cause, stands on the page.
-_ON_PAGE = ("Compare the verdicts with durable_fail_on", "Fail for what could not be released")
+_ON_PAGE = ("Compare the verdicts with durable_fail_on", "Fail if a layer could not be released")
 
 
 class CallbackModule(Default):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: hosts
-short_description: A pattern of hosts that matches one at least
+short_description: A pattern of hosts that matches at least one
 version_added: 1.0.0
 requirements:
   - Python 3.11 or later

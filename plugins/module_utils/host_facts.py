@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All facts of one host in one collection: engines, storage and power, each of which may fail alone."""
+"""All facts of one host in one execution: engines, storage and power. Each can fail alone."""
 
 from __future__ import annotations
 

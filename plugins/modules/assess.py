@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: assess
-short_description: Collect a host's facts and hold them against its safety profile
+short_description: Collect a host's facts and compare them with its safety profile
 version_added: 1.0.0
 description:
   - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.

@@ -2,13 +2,13 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Set how FairCom DB brings its writes to the disk."""
+"""Set the durability of FairCom DB's writes."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: faircom_config
-short_description: Set how FairCom DB brings its writes to the disk
+short_description: Set the durability of FairCom DB's writes
 version_added: 1.0.0
 description:
   - Edits C(ctsrvr.cfg) and leaves every other byte of it. What it writes is marked by a comment above it.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: keep_report
-short_description: Show what was measured on a host, and keep it on the controller
+short_description: Show the result of a measurement, and store it on the controller
 version_added: 1.0.0
 description:
   - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.
@@ -36,7 +36,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Show it and keep it
+- name: Show and store the result
   durable.dbhost.keep_report:
     name: prove-fua
     show: "{{ proof.table }}"

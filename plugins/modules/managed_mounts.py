@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: managed_mounts
-short_description: Say which mounts of a host are managed
+short_description: List the managed mounts of a host
 version_added: 1.0.0
 description:
   - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.

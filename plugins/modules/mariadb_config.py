@@ -2,13 +2,13 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Set what MariaDB and MySQL servers do so that commits survive, now and at each start."""
+"""Set the durability of MariaDB and MySQL servers, now and at each start."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: mariadb_config
-short_description: Set what MariaDB and MySQL servers do so that commits survive, now and at each start
+short_description: Set the durability of MariaDB and MySQL servers, now and at each start
 version_added: 1.0.0
 description:
   - Changes what a running server takes, flushes what it had not flushed until then, and keeps the settings in an option

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: merge_reports
-short_description: Make one page and one result of the reports of several runs
+short_description: Merge the reports of several runs into one page and one result
 version_added: 1.0.0
 description:
   - Reads the JSON reports that M(durable.dbhost.report) has written in several runs, such as slices of a job or hosts that

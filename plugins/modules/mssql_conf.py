@@ -2,13 +2,13 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Set how SQL Server on Linux brings its writes to the disk."""
+"""Set the durability of SQL Server's writes on Linux."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: mssql_conf
-short_description: Set how SQL Server on Linux brings its writes to the disk
+short_description: Set the durability of SQL Server's writes on Linux
 version_added: 1.0.0
 description:
   - Sets trace flags and C(control) settings by SQL Server's own C(mssql-conf), one after the other in an order that is

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: play_inputs
-short_description: Refuse variables of a play that the inventory sets in vain
+short_description: Refuse variables of a play that have no effect
 version_added: 1.0.0
 description:
   - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.

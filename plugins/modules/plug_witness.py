@@ -2,13 +2,13 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Be the witness of the commits on a host whose plug is pulled."""
+"""Log the acknowledged commits of a host whose power is cut."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: plug_witness
-short_description: Be the witness of the commits on a host whose plug is pulled
+short_description: Log the acknowledged commits of a host whose power is cut
 version_added: 1.0.0
 description:
   - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.

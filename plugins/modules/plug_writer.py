@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: plug_writer
-short_description: Commit on a host whose plug is pulled, and check what was acknowledged
+short_description: Commit on a host whose power is cut, and check the acknowledged commits
 version_added: 1.0.0
 description:
   - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.

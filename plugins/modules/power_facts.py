@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: power_facts
-short_description: Detect a UPS, its monitor, and whether both do what a database without barriers needs
+short_description: Detect a UPS and its monitor, and check them for a database without barriers
 version_added: 1.0.0
 description:
   - Reads the configuration of NUT's upsmon or of apcupsd, and asks each UPS's upsd or apcupsd over the network.

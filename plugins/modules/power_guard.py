@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: power_guard
-short_description: Remove write barriers while a UPS protects the host
+short_description: Disable write barriers while a UPS protects the host
 version_added: 1.0.0
 description:
   - Installs, enables and starts the guard, a service of systemd, and writes the lease that names the file systems that it

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: prove_fua
-short_description: Report whether a commit reaches the disks as FUA, as a flush, or as neither
+short_description: Report whether commits reach the disks with FUA, a flush, or neither
 version_added: 1.0.0
 description:
   - Writes to a scratch file in each mount as database engines write their logs, and counts what the block layer sends

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: report
-short_description: Show the page that a run ends with, and write its files on the controller
+short_description: Show the page of a run, and write its files on the controller
 version_added: 1.0.0
 description:
   - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.

@@ -2,13 +2,13 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Look before and after a shutdown that the monitor of a UPS makes."""
+"""Check a host before and after a shutdown by the monitor of a UPS."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: shutdown_rehearsal
-short_description: Look before and after a shutdown that the monitor of a UPS makes
+short_description: Check a host before and after a shutdown by the monitor of a UPS
 version_added: 1.0.0
 description:
   - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.

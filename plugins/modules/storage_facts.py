@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: storage_facts
-short_description: Detect write caches, barriers and all that lies between a mount and its disks
+short_description: Detect write caches, barriers, and the layers between a mount and its disks
 version_added: 1.0.0
 description:
   - Asks the kernel, the devices and the boot configuration what stands between a commit and the medium.

@@ -2,13 +2,13 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Have services of database servers require the mounts of their files."""
+"""Make services of database servers require the mounts of their files."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: unit_mounts
-short_description: Have services of database servers require the mounts of their files
+short_description: Make services of database servers require the mounts of their files
 version_added: 1.0.0
 description:
   - Writes a drop-in with C(RequiresMountsFor=) over the unit of a service, so that its next start waits for the mounts of

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: watch
-short_description: Have a host assess itself regularly, without a controller
+short_description: Make a host assess itself regularly, without a controller
 version_added: 1.0.0
 description:
   - Installs a program, what it goes by, and a timer of systemd that runs it.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: write_cache
-short_description: Switch the volatile write cache of disks, now and at each boot
+short_description: Set the volatile write cache of disks, now and at each boot
 version_added: 1.0.0
 description:
   - Switches the cache in the device, with C(hdparm) for SATA, the kernel's C(cache_type) for SCSI, SAS and virtio, and

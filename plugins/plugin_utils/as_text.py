@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What one task hands to another goes through Ansible as text.
+"""Data that one task passes to another, packed as text because Ansible templates it.
 
 Ansible copies a result for the variable it is registered in, for each callback and for each task that reads it, and
 checks each value in it. Of an assessment that costs more than to make it; of one text it costs nothing.

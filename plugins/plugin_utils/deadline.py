@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A time limit for one execution on a host, inside the time limit that Ansible may have for the task."""
+"""A time limit for one execution on a host, within Ansible's own limit for the task."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The page of a run for a browser: the fleet by verdict, and each host as the stack that its commits go through. Pure."""
+"""The page of a run for a browser: hosts by verdict, and the storage stack of each host. Pure."""
 
 from __future__ import annotations
 

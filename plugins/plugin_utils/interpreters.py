@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Why a host's Python runs no module, and which of its interpreters does.
+"""Why a host's Python cannot run modules, and which of its interpreters can.
 
 One command over the connection of the task, on a host whose module failed. It starts no interpreter: versions are read from
 the names to which links lead.

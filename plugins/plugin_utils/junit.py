@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A run as JUnit has tests: a suite for each host, a case for its verdict and for each setting. Pure."""
+"""A run in JUnit's format: a suite for each host, a case for its verdict and for each setting. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The reports of several runs as one fleet: what is missing, too old or no report is a host that is unknown. Pure."""
+"""The reports of several runs as one fleet. A missing, outdated or malformed report makes its host unknown. Pure."""
 
 from __future__ import annotations
 

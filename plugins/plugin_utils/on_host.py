@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Modules run on a host from our actions: a host that is lost, hangs, or gives no rights, is a result and no exception."""
+"""Modules run on a host by our actions. A lost or hanging host, or missing rights, is a result, no exception."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The only ways from our actions to people: the terminal, files on the controller, and refusals."""
+"""All output of our actions: the terminal, files on the controller, and refusals."""
 
 from __future__ import annotations
 

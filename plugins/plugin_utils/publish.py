@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a run ends: its page on the terminal, and its files on the controller."""
+"""The end of a run: its page on the terminal, and its files on the controller."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The variables of the inventory, as the actions read them: each in one place, with its default. docs/variables.md."""
+"""The variables of the inventory, as the actions read them, with their defaults. docs/variables.md describes them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The names by which a host knows its devices, and stand-ins for the parts that name only one. Pure."""
+"""The names by which a host identifies its devices, and pseudonyms for the parts that are unique. Pure."""
 
 from __future__ import annotations
 

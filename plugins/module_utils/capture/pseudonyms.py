@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Stand-ins for the strings that name one machine: serial numbers, WWNs, UUIDs, host names. Pure.
+"""Pseudonyms for strings that identify one machine: serial numbers, WWNs, UUIDs, host names. Pure.
 
 A stand-in has the shape of its original: digits stay digits, letters letters, and what stands between
 them stays. It is made from a running number and not from the original, so it reveals nothing of it.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The answers of a host, call by call: recorded on one host, and replayed without it."""
+"""The responses of a host, call by call: recorded on a host, and replayed without it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a capture keeps of udev's database and rules, and of what tools say of devices. Pure."""
+"""Redaction of udev's database and rules, and of the output of tools about devices. Pure."""
 
 from __future__ import annotations
 

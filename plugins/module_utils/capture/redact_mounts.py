@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a capture keeps of mount tables, fstab, mount units and the kernel's command line. Pure.
+"""Redaction of mount tables, fstab, mount units and the kernel's command line. Pure.
 
 Only what is known to be harmless stays unchanged. The rest is dropped, or becomes a stand-in of
 the same shape, so that a parser still sees a line of the same form.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a recording retains of a host before it is shown to others.
+"""Redaction of a recording before it is shown to others.
 
 For each file, directory and command there is a rule for what stays of its answer. An answer
 without a rule is withheld: a replay then says that it could not be read.

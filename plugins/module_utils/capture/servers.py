@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The servers of a recording, and the state of the system around them.
+"""Database servers and the state of the system in a recording.
 
 The facts about servers are recorded, and no files of them: an assessment needs no more. Of files and command lines the
 names of options are recorded, never values.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is done with every layer: plan, and unless only a prediction is requested, act.
+"""The steps of every layer: plan, and act unless only a prediction is requested.
 
 A layer has ARGUMENTS, target_of, plan, apply, plan_release and apply_release; a plan has `changes`. It may have
 `warnings`: what is left as it is, and why; and `failures`, {target: reason}: the others are done, then it fails.

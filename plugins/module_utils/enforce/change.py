@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the layers share: a change as a value, and how a plan is carried out and checked."""
+"""A change as a value, how a plan of changes is carried out, and how each is verified. Shared by all layers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The lines of files that a plan changes, as `--diff` shows them. No line with a secret is among them."""
+"""The lines of files that a plan changes, for `--diff`. Lines with secrets are left out."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One run at a time changes a host: a lock there, and a text about the run that holds it.
+"""The lock that lets one run at a time change a host, and a text about the run that holds it.
 
 flock(2) alone decides. The kernel releases the lock when its process ends, and its file is gone after a boot. A text that
 cannot be read blocks no run: the number of runs that have changed the host is then unknown.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of a service of ours on a host: program, unit, and what it goes by."""
+"""The files of a service of this collection on a host: program, unit and settings."""
 
 from __future__ import annotations
 

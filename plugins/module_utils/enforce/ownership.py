@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""As whom a server's file is written: paths come from servers, and any user can run one.
+"""The user with whose rights a server's file is written: paths come from servers, and any user can run one.
 
 Root writes only where root alone may change the way there. Where the user of the server may, the
 file is written as that user, so that a link put there meanwhile leads nowhere that user may not write.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What every layer's module is: its arguments, one run at a time, what is done with a layer, and the answer."""
+"""The main program of every layer's module: arguments, the lock, the layer's steps, the result."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The steps of a plan on its host, each of one layer, in the order that is safe. One process does them all."""
+"""The steps of a plan on its host, each for one layer, in safe order. One process runs all of them."""
 
 from __future__ import annotations
 

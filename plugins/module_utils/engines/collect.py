@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The engines of one host: which run and which could, and that none of them takes the others' time or room."""
+"""The engines of one host, running and stopped. Each has its own limits of time and memory."""
 
 from __future__ import annotations
 

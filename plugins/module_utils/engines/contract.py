@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an engine gives, and who gives it: the only other file than the catalogue that names all engines.
+"""The interface of an engine, and the modules that implement it. Only this file and the catalogue name all engines.
 
 Each has a folder. `rules.py` assesses, with a `JUDGE` (judges.py). `apply.py` sets, for its module. `observe.py` has
 - NAME; PROGRAMS, base names of what runs as its server; UNITS, a pattern of names of its systemd services; VARIABLES of the

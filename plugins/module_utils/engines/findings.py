@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The catalogue of findings about any engine; those of one engine alone are in its rules.py, as its settings are. Data."""
+"""The catalogue of findings about any engine. Those of one engine are in its rules.py. Data."""
 
 from __future__ import annotations
 

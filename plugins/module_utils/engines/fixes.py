@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fixes of a setting that no run sets: how a host reports one, and the sentences of those of any engine. Pure."""
+"""Fixes of a setting that no run sets: their keywords in facts, and the sentences of those of any engine. Pure."""
 
 from __future__ import annotations
 

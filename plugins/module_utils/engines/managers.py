@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who starts and stops an instance, and so may not be fought."""
+"""Programs other than systemd that start and stop an instance, for example cluster managers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a server's unit will start it next: itself, or through a wrapper whose ways are known.
+"""How a server's unit starts it next: directly, or through a known wrapper.
 
 A wrapper is what a unit starts in the server's stead: mysqld_safe, pg_ctl. Only an undocumented script decides what it gives
 to a server. Of a running server, the arguments of this start then apply to the next one, and the facts name the script.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which files an engine writes to, on which devices, opened how: the truth, without any login.
+"""The files that an engine writes to, their devices and open flags, from /proc: no login is needed.
 
 Nothing here opens a path: the links and numbers in /proc/PID/fd and fdinfo are the kernel's own
 memory, and can be read even when the disk below hangs.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Settings that another component sets after a server has read its own files, and what persists then. Pure.
+"""Settings that another component sets after a server has read its own files, and what persists. Pure.
 
 A component is a command of the server's unit, a file of statements, a script at boot, another unit. Its value persists if
 it is certain. If it is not, the setting is `unknown`. One that sets the same value changes nothing.

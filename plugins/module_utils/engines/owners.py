@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who sets an engine's settings in place of its files, and what to do there. Pure."""
+"""Owners of an engine's settings other than its files, and the fix for each. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What one setting of an engine must be: the part of the rules that hosts use too. Pure."""
+"""The expected value of one setting of an engine: the part of the rules that hosts use too. Pure."""
 
 from __future__ import annotations
 

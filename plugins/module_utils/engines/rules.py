@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How an engine is assessed. What is known of one engine is in engines/<name>/rules.py, as its `JUDGE`."""
+"""How an engine is assessed. What is specific to one engine is in engines/<name>/rules.py, as its `JUDGE`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What may have changed on the way to a file since a process started: the file, directories, links, mounts, the clock.
+"""Changes since a process started on the path to a file: the file, directories, links, mounts, the clock.
 
 A file that is older than the process is what the process read, only if it is still the same file. Renaming a directory
 sets its ctime on ext4, XFS, Btrfs and tmpfs, so each component is compared, and systemd reports when mounts came.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commands that run with the next start of a server, or at a boot: of its unit, of other units, scripts, cron and udev rules.
+"""Commands that run at a server's next start or at boot: of its unit, of other units, scripts, cron and udev rules.
 
 Scripts that they name are read, and those that a script names; of scripts of packages below those the ones that are
 executed. Each text has its file and line.

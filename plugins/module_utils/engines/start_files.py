@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files that a server reads once, at its start: what they say, and whether that is what runs.
+"""Files that a server reads only at its start: their content, and whether the running server has that content.
 
 SQL Server and FairCom DB cannot be queried without a password. A configuration file is what the process read if nothing on
 the way to it has changed since the process started (since_start.py). A run that changes the file notes before what ran.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which directories hold nothing but what an engine makes again at each start. What is unknown is data."""
+"""Directories whose content an engine creates again at each start. Unknown content counts as data."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The unit_mounts layer: servers do not start before their file systems are mounted, by drop-ins over their units.
+"""The unit_mounts layer: drop-ins by which servers start only after their file systems are mounted.
 
 A drop-in with RequiresMountsFor= (systemd.unit(5)) has the unit require the mounts of a path, and wait for them: also
 one with `nofail` or `noauto`, of which a boot does not wait.

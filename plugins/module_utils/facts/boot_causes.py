@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The closed list of causes for which the next boot mounts nothing, or not what it should. Data.
+"""The closed list of causes for which the next boot mounts nothing, or another file system. Data.
 
 A host reports a cause by its keyword, with values; the catalogue (storage/boot_findings.py) has the sentence and the fix of each.
 """

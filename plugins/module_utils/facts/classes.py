@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The classes of facts, for annotations of what runs on hosts. Type checkers read classes.pyi, which has all of them.
+"""The classes of facts, for annotations in code that runs on hosts. Type checkers read classes.pyi, which has all of them.
 
 A host gets no class, no check and no documentation: there each class is a plain dict, as its values are.
 """

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The parts of which the classes of facts are made, and the checks that follow from these classes. Pure.
+"""The parts that classes of facts consist of, and the checks derived from these classes. Pure.
 
 A fact is one field of a TypedDict: `name: Annotated[TYPE, CHECK, EVIDENCE, "Documentation."]`. A field without a check that is
 no TypedDict, or list of one, may have any value. Optional fields are in a base class with `total=False`, each with When.

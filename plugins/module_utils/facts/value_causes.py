@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The closed list of causes that storage facts give for a value: why it is unknown, or what made it. Data.
+"""The closed list of causes in storage facts: why a value is unknown, or what set it. Data.
 
 A host reports a cause by its keyword, with values; storage/causes.py has the sentence and the fix of each.
 """

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every bound on what a host may use up, on it and in its answer, and the reason for each value.
+"""Every bound on a host's use of time, memory and bytes, and the reason for each value.
 
 A user who may start a process, or owns a file that is read here, can try to use all memory and all time. Above
 a bound a thing is `unknown`, and names the user: there is no crash, and never a value from a

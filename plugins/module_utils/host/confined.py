@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commands that run as another user: the one place that builds them.
+"""Commands that run as another user: the only place that builds them.
 
 The program, its libraries, its option files and the directories above them can be changed by root alone,
 and its arguments are ours. So no code of that user runs, however confined the user's server is. The

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Serial numbers, WWNs and UUIDs that many devices have alike: they name no device. Pure."""
+"""Serial numbers, WWNs and UUIDs that many devices share, and so identify none. Pure."""
 
 from __future__ import annotations
 

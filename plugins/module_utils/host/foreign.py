@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The way to a file of another user, walked name by name. Called by :mod:`.reader` alone.
+"""Opening a file of another user, one component of the path at a time. Called by :mod:`.reader` alone.
 
 Each name is opened with O_PATH and O_NOFOLLOW, which has no effect on a device or pipe, and what was
 opened is checked by its descriptor: no process can put another file there between two steps. Links are

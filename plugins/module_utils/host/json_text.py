@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""JSON that another user wrote. Python's own reader takes more than JSON, and fails in more ways than one."""
+"""JSON that another user wrote. Python's own parser accepts more than JSON and fails in several ways."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""File systems whose files are the kernel itself: a read there can change state, or never end.
+"""Pseudo file systems, in which a read can change state or never end.
 
 devtmpfs is not listed: the kernel reports it as tmpfs. Its device files are refused by their type.
 """

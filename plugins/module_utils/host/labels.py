@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""SELinux's labels of what is written: the kernel gives a file the one of the directory that it is made in.
+"""SELinux labels of written files: the kernel labels a file after the directory in which it is created.
 
 A file that replaces another needs the other's label, and a new one the label that the policy has for its path: as
 restorecon(8) does, before the file gets its name. A server may not read a file of another label.

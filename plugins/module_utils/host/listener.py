@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which process listens at a unix socket: a password is offered to no other."""
+"""The process that listens at a unix socket: a password is offered to no other."""
 
 from __future__ import annotations
 

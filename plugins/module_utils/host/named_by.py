@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The user who names a path: a file is opened with the rights of that user, and root's paths with root's.
+"""The user who chose a path: a file is opened with that user's rights.
 
 A process names the paths in its arguments, environment, working directory and open files, and those that its
 configuration and its answers name. If root started a server, the owner of its configuration names the paths in it.

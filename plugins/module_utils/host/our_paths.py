@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every path of ours on a host, once. Files of others that we write to are in catalog.py."""
+"""All paths of this collection on a host. Files of others that it writes to are in catalog.py."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Text of a host, made fit to be shown: it is read as text wherever it goes. Pure.
+"""Text of a host, escaped so that terminals and formats show it as text. Pure.
 
 The owner of a directory, a database or a process gives it any name: with a line end and text that looks like
 ours, with commands to a terminal, with letters that turn the order of others around. What is shown goes

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The processes of a host, as proc(5) shows them. Knows nothing of engines.
+"""The processes of a host, as proc(5) shows them. Independent of engines.
 
 What the kernel reports without a read of the process's memory is read at once for all of them. Its
 arguments, environment and maps are read for few, and by commands with a time limit: the kernel

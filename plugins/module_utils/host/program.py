@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A program as one file, made of the modules that it imports: the same modules, the same bytes."""
+"""A program as one file, built from the modules that it imports. The same modules give the same bytes."""
 
 from __future__ import annotations
 

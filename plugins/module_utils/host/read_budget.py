@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What one configuration may be, over all its files with what they include: its owner can try to use all memory."""
+"""Limits for one configuration over all its files with their includes, because its owner can try to use all memory."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A process that opens files in this one's stead, so that a disk that hangs does not hang this one.
+"""A separate process that opens files, so that a disk that hangs does not block the caller.
 
 It is made by fork at the first question, answers one after another, and ends with its parent. One
 that does not answer in time is left to itself, for a process in disk sleep cannot be ended; the next

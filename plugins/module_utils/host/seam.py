@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The one seam between this collection and a machine.
+"""The only interface between this collection and a machine.
 
 Everything that reads, runs or writes on a managed host goes through :class:`Host`, so that
 parsers and planners stay pure, and tests can replay a captured host or stop a change half-way.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Configuration files as lines that keep every byte: what the parsers of all engines share.
+"""Configuration files as lines that preserve every byte: shared by the parsers of all engines.
 
 A text is what Host.read gives: UTF-8, with bytes that are none as surrogates. Only a newline ends
 a line; a carriage return is part of it.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who may change a path: a program is run, as whichever user, only if root alone can change it."""
+"""Who can change a path. A program is run, as any user, only if root alone can change it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The lines of units of systemd, with file and line, and which units of administrators a boot can start."""
+"""The lines of systemd units, with file and line number, and the administrators' units that a boot can start."""
 
 from __future__ import annotations
 

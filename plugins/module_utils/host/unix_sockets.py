@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Socket files held open, and the kernel's list of the sockets that listen at files.
+"""Socket files that are open, and the kernel's list of listening sockets.
 
 Sources: sock_diag(7); unix(7), SO_PEERCRED; unix_diag.h and unix_diag.c of the kernel.
 """

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the figures of a benchmark say to people: which are not plausible, and what to set within a profile. Pure."""
+"""Advice from the figures of a benchmark: implausible rates, and settings to choose within a profile. Pure."""
 
 from __future__ import annotations
 

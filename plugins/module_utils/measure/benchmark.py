@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commit latency on a host's own disks: by way to write, clients and setting, on several mounts at the same time."""
+"""Commit latency on a host's own disks by write method, clients and setting, on several mounts at the same time."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What each safety profile costs on the disks that were measured: commits in a second, next to those of now. Pure.
+"""The cost of each safety profile on the measured disks, in commits per second. Pure.
 
 A price is that of write caches and barriers. Schedulers and atime options have separate figures.
 """

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A small TPC-B on Firebird through isql, whose engine opens a scratch database itself: no server and no socket. Pure.
+"""A small TPC-B on Firebird through isql, whose engine opens a scratch database without a server or socket. Pure.
 
 Each client is a separate isql, with its own branch. It runs one block, in which each transaction is autonomous, so that
 each commit waits for the disk (forced writes). The clock starts when all clients are connected.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One log that all clients share, opened with O_SYNC: FairCom DB's LOG_WRITETHRU with its COMMIT_DELAY.
+"""One log, opened with O_SYNC, that all clients share: FairCom DB's LOG_WRITETHRU with its COMMIT_DELAY.
 
 fio(1) has no option for it: there each client syncs for itself.
 """

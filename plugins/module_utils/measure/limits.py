@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a measurement may take of a host that is in use, checked before anything is written."""
+"""The resources that a measurement may use on a live host, checked before anything is written."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How database engines write a commit to their log: the calls, and whose they are."""
+"""The calls by which database engines write a commit to their log, with the engines of each."""
 
 from __future__ import annotations
 

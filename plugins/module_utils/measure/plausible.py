@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a disk can be as fast as it was measured: one that is faster cannot honour flushes. Pure."""
+"""Whether a disk can be as fast as measured: a faster disk cannot honour flushes. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The host whose plug is pulled: starts the commits, and checks afterwards those that were acknowledged."""
+"""The host whose power is cut: starts the commits, and checks the acknowledged ones afterwards."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a host writes while its plug is pulled, and which of it must be there afterwards. Pure, except the reading."""
+"""The commits that a host writes until its power is cut, and those that must exist afterwards. Pure, except the reading."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The witness's own host: starts the witness, reads what it wrote down, and removes it."""
+"""The witness's host: starts the witness, reads its log, and removes it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a witness writes down, and what it means. Pure.
+"""The log of a witness. Pure.
 
 The first line is the job. Then `a CLIENT COMMIT` for each acknowledged commit, in the order in which they
 came, and `e CLIENT WHY` when a client has ended: an end that a power cut does not have.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a run with the plug pulled has shown, and the attestation that a person may sign. Pure."""
+"""The verdict of a power cut, and the attestation that an administrator may sign. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A witness on another host: writes down, durably, which commits were acknowledged, until the other is silent.
+"""A witness on another host: logs the acknowledged commits durably, until the measured host is silent.
 
 A client says hello with a key that both were given, then names each commit once its call has returned, and
 waits for the answer before the next. The answer is given once the line is on the witness's own disk.

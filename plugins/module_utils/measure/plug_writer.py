@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commits on the host whose plug will be pulled, each reported to the witness before the next."""
+"""Commits on the host whose power will be cut. Each is reported to the witness before the next."""
 
 from __future__ import annotations
 

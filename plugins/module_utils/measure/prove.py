@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an engine's commit becomes in the block layer: FUA, flush or neither, counted."""
+"""The requests that an engine's commit causes in the block layer, counted: FUA, flush or neither."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files that a measurement writes in a database's mount, and that are gone when it ends.
+"""Files that a measurement writes in a database's mount, and removes at its end.
 
 The directory may belong to a user who is not trusted: files are made again under a name that no user can
 predict, never through a link, and reached by descriptor only. One that a killed run left behind is

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A process that runs a scratch server in a scratch directory, and ends and removes both when its parent ends.
+"""A process that runs a scratch server in a scratch directory, and removes both when its parent ends.
 
 The supervisor is the parent, by PR_SET_CHILD_SUBREAPER of prctl(2), of every process that a server or client leaves behind.
 It notices that the measuring process has ended, also by SIGKILL, because the socket between the two is closed. If the

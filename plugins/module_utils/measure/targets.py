@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The mounts that a measurement writes to, and the disks below: as the facts see them at this moment."""
+"""The mounts that a measurement writes to, and their disks, from facts collected at that moment."""
 
 from __future__ import annotations
 

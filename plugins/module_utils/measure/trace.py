@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the block layer really sent to a disk: flushes and FUA writes, by blktrace(8).
+"""The requests that the block layer sent to a disk: flushes and FUA writes, by blktrace(8).
 
 A disk's `stat` counts flushes and no FUA writes; those only a trace shows.
 """

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Transactions of a scratch server of this host's own version, which no other server shares files, sockets or ports with.
+"""Transactions of a scratch server of this host's own version, with its own files, socket and port.
 
 Server and clients run as the server's user, in a directory that a supervisor removes. Every commit waits for the disk.
 """

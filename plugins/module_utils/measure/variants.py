@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Settings that a benchmark tries on request and restores: none of them makes a host less safe.
+"""Settings that a benchmark tries on request and restores. None of them makes a host less safe.
 
 The I/O scheduler of the disks, the atime option of the mounts, the mount option `sync` and a write cache that is
 switched off, which only tighten. Barriers and journal modes are never touched, and no cache is switched on that was off.

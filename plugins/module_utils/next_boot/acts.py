@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What another component does at boot: a write below /sys, a command, options of a mount, or a script. Pure."""
+"""The acts of other components at boot: a write below /sys, a command, options of a mount, or a script. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The entries of the boot loader, and those of them of which the next boot is one.
+"""The entries of the boot loader, and the candidates for the next boot.
 
 GRUB's configuration and environment, entries of the Boot Loader Specification
 (https://uapi-group.org/specifications/specs/boot_loader_specification/) and systemd-boot's loader.conf(5) are read. A key

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The kernel's command line of the next boot, and the units that it has systemd start: kernel-command-line(7)."""
+"""The kernel's command line of the next boot, and the units that it starts: kernel-command-line(7)."""
 
 from __future__ import annotations
 

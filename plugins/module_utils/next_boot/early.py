@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What udev's rules, ours among them, make of a disk before any other component acts. Pure."""
+"""The settings of a disk after all udev rules, before any other component acts. Pure."""
 
 from __future__ import annotations
 

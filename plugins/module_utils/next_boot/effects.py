@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an act sets on one disk or mount, and what all acts of a boot make of it. Pure."""
+"""The effect of one act on a disk or mount, and of all acts of a boot. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the udev rules of others do with one disk: before ours, after ours, and for the devices around it."""
+"""The effect of others' udev rules on one disk: before ours, after ours, and for related devices."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""systemd.generator(7): programs of administrators that make units at each boot."""
+"""systemd.generator(7): administrators' programs that create units at each boot."""
 
 from __future__ import annotations
 

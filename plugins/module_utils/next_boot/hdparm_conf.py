@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""hdparm.conf(5), which Debian's udev rule of hdparm applies to each disk as it appears."""
+"""hdparm.conf(5), which Debian's udev rule of hdparm applies to each new disk."""
 
 from __future__ import annotations
 

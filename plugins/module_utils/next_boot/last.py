@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the next boot makes of the settings of disks and mounts, with the component that sets each of them last."""
+"""The settings of disks and mounts after the next boot, with the component that sets each of them last."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commands that run at boot, with the scripts that they run, and those which these run."""
+"""Commands that run at boot, with the scripts that they run, directly and indirectly."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a boot runs and starts: scripts, commands of cron, and units of systemd. Each file is read once."""
+"""Scripts, commands of cron and systemd units that a boot starts. Each file is read once."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""TuneD: what its active profile sets at each start.
+"""TuneD: the settings of its active profile at each start.
 
 Profiles are read and merged as TuneD 2.20 does it (tuned.conf(5), and its profiles/loader.py and merger.py).
 """

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The udev rules of the next boot: files, lines, and the assignments that they make for one device (udev(7)).
+"""The udev rules of the next boot: files, lines, and their assignments for one device (udev(7)).
 
 A rule matches, does not match, or may match: a rule that runs a program, or reads a value that is not there now, may match.
 """

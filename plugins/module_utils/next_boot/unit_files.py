@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files of systemd's that outlive a boot: units, masks, drop-ins, requirements, generators, the default target."""
+"""systemd's files that survive a boot: units, masks, drop-ins, requirements, generators, the default target."""
 
 from __future__ import annotations
 

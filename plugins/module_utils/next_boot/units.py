@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Units of systemd whose commands set a setting of ours, and that a boot starts."""
+"""systemd units that a boot starts and whose commands set a setting of this collection."""
 
 from __future__ import annotations
 

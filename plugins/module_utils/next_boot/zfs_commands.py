@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What other components do with a dataset of ZFS: zfs-set(8), zfs-inherit(8), and parameters of the module. Pure."""
+"""Changes by other components to a ZFS dataset: zfs-set(8), zfs-inherit(8), and parameters of the module. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files other than fstab that keep the next boot from mounting its lines, or mount another file system.
+"""Files other than fstab that prevent the next boot from mounting its lines, or mount another file system.
 
 Masked units, udev rules of other owners, modules that are not loaded, the target of the boot, units that the mounts wait for,
 and generators of units.

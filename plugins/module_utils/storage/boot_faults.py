@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What keeps the next boot from mounting what fstab has it mount: each line compared with kernel, devices, other lines.
+"""Faults that prevent the next boot from mounting a line of fstab: checked against kernel, devices, other lines.
 
 systemd makes a unit of each line (systemd-fstab-generator(8)); local-fs.target requires those without `noauto` and
 `nofail` that are not of the network, and the boot ends in emergency mode where one of them fails.

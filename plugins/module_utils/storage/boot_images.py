@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the boot loader loads, kernel and initramfs: that the files are there, and that the initramfs can open the root.
+"""The kernel and initramfs that the boot loader loads: whether the files exist, and whether the initramfs can open the root.
 
 An initramfs that this boot came from has shown that it can. A newer one is listed by its own maker's program: lsinitramfs(8)
 of Debian's initramfs-tools, lsinitrd(1) of dracut.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The udev rules that keep write caches, and what makes udev apply them again after a reset or resume."""
+"""The udev rules that persist write caches, and the events after which udev applies them again."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The storage facts of one host: disks, mounted file systems, and what ties them together."""
+"""The storage facts of one host: disks, mounted file systems, and the layers between them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the next boot opens what is encrypted below a mount: by a line of crypttab(5), or by the kernel's command line.
+"""Whether the next boot opens the encrypted device below a mount, by crypttab(5) or the kernel's command line.
 
 The name in such a line has to lead to the same container at each boot, as that in a line of fstab has to (device_names.py).
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Names by which the next boot may mount another file system: those of one boot only, and those that two devices have.
+"""Device names by which the next boot may mount another file system: unstable names, and names of two devices.
 
 T (FACTS 82): of two devices with one UUID a boot mounts either; after a disk was removed, /dev/sdX was another disk; an array
 without an ARRAY line got the number 127 after a change of the host's name.

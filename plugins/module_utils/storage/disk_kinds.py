@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What kind of disk a block device is, and who can set its write cache.
+"""The kind of a block device, and the device on which its write cache is set.
 
 `physical` is the only kind whose word about its cache is trusted, so it is given on evidence
 alone: no hypervisor, a path that ends at a port of this machine, and no name of anything else.

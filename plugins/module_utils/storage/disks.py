@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a disk says of itself and of its write cache, and its kernel cache mode."""
+"""The identity, write cache and kernel cache mode of a disk."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What drbdsetup says of DRBD 8.4, the version that is in the kernel: no JSON, but sections, and lines of `key:value`. Pure.
+"""The status of DRBD 8.4, the version in the kernel: drbdsetup prints sections with `key:value`, not JSON. Pure.
 
 Both are returned in the form of the JSON that version 9 gives, which drbd.py reads. Observed with drbd-utils 9.22 on a
 lab machine. Version 8.4 has one peer, and forgets how to reach it when it stands alone: then `connections` is None.

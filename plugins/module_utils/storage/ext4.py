@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What ext4 itself says of its barriers and journal."""
+"""Barriers and journal of ext4, as /proc/fs/ext4 reports them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Flushes that are counted, because a flush that was only requested proves nothing."""
+"""Flushes that the kernel counted, because a requested flush alone proves nothing."""
 
 from __future__ import annotations
 

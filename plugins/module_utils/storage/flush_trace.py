@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Flushes counted by the kernel's tracing, where it has no counter of them: before Linux 5.5.
+"""Flushes counted by the kernel's tracing, for kernels without a counter: before Linux 5.5.
 
 Each trace is a separate instance of tracefs, which disturbs no other trace.
 """

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""fstab(5), edited without touching a byte that is not ours."""
+"""Editing of fstab(5): bytes of other lines and fields stay unchanged."""
 
 from __future__ import annotations
 

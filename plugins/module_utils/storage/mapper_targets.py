@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What each target of device-mapper does with a flush, by its line of `dmsetup table`. Pure.
+"""How each device-mapper target handles a flush, by its line of `dmsetup table`. Pure.
 
 From the kernel's source (drivers/md/dm-*.c), Linux 5.5 and later; the stacked scenario counts the flushes of thin volumes
 and of a cache.

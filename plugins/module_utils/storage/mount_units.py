@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""systemd's mount units: what overrides fstab, and the drop-in that overrides them."""
+"""systemd's mount units that override fstab, and our drop-ins that override them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is mounted now, what the next boot will mount, and on which disks it lies."""
+"""The present mounts, the mounts of the next boot, and their disks."""
 
 from __future__ import annotations
 

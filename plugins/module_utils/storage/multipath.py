@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""dm-multipath: the result of a write when no path is left.
+"""dm-multipath: the result of a write if no path is left.
 
 With the feature queue_if_no_path it waits, else it fails (kernel, Documentation: dm-mpath). multipathd sets the feature by
 no_path_retry: always (queue), for so many checks (a number), or never (fail): multipath.conf(5). What it goes by it prints

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""NFS as the file system of a database: what the client shows, and that only the server knows the rest. Pure.
+"""NFS as the file system of a database: the client's options. The server's are unknown. Pure.
 
 At each fsync the client sends COMMIT, and waits (RFC 1813, RFC 8881); no mount option puts that off, so `async` and
 `sync` of the client are both well. Whether the server has stored what it acknowledges is its own matter: exported with

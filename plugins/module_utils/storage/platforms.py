@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""On whose machine a host runs, and what that one documents of flush, FUA and power.
+"""The virtualisation or cloud platform of a host, and what it documents about flush, FUA and power.
 
 A guest sees that a flush is sent, not that it is honoured: its owner has to look elsewhere and attest. The table says
 where, and what a document says, with its date. Without a document there is no text. docs/attest.md has it for people.

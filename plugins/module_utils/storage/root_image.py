@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the root of this host is made of, and whether the next boot starts the one that runs.
+"""The kind of a host's root, and whether the next boot uses the running one.
 
 Rebuilt from the documents of ostree, rpm-ostree, transactional-update(8) and btrfs-subvolume(8), not run.
 """

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which mount options may be shown, in facts, messages, reports and captures: some hold passwords. Pure.
+"""Mount options that may be shown in facts, messages, reports and captures: others can hold passwords. Pure.
 
 Only what is known to be harmless is shown: mount.cifs(8), mount.davfs(8), sshfs(1), mount.ceph(8) and their like have
 passwords, and paths of files with them, under many names.

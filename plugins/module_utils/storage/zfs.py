@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What ZFS says of a dataset and of its pool.
+"""The properties of a ZFS dataset and its pool.
 
 From zfs(8), zfsprops(7), zpool-status(8) and zfs(4) of OpenZFS 2.x: documented, run nowhere here. With `sync` at standard
 or always an fsync returns when the intent log is on the log devices, or on the pool's disks, and these were flushed;

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Arm the rollback timer, before a run changes what a host could lose its connection or its boot by."""
+"""Start of the rollback timer, before a run changes anything that could cost a host its connection or its boot."""
 
 from __future__ import annotations
 

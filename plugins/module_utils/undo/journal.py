@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a run changes of what a boot reads, and how it was: on the disk before each change."""
+"""The original content of all files that a boot reads, stored on disk before a run changes them."""
 
 from __future__ import annotations
 

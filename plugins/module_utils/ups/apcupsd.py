@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What apcupsd on this host says: apcupsd.conf(5), its scripts, and its network information server."""
+"""The configuration and state of apcupsd: apcupsd.conf(5), its scripts, and its network information server."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the power layer does to apcupsd's event scripts.
+"""Changes of the power layer to apcupsd's event scripts.
 
 apccontrol(8) runs an executable next to apcupsd.conf that is called as the event, then does what it does
 by default, unless that script ends with 99. An existing script is stored elsewhere, and ours runs it.

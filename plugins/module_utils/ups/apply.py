@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The power layer: the configuration of the UPS's monitor, so that it wakes the guard and shuts down in time.
+"""The power layer: the configuration of the UPS's monitor, so that it notifies the guard and shuts down in time.
 
 NUT's upsmon.conf and nut.conf, in single directives, and apcupsd's event scripts. Drivers are never
 configured. upsmon is restarted after each change, not reloaded: its parent process never reads again what

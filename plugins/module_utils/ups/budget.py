@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How much time a shutdown takes, and how much the battery gives: the sums, term by term.
+"""The seconds that a shutdown needs and the battery provides, term by term.
 
 Durability needs barriers back on and one flush. A clean stop needs every engine to stop without a kill.
 """

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What makes a UPS properly configured, one condition each: met, unmet or unknown, and why."""
+"""The conditions of a properly configured UPS. Each is met, unmet or unknown, with its reason."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The hook that a UPS's monitor runs at each event: it wakes the guard, and runs what was there before."""
+"""The hook that a UPS's monitor runs at each event: it notifies the guard, then runs the previous command."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What apcupsd's network information server says: apcaccess(8), and the NIS chapter of apcupsd's manual.
+"""The response of apcupsd's network information server: apcaccess(8), and the NIS chapter of apcupsd's manual.
 
 A record is two bytes of length, the greater first, and a text `NAME : value`; one of length 0 ends the
 answer.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What NUT on this host says: nut.conf, upsmon.conf, and the upsd of each UPS that upsmon watches."""
+"""The configuration and state of NUT: nut.conf, upsmon.conf, and the upsd of each UPS that upsmon monitors."""
 
 from __future__ import annotations
 

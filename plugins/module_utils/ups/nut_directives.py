@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the power layer does to NUT's files: each directive that it may set, as a text that can be restored.
+"""Changes of the power layer to NUT's files: each directive that it may set, as a text that can be restored.
 
 A directive has a key: its name in upsmon.conf, with an event or a system behind it where it may stand
 many times (`NOTIFYFLAG ONBATT`, `MONITOR rack@localhost`), or MODE of nut.conf.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""MODE in nut.conf: which of NUT's services this host is to run.
+"""MODE in nut.conf: the services of NUT that this host runs.
 
 nut.conf(5): a fragment of shell, `MODE=none` without spaces. Packages come with `none`, and then start
 nothing.

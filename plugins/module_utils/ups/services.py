@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which service watches the UPS of this host, by systemd's word."""
+"""The service that monitors the UPS of this host, as systemd reports it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a line of shell shuts the machine down at once, option by option. Pure.
+"""Whether a line of shell shuts the host down at once, option by option. Pure.
 
 Sources: shutdown(8), halt(8), systemctl(1) and telinit(8) of systemd, shutdown(8) of sysvinit, and sh(1). A command that is
 not understood is `unknown`: a name that contains `shutdown` shows nothing.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a monitor's configuration and daemons say, in the same form for NUT and apcupsd."""
+"""The configuration and state of a monitor, in the same form for NUT and apcupsd."""
 
 from __future__ import annotations
 

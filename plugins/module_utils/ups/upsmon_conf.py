@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""upsmon.conf of NUT, read as upsmon reads it, edited without touching a byte that is not ours.
+"""NUT's upsmon.conf, parsed as upsmon parses it. Edits leave the bytes of other lines unchanged.
 
 upsmon.conf(5), and NUT's parseconf. A line is tokens between white space. A token may be in double
 quotes; a backslash takes the next character as it is, and joins lines before a newline. `#` starts a

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Have a host watch itself: a program, what it goes by, and a timer."""
+"""Installation of the watch on a host: a program, its settings, and a timer."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a host that watches itself goes by: what its inventory says, and where numbers go. A file that only root reads."""
+"""The settings of the watch: variables of the inventory, and the destination of metrics. Only root can read the file."""
 
 from __future__ import annotations
 

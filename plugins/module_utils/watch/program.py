@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a host does to watch itself: the same facts, the same assessment and the same report as a run's, without a controller.
+"""The watch's program: collects, assesses and reports as a run does, without a controller.
 
     watch.pyz
 

@@ -56,7 +56,7 @@ def test_all_layers_are_released_in_one_execution_once_nothing_puts_them_back() 
     assert [task["name"] for task in end["block"]] == [
         "Release the watch",
         "Release the layers, the guard of a UPS first",
-        "Fail for what could not be released",
+        "Fail if a layer could not be released",
     ]
     # Those before it have changed the host: it rests on no look.
     assert end["block"][1]["durable.dbhost.apply"] == {"release": True}

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The faircom layer: what FairCom DB's ctsrvr.cfg says of durable commits, byte by byte its owner's else."""
+"""The faircom layer: settings for durable commits in FairCom DB's ctsrvr.cfg. All other bytes stay unchanged."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From which build on FairCom DB's write-through options do what they say. Pure."""
+"""The builds of FairCom DB from which its write-through options work as documented. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""ctsrvr.cfg of FairCom DB, edited without touching a byte that is not ours.
+"""Editing of FairCom DB's ctsrvr.cfg: bytes of other settings stay unchanged.
 
 FairCom's Database Administrator's Guide, "FairCom DB Configuration File": pairs of a keyword, in
 any case, and a value without quotes, separated by white space. `;` starts a comment line; behind a

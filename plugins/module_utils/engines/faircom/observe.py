@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""FairCom DB (c-tree): where its instances are, and what they are set to.
+"""FairCom DB (c-tree): its instances and their settings.
 
 It is never logged in to: ctsrvr.cfg, and CTSTATUS.FCS, the log of its status, tell.
 """

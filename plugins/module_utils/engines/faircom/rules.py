@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What FairCom DB must be set to, what depends on its build, and on what its files leave open. Pure.
+"""The settings that FairCom DB needs, by its build, and what its files leave open. Pure.
 
 Builds before V10.3.1.21834 (140307) ask for O_SYNC through fcntl(2), which Linux ignores, and then
 do not flush: with them the options that make writes synchronous lose commits.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""CTSTATUS.FCS, the log of FairCom DB's status: its version, how it opened its logs, what it had to recover.
+"""CTSTATUS.FCS, FairCom DB's status log: version, how logs were opened, what was recovered.
 
 What it says of a recovery, and of one that failed, is from FairCom's documentation ("Additional Recovery Logging",
 "Automatic recovery terminated with error", TRANIDX_LOPN_ERR_CONTINUE) and its advisory on Linux; none of it was run.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files that may be Firebird databases: where they are, how they begin, and who has them open.
+"""Files that may be Firebird databases: paths, first bytes, and processes that have them open.
 
 Everything that touches a disk has a time limit: a disk that hangs must not hang us.
 """

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commands at a start or a boot by which gfix sets forced writes of databases. Pure."""
+"""Commands at a server's start or at boot by which gfix sets forced writes of databases. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The header page of a Firebird database: what its first bytes say. Pure.
+"""The header page of a Firebird database. Pure.
 
 On-disk structure (ODS) 12 is that of Firebird 3, 13 that of Firebird 4 and 5. Firebird Internals,
 "Database Header Page"; the places of both were compared with what gstat -h says of real databases.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A login of gfix at a server by Srp alone: what listens there learns nothing from it.
+"""A login of gfix at a server by Srp only, so that a process that listens in its place learns no password.
 
 Any user can listen at port 3050 while the server does not, so no check of the listener is enough. With Srp, the server
 proves that it has the verifier of the password. With Legacy_Auth, which gfix uses if a server requests it or speaks an

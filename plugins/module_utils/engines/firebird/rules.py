@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a Firebird database must be set to, so that a commit that is acknowledged is on disk. Pure."""
+"""The settings that a Firebird database needs so that acknowledged commits are on disk. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a Firebird server's configuration says: where its databases are, and its settings of writes."""
+"""A Firebird server's configuration: directories of databases, and its settings for writes."""
 
 from __future__ import annotations
 

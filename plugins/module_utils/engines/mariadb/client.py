@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Talking to a running MariaDB or MySQL server over its socket, with its own client.
+"""Queries of a running MariaDB or MySQL server over its socket, with its own client.
 
 As root, and so with care: a server may be any user's process. The client reads no option file but
 root's own, and that one only for a service of the system, because it holds a password; it hands

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Our option file for MariaDB and MySQL: where it lies, what it says, and whether it has the last word."""
+"""Our option file for MariaDB and MySQL: its path, its content, and whether it is read last."""
 
 from __future__ import annotations
 

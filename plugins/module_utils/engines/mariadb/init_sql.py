@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Statements that a server executes of itself: its init_file, init_slave of a replica, and its events."""
+"""Statements that a server executes itself: its init_file, a replica's init_slave, and its events."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What mysqld_safe (mariadbd-safe) gives to the server that it starts: its script in MariaDB 11 and MySQL 8.
+"""The options that mysqld_safe (mariadbd-safe) passes to the server: its script in MariaDB 11 and MySQL 8.
 
 It takes options from groups of the option files and from its command line; those that it does not know it
 hands on from the command line alone.

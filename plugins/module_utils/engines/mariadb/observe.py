@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""MariaDB and MySQL: where their instances are, and what each says of its settings."""
+"""MariaDB and MySQL: their instances and the settings that each reports."""
 
 from __future__ import annotations
 

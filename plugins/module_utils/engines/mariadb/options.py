@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a MariaDB or MySQL server will start with: option files, command line, persisted variables.
+"""The options of a MariaDB or MySQL server's next start: option files, command line, persisted variables.
 
 The last of a name counts: files in the server's order, then the command line, then, in MySQL, what
 SET PERSIST left in the data directory. Option files hold passwords: no message shows their lines.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Servers for which nothing is written into root's option files, and what their owners change instead.
+"""Servers for which root's option files stay unchanged, and what their owners change instead.
 
 A process chooses its own arguments and environment. What it says there must not become text in a file that root's
 programs read: a group suffix names any group, and with a newline in it any option.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the program of a MariaDB or MySQL server says that it would start with: `--help --verbose`.
+"""The options that a MariaDB or MySQL server program reports for its next start: `--help --verbose`.
 
 A second opinion on its option files, from the program that reads them, and on nothing else. It runs as the
 server's user and never as root, and with our own arguments: of the server's own ones, only those that choose

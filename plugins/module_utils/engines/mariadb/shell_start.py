@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the shell in MariaDB's own unit gives to the server that it becomes: as MariaDB 11.8 has it in Debian 13.
+"""The options that the shell in MariaDB's own unit passes to the server: as in MariaDB 11.8 of Debian 13.
 
 It asks galera_recovery first, which prints where a node of a cluster is to go on, and for any other server nothing.
 What another script gives to a server is unknown.

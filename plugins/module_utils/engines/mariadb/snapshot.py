@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The snapshot of one MariaDB or MySQL server: its version, how it was started, what it answers."""
+"""The snapshot of one MariaDB or MySQL server: its version, its start, its responses."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What SUSE's `mysql-systemd-helper start [INSTANCE]` gives to the server: the option file of the instance, and no other.
+"""The options that SUSE's `mysql-systemd-helper start [INSTANCE]` passes: the option file of the instance, and no other.
 
 Rebuilt from public documents, not run. It starts the server with `--defaults-file=/etc/my[INSTANCE].cnf --user= --socket=`.
 """

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""SQL Server on Linux: where its instance is, and what it is set to.
+"""SQL Server on Linux: its instance and its settings.
 
 It is never logged in to. mssql.conf and the log of its errors tell, and trace flags on its command
 line; what DBCC TRACEON did since is unknown.

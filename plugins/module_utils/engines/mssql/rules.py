@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which of SQL Server's two safe ways of writing fits the storage below it. Pure.
+"""The two safe write methods of SQL Server, and which of them fits the storage below it. Pure.
 
 FUA: trace flag 3979, writethrough 1, alternatewritethrough 0: each log write is one FUA write. Right
 only where every disk below takes FUA, and keeps to it. Forced flush: no 3979, 1 and 1: a write, then

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""mssql-conf, by which alone mssql.conf is changed: as whom it runs, and where it does not."""
+"""mssql-conf, the only program that changes mssql.conf: the user it runs as, and when it is not run."""
 
 from __future__ import annotations
 

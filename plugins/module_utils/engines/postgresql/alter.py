@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What ALTER SYSTEM, ALTER ROLE and ALTER DATABASE have set: removed by the server itself, stored as originals, and restored.
+"""Settings of ALTER SYSTEM, ALTER ROLE and ALTER DATABASE: removed by the server, stored as originals, restored.
 
 It beats every file that a run writes. Nothing here is done without the permission.
 """

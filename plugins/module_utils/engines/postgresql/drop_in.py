@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Our file among those of a PostgreSQL cluster: where it lies, what it says, and what beats it."""
+"""Our file in a PostgreSQL cluster's configuration: its path, its content, and what overrides it."""
 
 from __future__ import annotations
 

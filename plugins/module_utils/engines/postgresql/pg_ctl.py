@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What pg_ctl(1), and Debian's pg_ctlcluster(1) in front of it, give to the postmaster that they start."""
+"""The options that pg_ctl(1), and Debian's pg_ctlcluster(1), pass to the postmaster."""
 
 from __future__ import annotations
 

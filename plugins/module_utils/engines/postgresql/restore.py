@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Release restores what the server removed: ALTER SYSTEM's settings, and those of roles and databases.
+"""Release of settings that the server removed: ALTER SYSTEM's, and those of roles and databases.
 
 What an administrator has set again since stays.
 """

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What of a PostgreSQL cluster is not needed after a power cut: tablespaces for temporary files, statistics.
+"""Parts of a PostgreSQL cluster that a power cut may destroy: temporary tablespaces, statistics.
 
 "Database File Layout" names them: files of temporary relations are tBBB_FFF, those of sorts are in pgsql_tmp.
 """

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A PostgreSQL server that runs: queried through psql, as the user as whom the server runs.
+"""A running PostgreSQL server: queried through psql, as the user that the server runs as.
 
 The login is that of its socket (peer), at which only a process of that user may listen: no password is known here, and
 none is offered. With -X, psql loads nothing of that user's; one that root alone can change is enough, for it knows all

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What SUSE's `postgresql-script start` gives to the postmaster: the data directory and options of /etc/sysconfig/postgresql.
+"""The data directory and options that SUSE's `postgresql-script start` passes, from /etc/sysconfig/postgresql.
 
 Rebuilt from public documents, not run: postgresql-README.SUSE, and settings of POSTGRES_DATADIR and POSTGRES_OPTIONS.
 """

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Mount options as text: how a list is split, and which of them are for the kernel. Pure.
+"""Mount options as text: how a list is split, and which options are for the kernel. Pure.
 
 Source: mount(8), systemd.mount(5), fsconfig(2).
 """

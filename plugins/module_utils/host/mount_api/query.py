@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which mount options the running kernel knows. It is queried without a device, and nothing is mounted."""
+"""The mount options that the running kernel knows. The query needs no device and mounts nothing."""
 
 from __future__ import annotations
 

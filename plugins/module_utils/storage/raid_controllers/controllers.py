@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Asks the tools of the RAID controllers that are here, each once, and finds the volume that a block device is."""
+"""Queries of the tools of RAID controllers, each once, and the volume behind a block device."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a RAID controller says of one volume, whatever its tool, and what that means at a power cut.
+"""A volume as its RAID controller reports it, for all tools, and its behaviour at a power cut.
 
 A tool's module has DRIVERS, PROGRAMS and `volumes`. Values that it does not know are `unknown`.
 """

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When barriers go and when they come back: decisions alone. Its caller reports every event and acts.
+"""When the guard disables and enables barriers. The caller reports every event and acts.
 
 Time is given in seconds of a clock that is never set, by the caller.
 """

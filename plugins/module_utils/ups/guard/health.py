@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the guard checks every few seconds, and what of it is not as it must be."""
+"""The guard's periodic checks, and the reasons for which it enables barriers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the guard receives and sends messages: the fifo of the monitor's, the journal, the service manager."""
+"""How the guard receives and sends messages: the monitor's fifo, the journal, the service manager."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The lease: which file systems the guard may take the barriers of, until when, and on what conditions."""
+"""The lease: the file systems whose barriers the guard may disable, until when, and on which conditions."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The processes of the UPS's monitor: which there are, and to hear at once of the death of any."""
+"""The processes of the UPS's monitor, and immediate notice of the end of any of them."""
 
 from __future__ import annotations
 

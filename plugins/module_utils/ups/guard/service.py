@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The guard as a service: one loop that hears, decides and has things done, and never waits for a disk."""
+"""The guard as a service: one loop that receives events, decides and starts tasks, and never waits for a disk."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the guard says of itself, and what of it can be trusted."""
+"""The state that the guard publishes, and which parts of it can be trusted."""
 
 from __future__ import annotations
 
