@@ -12,8 +12,8 @@ from ...host.seam import Host, Unobservable
 
 _OPT, _ETC = "/opt/firebird", "/etc/firebird"
 GFIX = (f"{_OPT}/bin/gfix", "/usr/bin/gfix")
-#: Debian calls it fbstat, for there is another gstat.
-GSTAT = (f"{_OPT}/bin/gstat", "/usr/bin/fbstat", "/usr/bin/gstat")
+#: There is another gstat: Debian calls it fbstat, Fedora and SUSE gstat-fb.
+GSTAT = (f"{_OPT}/bin/gstat", "/usr/bin/fbstat", "/usr/bin/gstat-fb", "/usr/bin/gstat")
 #: These name the modules that a tool loads. Beside them are files that belong to the server's user.
 _CONFIGURATIONS = ("firebird.conf", "plugins.conf", "databases.conf", "fbintl.conf")
 _MODULES = ("plugins", "intl")

@@ -255,6 +255,14 @@ def test_a_structure_that_is_not_known_here_is_asked_of_gstat(
     assert (seen is None) if reason is None else (reason in seen and "ODS 14" in seen)
 
 
+@pytest.mark.parametrize("tool", ["/opt/firebird/bin/gstat", "/usr/bin/fbstat", "/usr/bin/gstat-fb"])
+def test_each_distribution_s_name_of_gstat_precedes_another_program_of_that_name(tool: str) -> None:
+    host = machine(a=FakeDatabase(major=14))
+    host.files[tool] = ""
+    host.commands[(*GSTAT[:6], tool, *GSTAT[7:])] = "\tAttributes\t\tforce write\n"
+    assert words(told(host, "/data"))["/data/a.fdb"][0] == "on"
+
+
 def test_gstat_is_never_run_as_root() -> None:
     """A user who runs Firebird can put another program into its place, and a link to a file of root's."""
     host = machine(a=FakeDatabase(major=14, owner=0))
