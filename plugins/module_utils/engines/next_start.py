@@ -23,6 +23,8 @@ from ..host.units import Unit
 
 #: What runs a script that starts a server, and stays.
 SHELLS = ("bash", "busybox", "dash", "ksh", "sh", "zsh")
+#: Where SysV scripts are. Such a script can have the name of a server's program.
+_SYSV = ("/etc/init.d/", "/etc/rc.d/init.d/")
 #: Supervisors of one service each.
 _SUPERVISORS = ("runsv", "s6-supervise", "supervise")
 
@@ -51,7 +53,7 @@ def of_unit(host: Host, engine: Any, unit: Unit) -> NextStart:
     """Return what a unit's next start gives to a server of an engine. Raises Unobservable if that is unknown."""
     variables = units.variables(host, unit, set(engine.VARIABLES))
     given = NextStart(tuple(units.next_arguments(host, unit)), dict(variables))
-    if not unit.program or _program(unit) in engine.PROGRAMS:
+    if not unit.program or _is_server(engine, unit):
         return given  # Without a command it starts nothing.
     wrapper = _wrapper(engine, unit)
     if wrapper is None:
@@ -83,13 +85,18 @@ def supervised(processes: Processes, main: Process) -> tuple[str, bool] | None:
 def expect_script(host: Host, unit: Unit, path: str, parts: Iterable[str], own: re.Pattern[str]) -> None:
     """Raise Unobservable unless a unit starts a known script: it has these parts, and none of its lines sets what `own`
     matches, or loads a library."""
-    # Root's unit names it, whatever server is collected meanwhile.
-    with named_by.one(host, None):
-        text = bounded_read.read(host, path) if unit.program == path else None
-    commands = [line for _row, line in shell_lines.lines(text or "")]
+    commands = commands_of(host, path) if unit.program == path else []
     known = all(any(part in line for line in commands) for part in parts)
     if not known or any(own.search(line) or "PRELOAD" in line or "eatmydata" in line for line in commands):
         raise not_known(unit)
+
+
+def commands_of(host: Host, path: str) -> list[str]:
+    """Return the commands of a script that root's unit names, none if it does not exist. Raises Unobservable."""
+    # Whatever server is collected meanwhile.
+    with named_by.one(host, None):
+        text = bounded_read.read(host, path)
+    return [line for _row, line in shell_lines.lines(text or "")]
 
 
 def differs(
@@ -105,7 +112,7 @@ def differs(
     def related(words: Iterable[str]) -> list[str]:
         return [word for word in words if not (unrelated and unrelated.fullmatch(word))]
 
-    if _program(unit) in engine.PROGRAMS:
+    if _is_server(engine, unit):
         return units.differs(host, unit, argv, engine.VARIABLES, environment, related)
     try:
         coming = of_unit(host, engine, unit)
@@ -136,6 +143,10 @@ def is_starter(unit: Unit, main: Process, parent: Process | None, engine: Any) -
 
 def _program(unit: Unit) -> str:
     return posixpath.basename(unit.program)
+
+
+def _is_server(engine: Any, unit: Unit) -> bool:
+    return _program(unit) in engine.PROGRAMS and not unit.program.startswith(_SYSV)
 
 
 def _wrapper(engine: Any, unit: Unit) -> Wrapper | None:

@@ -17,7 +17,7 @@ from ...host.seam import Host, Unobservable
 from ..instance import Instance, Observed, of_mains
 from ..next_start import Wrapper
 from . import databases as firebird_databases
-from . import gfix_lines
+from . import gfix_lines, sysv_script
 from . import setup as firebird_setup
 from .files import Files
 
@@ -29,7 +29,8 @@ UNITS = re.compile(r"firebird[^/]*\.service")
 VARIABLES = ("FIREBIRD",)
 #: The guardian hands on its environment, and no option that decides.
 WRAPPERS = {
-    "fbguard": Wrapper(lambda _host, _unit, given: given._replace(words=()), lambda _words, _coming: True)
+    "fbguard": Wrapper(lambda _host, _unit, given: given._replace(words=()), lambda _words, _coming: True),
+    "firebird": Wrapper(sysv_script.start, lambda _words, _coming: True),
 }
 _CONFIG = "firebird.conf"
 _OPT, _ETC = "/opt/firebird", "/etc/firebird"
@@ -181,11 +182,10 @@ def _instance(processes: Processes, places: Places, main: Process) -> Instance:
     environment = processes.environment(main, ["FIREBIRD"])
     home = posixpath.dirname(posixpath.dirname(processes.program(main)))
     config, why = _config(places.host, places.of(main).root, environment, home)
+    moved = environment.get("FIREBIRD") or _ETC
     return Instance(
         engine=NAME,
-        name=NAME
-        if _DEBIAN_HOME.fullmatch(environment.get("FIREBIRD") or "")
-        else environment.get("FIREBIRD") or NAME,
+        name=NAME if moved == _ETC or _DEBIAN_HOME.fullmatch(moved) else moved,
         processes=processes.family(main, PROGRAMS),
         config=config,
         evidence=(("config", why),) if why else (),

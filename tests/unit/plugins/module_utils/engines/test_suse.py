@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from ..fakes.fake_firebird import FakeDatabase, FirebirdHost
 from ..fakes.fake_mariadb import MariaHost
 from ..fakes.fake_postgresql import BIN, DATA, FakePostgresql
 from ..fakes.fake_proc import FakeProcess
@@ -191,3 +192,67 @@ def test_a_helper_that_stays_is_the_starter() -> None:
     host.end(host.process.pid)
     host.start(replace(host.process, ppid=49))
     assert is_known(host, "mariadb")
+
+
+SYSV = "/etc/init.d/firebird"
+#: As the package's script begins and starts the guardian.
+STARTS = """\
+#!/bin/sh
+# FIREBIRD=/srv/other
+if [ -r /etc/sysconfig/firebird ]
+  then
+  . /etc/sysconfig/firebird
+fi
+FIREBIRD=/etc/firebird
+export FIREBIRD
+case $1 in
+start) startproc -u firebird /usr/sbin/fbguard -forever -pidfile "$pidfile" ;;
+esac
+"""
+ETC = "/etc/firebird"
+
+
+def firebird(home: str = ETC, running: bool = True) -> FirebirdHost:
+    """Return a host where systemd's unit of a SysV script starts Firebird; `home` is FIREBIRD of the server."""
+    unit = "firebird.service"
+    group = f"0::/system.slice/{unit}\n"
+    guard = FakeProcess(49, "/usr/sbin/fbguard", cgroup=group)
+    server = FakeProcess(50, "/usr/sbin/firebird", ppid=49, environment={"FIREBIRD": home}, cgroup=group)
+    host = FirebirdHost(*((guard, server) if running else ()), a=FakeDatabase())
+    host.units = {unit: {"ExecStart": command(SYSV, "start"), "Type": "forking", "TimeoutStopUSec": "5min"}}
+    host.files.update({SYSV: STARTS, f"{ETC}/firebird.conf": "", f"/run/systemd/generator.late/{unit}": ""})
+    return host
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_a_sysv_script_with_the_name_of_firebird_s_server_is_no_server(running: bool) -> None:
+    facts = told(firebird(running=running), "firebird")
+    assert "unknown" not in {row["persisted"] for row in facts["settings"].values()}
+    assert "start_arguments" not in facts["evidence"]
+    assert (facts["name"], facts["unit"]) == ("firebird", "firebird.service")
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        (SYSV, STARTS.replace(ETC, "/srv/other")),
+        (SYSV, STARTS.replace("FIREBIRD=/etc", "FIREBIRD=$HOME/etc")),
+        (SYSV, STARTS.replace("export FIREBIRD\n", "")),
+        (SYSV, STARTS.replace("export", "export LD_PRELOAD=/usr/lib64/libeatmydata.so\nexport")),
+        (SYSV, STARTS.replace("fbguard", "other")),
+        (SYSV, f"{STARTS}gfix -write async /data/a.fdb\n"),
+        ("/etc/sysconfig/firebird", "export LD_PRELOAD=libeatmydata.so\n"),
+        ("/etc/sysconfig/firebird", "FIREBIRD=/srv/other\n"),
+    ],
+)
+def test_a_changed_sysv_script_is_unknown(file: str, text: str) -> None:
+    host = firebird()
+    host.files[file] = text
+    assert not is_known(host, "firebird")
+
+
+@pytest.mark.parametrize("home", ["$HOME/etc", "/srv/a; FIREBIRD=/srv/b"])
+def test_a_directory_that_only_the_shell_determines_is_unknown_before_the_start(home: str) -> None:
+    host = firebird(running=False)
+    host.files[SYSV] = STARTS.replace(f"FIREBIRD={ETC}", f"FIREBIRD={home}")
+    assert not is_known(host, "firebird")
