@@ -36,4 +36,5 @@ def start(host: Host, unit: Unit, given: NextStart) -> NextStart:
     is_exported = any(map(_EXPORTED.fullmatch, commands))
     if any(map(_OWN.search, commands)) or None in homes or len(homes) != is_exported:
         raise next_start.not_known(unit)
-    return NextStart((), {_HOME: home["path"] for home in homes if home} or given.variables)
+    moved = next((home["path"] for home in homes if home), None)
+    return NextStart((), {_HOME: moved} if moved else given.variables)

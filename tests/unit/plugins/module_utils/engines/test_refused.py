@@ -111,7 +111,12 @@ REFUSED: dict[str, tuple[str, Callable[[Any], None], str, str]] = {
         f"observed 2 from {LATER} line 2; expected 1",
         f"{REPORTED}remove innodb_flush_log_at_trx_commit from {LATER} line 2",
     ),
-    "FairCom: a link": ("faircom", linked(vendor_host.CFG), "observed a link", f"{REPORTED}put the file itself at"),
+    "FairCom: a link": (
+        "faircom",
+        linked(vendor_host.CFG),
+        "observed a link",
+        f"{REPORTED}put the file itself at",
+    ),
     "FairCom: a directory of somebody's": (
         "faircom",
         owned("/opt/faircom/config"),
