@@ -18,6 +18,9 @@ from .acts import ATIME, BARRIER, DATA_MODE, WRITE_BACK, Act, Device
 #: File systems whose options are compared, and the values that are a statement about the next boot.
 REMOUNTED = ("ext", "btrfs", "xfs", "zfs")
 CERTAIN = ("on", "off", "noatime", "relatime", "strictatime")
+#: Options of mount(8) that name what is mounted: by a tag, and by a path.
+_TAGS = {"-L": "LABEL", "--label": "LABEL", "-U": "UUID", "--uuid": "UUID"}
+_NAMES = ("--source", "--target")
 
 
 def changes(
@@ -68,7 +71,7 @@ def _effects(
 
 def _of_mount(act: Act, targets: list[str], fstype: str, device: Device | None) -> dict[str, str]:
     options, places = remounted(act.words[1:])
-    is_named = any((place.rstrip("/") or "/") in targets for place in places)
+    is_named = any(_plain(place) in targets for place in places)
     is_named = is_named or (device is not None and any(map(device.is_named, map(_as_link, places))))
     is_remount = "remount" in ",".join(options).split(",")
     if is_remount and not is_named and _may_name(act.words[1:], places, targets, device):
@@ -80,6 +83,11 @@ def _of_mount(act: Act, targets: list[str], fstype: str, device: Device | None) 
     # With one name mount(8) takes all else of fstab. With two it can mount another file system, or with other options.
     is_of_fstab = act.words[0] == "mount" and len(places) == 1 and not options
     return {} if is_of_fstab else dict.fromkeys((BARRIER, ATIME), UNKNOWN)
+
+
+def _plain(place: str) -> str:
+    """Return a path in its plainest form; normpath keeps two slashes at the beginning."""
+    return re.sub("^//+", "/", posixpath.normpath(place))
 
 
 def _as_link(place: str) -> str:
@@ -122,15 +130,16 @@ def remounted(words: tuple[str, ...]) -> tuple[list[str], list[str]]:
     places: list[str] = []
     waiting = list(words)
     while waiting:
-        word = waiting.pop(0)
-        if word in ("-o", "--options") and waiting:
+        name, equals, value = waiting.pop(0).partition("=")
+        if name in ("-o", "--options") and waiting and not equals:
             options.append(waiting.pop(0))
-        elif word.startswith(("-o", "--options=")):
-            options.append(re.sub(r"^(?:-o|--options=)", "", word))
-        elif word in ("-t", "--types", "--source", "--target") and waiting:
-            places += [waiting.pop(0)] if word in ("--source", "--target") else []
-        elif not word.startswith("-"):
-            places.append(word)
+        elif name.startswith("-o") or name == "--options":
+            options.append(f"{name[2:]}{equals}{value}" if name.startswith("-o") else value)
+        elif name in _TAGS or name in _NAMES or name in ("-t", "--types"):
+            text = value if equals else waiting.pop(0) if waiting else ""
+            places += [f"{_TAGS[name]}={text}"] if name in _TAGS else [text] if name in _NAMES else []
+        elif not name.startswith("-"):
+            places.append(f"{name}{equals}{value}")
     return options, places
 
 
@@ -147,6 +156,8 @@ def _said(options: Any, fstype: str) -> dict[str, str]:
             found[BARRIER] = "off"
         elif fstype != "xfs" and word in ("barrier", "barrier=1"):
             found[BARRIER] = "on"
+        elif fstype != "xfs" and word.startswith("barrier="):
+            found[BARRIER] = UNKNOWN  # The kernel takes 00 and 0x0 for off.
         elif word in ("noatime", "relatime", "strictatime"):
             found[ATIME] = word
     return found

@@ -710,6 +710,24 @@ class TestMounts:
                 "/srv/pgdata",
                 "unknown",
             ),
+            *(
+                ({"/etc/rc.local": f"{RC}mount -o remount,{options}\n"}, "/srv/pgdata", wanted)
+                for options, wanted in {
+                    # The kernel reads the number in several bases.
+                    "barrier=00 /srv/pgdata": "unknown",
+                    "barrier=0x0 /srv/pgdata": "unknown",
+                    "nobarrier --target=/srv/pgdata": "off",
+                    "nobarrier --source=/dev/sda1": "off",
+                    "nobarrier --source /dev/sda1": "off",
+                    "nobarrier /srv//pgdata": "off",
+                    "nobarrier //srv/./pgdata/": "off",
+                    # By a tag that no link in /dev shows here.
+                    "nobarrier -L data": "unknown",
+                    "nobarrier --label data": "unknown",
+                    "nobarrier -U 1-2": "unknown",
+                    "nobarrier --uuid=1-2": "unknown",
+                }.items()
+            ),
             ({"/etc/rc.local": f"{RC}umount /srv/pgdata\n"}, "/srv/pgdata", "unknown"),
             (unit("ExecStart=/bin/mount /dev/sdb1 /srv/pgdata"), "/srv/pgdata", "unknown"),
             (unit("ExecStart=/bin/mount -o barrier=0 /srv/pgdata"), "/srv/pgdata", "unknown"),
@@ -749,6 +767,8 @@ class TestMounts:
             {"/etc/rc.local": f"{RC}mount -o remount,barrier=0 /srv/other\n"},
             {"/etc/rc.local": f"{RC}mount -o remount,barrier=1 /srv/pgdata\n"},
             {"/etc/rc.local": f"{RC}mount -o barrier=0 /dev/sdz1 /srv/x\n"},
+            {"/etc/rc.local": f"{RC}mount -o remount,nobarrier --target=/srv/other -t ext4\n"},
+            {"/etc/rc.local": f"{RC}mount --options=remount,barrier=1 /srv/pgdata\n"},
             {"/etc/rc.local": f"{RC}for m in /srv/a /srv/b; do mount -o remount,nobarrier $m; done\n"},
             unit("ExecStart=/bin/mount -o remount,ro /boot"),
             {RULES: 'RUN+="/bin/mount -o remount,barrier=0 /srv/other"\n'},
