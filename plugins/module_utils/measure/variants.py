@@ -234,7 +234,9 @@ def _mounted(host: Host, place: Place, variant: Variant) -> Iterator[None]:
             raise ChangeFailed(f"{place['target']}: expected {variant.value}: the machine did not follow")
         yield
     finally:
-        was = Variant("", variant.setting, "async" if variant.setting == "sync" else place["atime"])
+        # One of several mounts can have had `sync` before.
+        synchronous = "sync" if "sync" in mount.super_options else "async"
+        was = Variant("", variant.setting, synchronous if variant.setting == "sync" else place["atime"])
         try:
             _set(host, mount, was)
             after = _mount_of(host, place)

@@ -336,6 +336,14 @@ class TestVariants:
         ):
             host.deaf = True
 
+    def test_a_mount_that_was_sync_before_is_so_afterwards(self) -> None:
+        """It is tried if another of the measured mounts is not sync."""
+        host = Kernel()
+        host.super_options = "rw,lazytime,sync"
+        with variants.in_force(host, [place(sync="yes")], Variant("x", "sync", "sync")):
+            pass
+        assert host.super_options == "rw,lazytime,sync"
+
     def test_another_mount_of_the_device_is_not_changed(self) -> None:
         """It is at the same path by now, as the owner of a directory above can arrange."""
         host = Kernel()
