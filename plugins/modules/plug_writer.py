@@ -116,7 +116,9 @@ why:
   returned: when O(state=verified)
   type: str
 losses:
-  description: How many commits were V(acknowledged), V(checked) and V(lost), and some that are, V(named).
+  description:
+    - How many commits were V(acknowledged), V(checked) and V(lost), some that are, V(named), and the patterns
+      and mounts of which none could be checked, V(unchecked).
   returned: when O(state=verified)
   type: dict
 attestation:

@@ -73,13 +73,15 @@ class Job(NamedTuple):
 class Losses(NamedTuple):
     """The acknowledged commits: how many, how many could be checked, how many are lost.
 
-    Commits that were written over since, as they would be in a log, cannot be checked.
+    Commits that were written over since, as they would be in a log, cannot be checked. `unchecked`: each pattern and
+    mount of which no commit could be checked.
     """
 
     acknowledged: int
     checked: int
     lost: int
     named: tuple[str, ...]
+    unchecked: tuple[str, ...] = ()
 
 
 #: Of a run that was not cut.
@@ -162,7 +164,10 @@ def check(job: Job, acknowledged: Mapping[int, int], files: Mapping[int, int]) -
     """
     checked, lost = 0, 0
     named: list[str] = []
+    by_place: dict[str, int] = {}
     for client, count in sorted(acknowledged.items()):
+        place = f"{job.pattern_of(client)} on {job.mounts[job.mount_of(client)]}"
+        by_place[place] = by_place.get(place, 0) + count - job.oldest(client, count)
         for commit in range(job.oldest(client, count), count):
             checked += 1
             observed = None
@@ -175,4 +180,5 @@ def check(job: Job, acknowledged: Mapping[int, int], files: Mapping[int, int]) -
             if len(named) < _NAMED:
                 held = "nothing whole" if observed is None else f"commit {observed}"
                 named.append(f"client {client} ({job.pattern_of(client)}): commit {commit}, observed {held}")
-    return Losses(sum(acknowledged.values()), checked, lost, tuple(named))
+    unchecked = tuple(place for place, commits in by_place.items() if not commits)
+    return Losses(sum(acknowledged.values()), checked, lost, tuple(named), unchecked)

@@ -43,6 +43,12 @@ def assess(job: Job, losses: Losses, ended: Mapping[int, str]) -> Verdict:
             "too_few",
             f"observed {losses.acknowledged} acknowledged commits, expected at least {ENOUGH}: run it longer",
         )
+    if losses.unchecked:
+        return Verdict(
+            "too_few",
+            f"no acknowledged commit of {', '.join(losses.unchecked)} could be checked: the next commit empties a full file."
+            " Fix: start a new run",
+        )
     return Verdict("kept", f"every one of the {losses.checked} commits that could be checked is there")
 
 

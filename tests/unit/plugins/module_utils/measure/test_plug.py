@@ -205,6 +205,16 @@ class TestCheck:
         assert (losses.lost, losses.named) == (1, ("client 0 (dsync): commit 299, observed commit 43",))
         os.close(file)
 
+    @pytest.mark.parametrize(("count", "unchecked"), [(1023, ()), (1024, ("append_fsync on {path}",))])
+    def test_a_pattern_of_which_nothing_can_be_checked_is_named(
+        self, count: int, unchecked: tuple[str, ...], tmp_path: Path
+    ) -> None:
+        """The commit that is under way has emptied the file."""
+        job = small_job(tmp_path, patterns=["append_fsync"])
+        found = plug_job.check(job, {0: count, 1: 2048}, {0: self.write(tmp_path, job, 0, range(count))})
+        assert found.unchecked == tuple(each.format(path=tmp_path) for each in unchecked)
+        assert plug_verdict.assess(job, found, {}).word == ("too_few" if unchecked else "kept")
+
     def test_a_file_that_is_gone_has_lost_all_of_it(self, tmp_path: Path) -> None:
         losses = plug_job.check(small_job(tmp_path), {0: 30, 1: 0}, {})
         assert (losses.checked, losses.lost, len(losses.named)) == (30, 30, 20)
@@ -255,6 +265,8 @@ class TestVerdict:
             (Losses(2000, 1500, 1, ("x",)), {}, "lost"),
             (Losses(5, 5, 1, ("x",)), {}, "lost"),
             (Losses(999, 999, 0, ()), {}, "too_few"),
+            (KEPT._replace(unchecked=("append_fsync on /a",)), {}, "too_few"),
+            (Losses(2000, 1500, 1, ("x",), ("append_fsync on /a",)), {}, "lost"),
             (KEPT, {3: "stopped"}, "not_cut"),
             (plug_job.NOT_CHECKED, {3: "stopped"}, "not_cut"),
         ],
