@@ -37,6 +37,8 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}")
 _SHOWN = 5
 #: The parent of kernel threads: kthreadd(2).
 _KTHREADD = "2"
+#: Safety of a disk's writes, the worst first.
+_WORST = ("at_risk", UNKNOWN, "ok")
 
 
 class Event(NamedTuple):
@@ -197,8 +199,21 @@ def assess(
             f"{writes} synchronous writes of {program} were observed, expected at least {_LEAST}: run it while"
             " transactions commit. A RAID layer writes with its own threads, which this does not follow",
         )
-    fua = sum(each.fua for each in counts.values()) / writes
-    covered = fua + sum(each.flushed for each in counts.values()) / writes
+    # The many writes to one disk must not hide the few to another.
+    shown = [name for name, each in counts.items() if each.writes >= _LEAST]
+    found = [
+        _of_writes(counts[name], [leaf for leaf in leaves if leaf["name"] == name], foreign) for name in shown
+    ] or [_of_writes(Counts(*map(sum, zip(*counts.values()))), leaves, foreign)]
+    worst = min(found, key=lambda verdict: _WORST.index(verdict.safety))
+    on = f"{shown[found.index(worst)]}: " if len(shown) > 1 else ""
+    return worst._replace(why=f"{on}{worst.why}")
+
+
+def _of_writes(counts: Counts, leaves: Sequence[DiskFacts], foreign: Sequence[str]) -> Verdict:
+    """Return how so many writes reached these disks. Pure."""
+    writes = counts.writes
+    fua = counts.fua / writes
+    covered = fua + counts.flushed / writes
     if fua >= MOST:
         return Verdict(FUA, "ok", f"{fua:.0%} of {writes} writes were sent with FUA")
     if covered >= MOST and foreign:

@@ -112,6 +112,28 @@ def test_the_verdict(found: Counts, foreign: list[str], disk: dict[str, Any], wo
     assert verdict.why
 
 
+@pytest.mark.parametrize(
+    ("of_sda", "of_sdb", "word", "safety"),
+    [
+        (Counts(950, 950, 0, 0), Counts(50, 0, 0, 0), "neither", "at_risk"),
+        (Counts(950, 0, 950, 9), Counts(50, 0, 20, 9), "unclear", "unknown"),
+        (Counts(950, 950, 0, 0), Counts(50, 0, 50, 9), "FUA", "ok"),
+        # Too few to assess them apart.
+        (Counts(950, 950, 0, 0), Counts(19, 0, 0, 0), "FUA", "ok"),
+        (Counts(15, 15, 0, 0), Counts(15, 15, 0, 0), "FUA", "ok"),
+        (Counts(15, 15, 0, 0), Counts(15, 0, 0, 0), "unclear", "unknown"),
+    ],
+)
+def test_the_writes_to_one_disk_do_not_hide_those_to_another(
+    of_sda: Counts, of_sdb: Counts, word: str, safety: str
+) -> None:
+    leaves = [leaf(), {**leaf(), "name": "sdb"}]
+    verdict = server_trace.assess({"sda": of_sda, "sdb": of_sdb}, leaves, [], "sqlservr")
+    assert (verdict.word, verdict.safety) == (word, safety)
+    if safety != "ok":
+        assert verdict.why.startswith("sdb: ") == (of_sda.writes >= 20)
+
+
 @pytest.mark.parametrize("name", ["", "../x", "-a", "a b", "x" * 65, "a\n"])
 def test_another_name_than_that_of_a_program_is_refused(name: str) -> None:
     with pytest.raises(Refused, match=r"observe: observed .* expected the file name"):
