@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import attestations
 from ..engines.collect import Engines
-from ..host import units
+from ..host import json_text, units
 from ..host.our_paths import SERVICE
 from ..host.seam import Host, Unobservable
 from . import journal, nut, rehearsal, services, upsmon_conf
@@ -84,16 +84,21 @@ def notice(host: Host, job: Job) -> str:
 def read(host: Host, job: Job) -> Outcome:
     """Return what the journals of the boot that ended, and of this one, show. Reads only.
 
-    Raises Refused for a host that was not restarted, and Unobservable.
+    Raises Refused for a host that was not restarted, or more than once, and Unobservable.
     """
-    boot = host.read(_BOOT_ID).strip()
+    boot, before = host.read(_BOOT_ID).strip(), job.boot_id.replace("-", "")
     if boot == job.boot_id:
         raise Refused(f"boot: observed {boot} still, expected another one: the host was not restarted")
     ended = _entries(
         host,
-        [f"--boot={job.boot_id.replace('-', '')}", f"--since=@{job.began}"],
+        [f"--boot={before}", f"--since=@{job.began}"],
         ["_PID=1", *(f"_SYSTEMD_UNIT={unit}" for unit in (job.unit, job.guard) if unit), "_TRANSPORT=driver"],
     )
+    if _boot_of(host, f"--boot={before}+1") != boot.replace("-", ""):
+        raise Refused(
+            f"boot: observed {boot}, expected the first one after the rehearsal: only that one shows which file systems and"
+            " engines had to recover. Fix: rehearse again"
+        )
     names = [engine.unit for engine in job.engines if engine.unit]
     spoken = [
         "_TRANSPORT=kernel",
@@ -163,17 +168,29 @@ def _loads(host: Host, job: Job) -> str:
 
 def _entries(host: Host, boot: list[str], matches: list[str]) -> list[Entry]:
     either = [word for match in matches for word in ("+", match)][1:]
-    fields = f"--output-fields={','.join(journal.FIELDS)}"
-    argv = ["journalctl", *boot, "--quiet", "--no-pager", "--output=json", fields, *either]
-    result = host.run(argv, timeout=_LIMIT)
+    text = _journal(host, boot, [f"--output-fields={','.join(journal.FIELDS)}", *either])
+    try:
+        return journal.parse(text)
+    except ValueError as error:
+        raise Unobservable(f"journalctl {' '.join(boot)}: {error}") from None
+
+
+def _boot_of(host: Host, boot: str) -> str:
+    """Return the ID of a boot that is named relative to another one. Raises Unobservable."""
+    text = _journal(host, [boot], ["--lines=1", "--output-fields=MESSAGE"])
+    try:
+        return str(json_text.loads(text)["_BOOT_ID"])
+    except (ValueError, TypeError, KeyError):
+        raise Unobservable(f"journalctl {boot}: observed no entry with the ID of its boot") from None
+
+
+def _journal(host: Host, boot: list[str], more: list[str]) -> str:
+    result = host.run(["journalctl", *boot, "--quiet", "--no-pager", "--output=json", *more], timeout=_LIMIT)
     if result.rc != 0:
         raise Unobservable(
             f"journalctl {' '.join(boot)}: {' '.join(result.stderr.split()) or f'exit {result.rc}'}"
         )
-    try:
-        return journal.parse(result.stdout)
-    except ValueError as error:
-        raise Unobservable(f"journalctl {' '.join(boot)}: {error}") from None
+    return result.stdout
 
 
 def _of_initramfs(host: Host) -> list[Entry]:

@@ -394,11 +394,18 @@ class BackHost(NutHost):
         ready(self)
         self.files["/proc/sys/kernel/random/boot_id"] = f"{NEXT}\n"
         self.services.update({PG: "active", MARIA: "failed"})
-        self.journals = {f"--boot={BOOT.replace('-', '')}": old, "--boot=0": new}
+        before = f"--boot={BOOT.replace('-', '')}"
+        self.following = NEXT
+        self.journals = {before: old, "--boot=0": new}
+        self.answers = {
+            f"{before}+1": lambda: text_of([line(1, "x", _BOOT_ID=self.following.replace("-", ""))])
+        }
         self.matches: list[list[str]] = []
 
     def run(self, argv: list[str], timeout: float = 10.0) -> Result:
         if argv[0] == "journalctl":
+            if argv[1] in self.answers:
+                return Result(0, self.answers[argv[1]](), "")
             self.matches.append(argv)
             return self.journals[argv[1]]
         return super().run(argv, timeout)
@@ -455,6 +462,17 @@ def test_a_host_that_was_not_restarted_shows_nothing() -> None:
     host = BackHost(Result(0, "", ""), Result(0, "", ""))
     host.files["/proc/sys/kernel/random/boot_id"] = f"{BOOT}\n"
     with pytest.raises(rehearsal_host.Refused, match="not restarted"):
+        rehearsal_host.read(host, JOB)
+
+
+def test_a_host_that_was_restarted_again_shows_nothing() -> None:
+    """What its engines and file systems had to recover is in the boot between."""
+    host = BackHost(Result(0, text_of(ended()), ""), Result(0, text_of(now()), ""))
+    host.following = "33333333-2222-3333-4444-555555555555"
+    with pytest.raises(rehearsal_host.Refused, match="the first one after the rehearsal"):
+        rehearsal_host.read(host, JOB)
+    host.answers[f"--boot={BOOT.replace('-', '')}+1"] = lambda: ""
+    with pytest.raises(Unobservable, match=r"\+1: observed no entry"):
         rehearsal_host.read(host, JOB)
 
 
