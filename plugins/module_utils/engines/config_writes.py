@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
@@ -35,6 +36,19 @@ _MAKER = re.compile(
     r"(?:^|[\s/;|&({'\"@:+!-])(?:cd|pushd|curl|wget|tar\s(?:[^;|&]*\s)?(?:-?\w*x\w*|-C|--extract)|unzip|cpio|git|scp|sftp|python[\d.]*|perl|ruby|php"
     r"|(?:cp|mv|ln|install)\s(?:[^;|&]*\s)?(?:-\w*t|--target-directory))(?=[\s=]|$)"
 )
+#: Programs that copy or move the files before a directory into it, and options with which they take all that is below one.
+_MOVER = re.compile(r"(?:^|[\s/({'\"@:+!-])(?P<program>cp|mv|install|ln|rsync)\s")
+_TREE = re.compile(r"\s(?:-\w*[rRa]\w*|--archive|--recursive)(?=\s)")
+_INTO = re.compile(r"\s(?:-\w*t|--target-directory)[=\s]\s*['\"]?(?P<path>/[^\s'\"]*)")
+_COMMANDS = re.compile(r"[;|&\n]+")
+_REDIRECTED = re.compile(r"\d?>.*$", re.S)
+#: Programs that unpack an archive, and the directory into which they do.
+_UNPACKER = re.compile(
+    r"(?:^|[\s/({'\"@:+!-])(?:unzip|tar\s(?:[^;|&]*\s)?(?:-?[A-Za-z]*x[A-Za-z]*|--extract|--get))\s"
+)
+_BELOW = re.compile(r"\s(?:-\w*[Cd]|--directory)[=\s]?\s*['\"]?(?P<path>/[^\s'\"]*)")
+#: What a shell replaces in a name.
+_REPLACED = re.compile(r"[$`*?\[{]")
 #: Programs that change no content.
 _HARMLESS = frozenset(
     "[ awk cat chcon chgrp chmod chown cmp diff echo false grep head journalctl logger ls md5sum mkdir readlink"
@@ -45,6 +59,17 @@ _SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
 _LITERAL = re.compile(r"^\s*(?:echo|printf)\b|<<")
 #: Where a setting comes from, as each engine writes it.
 _ORIGIN = re.compile(r"(?P<path>/.*?)(?::\d+| line \d+)(?:\s|:|$)")
+
+
+class Copy(NamedTuple):
+    """A file or directory of a configuration that a command writes below the directory that it is given.
+
+    `source`: what it copies there, '' if that is unknown; `is_tree`: with all that is in a directory.
+    """
+
+    path: str
+    source: str
+    is_tree: bool
 
 
 class Config(NamedTuple):
@@ -61,17 +86,33 @@ class Config(NamedTuple):
 
 
 def of_instance(
-    config: str | None, writes: Iterable[str], origins: Iterable[str | None], more: Iterable[str]
+    config: str | None,
+    writes: Iterable[str],
+    origins: Iterable[str | None],
+    more: Iterable[str],
+    includes: Iterable[str] = (),
 ) -> Config:
     """Return the configuration of a server: its main file, those that a run may write, and those that set something.
 
-    `more`: files that the server itself writes, and reads at its start.
+    `more`: other files that it reads at its start, those that it writes itself too; `includes`: directories of which it
+    reads each file.
     """
     found = (_ORIGIN.match(origin) for origin in origins if origin)
     files = {*filter(None, [config]), *writes, *more, *(each["path"] for each in found if each)}
     # Next to the main file are others that set none of these, such as pg_hba.conf.
     directories = {posixpath.dirname(path) for path in writes} - {posixpath.dirname(config or "")}
-    return Config(frozenset(map(normal, files)), frozenset(map(normal, directories)))
+    return Config(frozenset(map(normal, files)), frozenset(map(normal, (*directories, *includes))))
+
+
+def followed(host: Host, config: Config) -> Config:
+    """Return a configuration with the names to which links in its names lead: a command can use either."""
+
+    def real(paths: Iterable[str]) -> Iterator[str]:
+        for path in paths:
+            with contextlib.suppress(Unobservable):  # Nothing is there, and a command that names it makes it.
+                yield host.locate(path).path
+
+    return Config(*(frozenset((*paths, *real(paths))) for paths in config))
 
 
 def by_commands(
@@ -84,6 +125,8 @@ def by_commands(
     for text in texts:
         path = written(text, config)
         if path is None or _is_same_copy(host, text.text, path):
+            path = _copied(host, text.text, config)
+        if path is None:
             continue
         why = Because("writes_file", {"place": f"{text.source} ({text.by})", "path": path})
         # What it writes is in the line, or in those after it, which are read as such.
@@ -127,6 +170,66 @@ def written(text: Text, config: Config) -> str | None:
     return None
 
 
+def _copied(host: Host, line: str, config: Config) -> str | None:
+    """Return the file of a configuration that a command replaces by what it copies into a directory, None for none."""
+    for copy in _copies(line, config):
+        if not copy.source:
+            return copy.path
+        if not (copy.is_tree and _is_missing(host, copy.source)) and not _is_same(
+            host, copy.source, copy.path
+        ):
+            return copy.path
+    return None
+
+
+def _is_missing(host: Host, path: str) -> bool:
+    try:
+        return host.locate(path).status is None
+    except Unobservable:
+        return False
+
+
+def _copies(line: str, config: Config) -> Iterator[Copy]:
+    """Yield the files and directories of a configuration below a directory into which a command copies or unpacks."""
+    for command in _COMMANDS.split(line):
+        below = _BELOW.search(command) if _UNPACKER.search(command) else None
+        if below:
+            yield from (Copy(path, "", True) for path, _rest in _inside(below["path"], config))
+        mover = _MOVER.search(command)
+        words = _REDIRECTED.sub("", command[mover.end() :]).split() if mover else []
+        names = [word.strip("'\"") for word in words if not word.startswith("-")]
+        given = _INTO.search(command)
+        target = given["path"] if given else names.pop() if names else ""
+        if not mover or not target.startswith("/"):
+            continue
+        is_tree = mover["program"] in ("mv", "rsync") or bool(_TREE.search(command))
+        has_content = mover["program"] == "rsync"
+        for source in names:
+            yield from _of_source(source, target, config, is_tree, has_content)
+
+
+def _of_source(source: str, target: str, config: Config, is_tree: bool, has_content: bool) -> Iterator[Copy]:
+    """Yield what a command writes by one of its sources; `has_content`: a slash at its end means what is in it."""
+    is_content = source.endswith("/.") or (has_content and source.endswith("/"))
+    source = source.rstrip("/.") if is_content else source.rstrip("/")
+    name = posixpath.basename(source)
+    for path, rest in _inside(target, config):
+        first, _slash, inner = rest.partition("/")
+        is_named = is_content or "$" in name or "`" in name or fnmatch(first, name)
+        if is_named and (is_tree or not (inner or is_content or path in config.directories)):
+            origin = f"{source if is_content else posixpath.dirname(source)}/{rest}"
+            is_known = origin.startswith("/") and not _REPLACED.search(origin)
+            yield Copy(path, origin if is_known else "", is_tree)
+
+
+def _inside(directory: str, config: Config) -> Iterator[tuple[str, str]]:
+    """Yield the files and directories of a configuration below a directory, with their paths from there."""
+    above = normal(directory).rstrip("/") + "/"
+    for path in sorted((*config.files, *config.directories)):
+        if path.startswith(above):
+            yield path, path[len(above) :]
+
+
 def _is_same_copy(host: Host, line: str, path: str) -> bool:
     """Return whether a command copies a file over one with the same content."""
     paths = _PATH.findall(line)
@@ -156,7 +259,9 @@ def by_tmpfiles(
         if line.letter in ("f", "F", "w"):
             text = line.content
             rows = (Text(row, line.source, "tmpfiles.d") for row in text.split("\n"))
-            replaced = set() if line.has_plus and line.letter == "w" else _from(settings, line.path)
+            paths = [normal(line.path), *(_meant(normal(line.path), config) if line.letter == "w" else ())]
+            is_added = line.has_plus and line.letter == "w"
+            replaced = set() if is_added else {name for path in paths for name in _from(settings, path)}
             names = {change.name for row in rows for change in reads(row)} | replaced
         yield from (
             Change(name, None, line.source, "tmpfiles.d", why=why) for name in settings if name in names
@@ -166,16 +271,23 @@ def by_tmpfiles(
 def _acts(host: Host, line: Line, config: Config) -> bool:
     """Return whether a line changes a file of a configuration, or adds one."""
     letter, path = line.letter, normal(line.path.replace("%%", "%"))
+    if letter == "w":
+        return any(_writes(host, line, each) for each in _meant(path, config))
     above = any(each.startswith(f"{path}/") for each in (*config.files, *config.directories))
     if letter in ("r", "R", "D"):
         return _removes(letter, path, config, above)
     if not config.has(path) and not (above and letter in ("C", "L")):
         return False
-    if letter in ("f", "F", "w"):
+    if letter in ("f", "F"):
         return _writes(host, line, path)
     if letter in ("C", "L"):
         return (line.has_plus or not host.exists(path)) and not _is_same(host, line.argument, path)
     return False
+
+
+def _meant(path: str, config: Config) -> list[str]:
+    """Return the files of a configuration that a path means, which may be a pattern: those of w, r and R are."""
+    return [each for each in sorted(config.files) if fnmatch(each, path)]
 
 
 def _removes(letter: str, path: str, config: Config, above: bool) -> bool:
@@ -183,7 +295,7 @@ def _removes(letter: str, path: str, config: Config, above: bool) -> bool:
     # r and R also take patterns. D empties a directory at boot.
     if letter == "D":
         return path in config.directories or above
-    return any(fnmatch(each, path) for each in config.files) or (letter == "R" and above)
+    return bool(_meant(path, config)) or (letter == "R" and above)
 
 
 def _writes(host: Host, line: Line, path: str) -> bool:

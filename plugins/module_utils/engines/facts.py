@@ -211,12 +211,15 @@ class Facts:
         if isinstance(place, Place) and (place.root or place.namespace == "container"):
             return observed
         reads = _reader(found, observed)
+        by_server = (f"{each}/{name}" for each in found.directories[:1] for name in _WRITTEN_BY_SERVERS)
         config = config_writes.of_instance(
             found.config,
             observed.writes,
             [row["from"] for row in observed.settings.values()],
-            [f"{each}/{name}" for each in found.directories[:1] for name in _WRITTEN_BY_SERVERS],
+            [*observed.reads, *by_server],
+            observed.includes,
         )
+        config = config_writes.followed(self.host, config)
         settings = observed.settings
         try:
             # Root's units and tables name these files.

@@ -110,6 +110,7 @@ class Observed(NamedTuple):
     `overrides`: [{scope, setting, value, source, cause, role, database, permission}] of roles, users or databases that go
     their own way; `cause` is one of CAUSES of the facts; `role` and `database` are null for any, and if it is neither's.
     `databases`: Firebird's, [{path, forced_writes, running, in_use, mode, owner, reason}], paths as the instance sees them.
+    `reads`: the configuration files that it reads at its start, `includes`: directories of which it reads each file.
     `writes`: the files that a run may write to set its settings; `refused`: why it
     would not, or None; `gives`: the owner that it sets first, or None. `passing`: paths of open files
     that are no data: logs for people, and temporary files. `temporary`: directories in which nothing but temporary files of
@@ -129,6 +130,8 @@ class Observed(NamedTuple):
     gives: Gift | None = None
     passing: tuple[str, ...] = ()
     temporary: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    includes: tuple[str, ...] = ()
 
 
 class Override(NamedTuple):

@@ -150,6 +150,7 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
     ]
     root = place.root if place else ""
     elsewhere, why = _tables_elsewhere(host, root, snapshot.data)
+    reads, includes = _configuration(snapshot)
     return Observed(
         version=_version(snapshot),
         settings=settings,
@@ -158,6 +159,8 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         overrides=tuple(_overrides(snapshot)),
         flavour=flavour,
         writes=_writes(snapshot),
+        reads=reads,
+        includes=includes,
         passing=_passing(snapshot, found),
         temporary=_temporary(host, root, snapshot),
         evidence=(
@@ -191,6 +194,15 @@ def _writes(snapshot: Snapshot) -> tuple[str, ...]:
         return tuple(f"{place.rstrip('/')}/{drop_in.NAME}" for place in last)
     except ChangeFailed:
         return ()  # Its options are unknown, and none is written.
+
+
+def _configuration(snapshot: Snapshot) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the option files of a server, those that may come too, and the directories that they include."""
+    try:
+        mains, files = snapshot.started.mains if snapshot.started else (), snapshot.reading().found.files
+        return (*mains, *files), tuple(snapshot.files.directories(files))
+    except Unobservable:
+        return (), ()  # Then its settings are unknown.
 
 
 def _refused(snapshot: Snapshot, rule: Rule | None, name: str, word: str, row: SettingFacts) -> SettingFacts:

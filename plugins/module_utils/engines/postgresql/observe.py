@@ -34,7 +34,7 @@ from .. import fixes
 from ..instance import Instance, Observed, Refusal, Why, of_mains, override, setting
 from ..next_start import Wrapper
 from ..others import Change, Text
-from . import alter, drop_in, pg_ctl, scratch, server, statements, suse_script
+from . import alter, conf, drop_in, pg_ctl, scratch, server, statements, suse_script
 from . import cluster as postgresql_cluster
 from .cluster import DEBIAN, VALUES, Cluster, Files, Won
 
@@ -149,6 +149,8 @@ def observe(host: Host, found: Instance, place: Place | None) -> Observed:
         writes=_writes(files, cluster) if cluster else (),
         passing=(*(_logs(files, data) if main else ()), *_passing(host, files.root, found, temporary)),
         temporary=temporary,
+        reads=tuple(cluster.files.files) if cluster else (),
+        includes=_includes(files, cluster) if cluster else (),
         refused=_refused(host, files, cluster, main, answer) if cluster else None,
         version=_version(host, files, answer, data),
         settings=settings,
@@ -181,6 +183,16 @@ def _writes(files: Files, cluster: Cluster) -> tuple[str, ...]:
         return drop_in.place(files, cluster.config)
     except (Malformed, Unobservable):
         return ()  # Then its settings are unknown either, and none is written.
+
+
+def _includes(files: Files, cluster: Cluster) -> tuple[str, ...]:
+    """Return the directories of which a cluster reads each file. All of its files were read before."""
+    return tuple(
+        posixpath.join(posixpath.dirname(path), line.value or "")
+        for path in cluster.files.files
+        for line in conf.parse(files.read(path) or "", path)
+        if line.name == "include_dir"
+    )
 
 
 def _refused(

@@ -38,6 +38,7 @@ from ..fakes.fake_firebird import FakeDatabase, FirebirdHost
 from ..fakes.fake_host import FakeHost
 from ..fakes.fake_mariadb import DROP_IN, MYSQL, SERVER_CNF, MariaHost
 from ..fakes.fake_postgresql import AUTO, ETC, FakePostgresql
+from ..fakes.fake_postgresql import CONF as CONF_OF_PG
 from ..fakes.fake_postgresql import UNIT as PG_UNIT
 from ..fakes.fake_proc import FakeProcess, ProcHost
 from ..fakes.vendor_host import CFG, CONF, MSSQL_UNIT, with_faircom, with_mssql
@@ -868,6 +869,98 @@ def test_commands_at_boot_that_write_a_cluster_s_configuration(command: str, wor
     assert setting(host, "fsync", "postgresql")["persisted"] == word
 
 
+GOLDEN = "/srv/golden"
+
+
+@pytest.mark.parametrize(
+    ("command", "word"),
+    [
+        (f"cp {GOLDEN}/postgresql.conf {ETC}/", "unknown"),
+        (f"cp {GOLDEN}/*.conf {ETC}", "unknown"),
+        (f"cp $SOURCE {ETC}/", "unknown"),
+        (f"cp postgresql.conf {ETC}/", "unknown"),
+        (f"install -m 640 -t {ETC} {GOLDEN}/postgresql.conf", "unknown"),
+        (f"mv {GOLDEN}/postgresql.conf {ETC}", "unknown"),
+        (f"ln -sf {GOLDEN}/postgresql.conf {ETC} 2>/dev/null", "unknown"),
+        (f"cp -r {GOLDEN}/. {ETC}", "unknown"),
+        (f"rsync -a {GOLDEN}/ {ETC}/", "unknown"),
+        ("cp -a /srv/etc /", "unknown"),
+        (f"tar -xzf /srv/x.tgz -C {ETC}", "unknown"),
+        ("tar xf /srv/x.tar -C /etc/postgresql", "unknown"),
+        ("unzip -o /srv/x.zip -d /etc", "unknown"),
+        # Nothing of these is there.
+        (f"cp {GOLDEN}/pg_hba.conf {ETC}/", "on"),
+        (f"cp -r {GOLDEN} {ETC}", "on"),
+        (f"rsync -a {GOLDEN} {ETC}/", "on"),
+        ("rsync -a /srv/other/ /", "on"),
+        (f"cp {ETC}/postgresql.conf /srv/backup/", "on"),
+        ("tar -czf /srv/x.tgz -C /etc postgresql", "on"),
+        ("unzip -o /srv/x.zip -d /srv", "on"),
+        # It is the same.
+        (f"cp /srv/same/postgresql.conf {ETC}/", "on"),
+    ],
+)
+def test_commands_that_copy_a_cluster_s_configuration_into_its_directory(command: str, word: str) -> None:
+    host = FakePostgresql()
+    host.files["/etc/rc.local"] = f"#!/bin/sh\n{command}\n"
+    host.modes["/etc/rc.local"] = 0o755
+    host.files[f"{GOLDEN}/postgresql.conf"] = host.files[f"/srv{CONF_OF_PG}"] = "fsync = off\n"
+    host.files["/srv/same/postgresql.conf"] = host.files[CONF_OF_PG]
+    assert setting(host, "fsync", "postgresql")["persisted"] == word
+
+
+@pytest.mark.parametrize(
+    ("path", "word"),
+    [
+        # It sets none of them now.
+        (f"{ETC}/tuning.inc", "unknown"),
+        # A link of the configuration leads there.
+        ("/srv/real.conf", "unknown"),
+        (f"{ETC}/more.d/x.conf", "unknown"),
+        (f"{ETC}/pg_hba.conf", "on"),
+    ],
+)
+@pytest.mark.parametrize("form", ["cp /srv/x.conf {}", "w {} - - - - fsync=off"])
+def test_each_file_that_a_cluster_reads_is_its_configuration(path: str, word: str, form: str) -> None:
+    host = FakePostgresql()
+    host.files[CONF_OF_PG] = (
+        "include_dir 'more.d'\ninclude 'tuning.inc'\ninclude 'real.conf'\ninclude_dir 'conf.d'\n"
+    )
+    host.directories = {*host.directories, f"{ETC}/more.d"}
+    host.files.update({f"{ETC}/tuning.inc": "", "/srv/real.conf": "", f"{ETC}/more.d/x.conf": ""})
+    host.files[f"{ETC}/pg_hba.conf"] = ""
+    host.links[f"{ETC}/real.conf"] = "/srv/real.conf"
+    if form.startswith("cp"):
+        host.files["/etc/rc.local"] = f"#!/bin/sh\n{form.format(path)}\n"
+        host.modes["/etc/rc.local"] = 0o755
+    else:
+        host.files["/etc/tmpfiles.d/x.conf"] = f"{form.format(path)}\n"
+    assert setting(host, "fsync", "postgresql")["persisted"] == word
+
+
+@pytest.mark.parametrize(
+    ("path", "word"),
+    [
+        ("/etc/mysql/conf.d/x.cnf", "unknown"),
+        ("/etc/mysql/conf.d/x.txt", "1"),
+        ("/etc/my.cnf", "unknown"),
+        ("/etc/mysql/debian.cnf", "1"),
+    ],
+)
+def test_each_option_file_that_a_server_reads_or_would_read_is_its_configuration(
+    path: str, word: str
+) -> None:
+    host = maria()
+    host.files["/etc/mysql/my.cnf"] = (
+        "[client]\n!includedir /etc/mysql/conf.d/\n!includedir /etc/mysql/mariadb.conf.d/\n"
+    )
+    host.files["/etc/mysql/conf.d/mysql.cnf"] = ""
+    assert persisted(host, BINLOG) == "1"
+    host.files["/etc/rc.local"] = f"#!/bin/sh\ncp /srv/x.cnf {path}\n"
+    host.modes["/etc/rc.local"] = 0o755
+    assert persisted(host, BINLOG) == word
+
+
 def test_names_of_postgresql_s_settings_count_only_with_a_value() -> None:
     def of(text: str) -> list[tuple[str, str | None]]:
         return [(change.name, change.value) for change in pg.of_text(Text(text, "x line 1", "x"))]
@@ -896,6 +989,10 @@ CONF_D = f"{ETC}/conf.d"
         (f"w {CONF_D}/99.conf - - - - fsync=off", "fsync=on\n", "unknown"),
         (f"w {CONF_D}/99.conf - - - - fsync=off", None, "on"),
         (f"w+ {AUTO} - - - - fsync=off\\n", None, "unknown"),
+        # It takes patterns.
+        ("w+ /etc/postgresql/*/main/postgresql.conf - - - - fsync=off\\n", None, "unknown"),
+        (f"w {CONF_D}/*.conf - - - - work_mem=1GB", "fsync=on\n", "unknown"),
+        ("w+ /etc/postgresql/*/other/postgresql.conf - - - - fsync=off\\n", None, "on"),
         (f"f+ {CONF_D}/99.conf - - - - fsync=on\\n", "fsync=on\n", "on"),
         (f"f {CONF_D}/99.conf 0644 root root - work_mem=1GB\\n", None, "on"),
         (f"L+ {CONF_D}/99.conf - - - - /srv/x.conf", "fsync=on\n", "unknown"),
