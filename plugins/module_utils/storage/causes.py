@@ -20,6 +20,7 @@ _ROOTFLAGS = (
     "choose the entry that boots by default (grub2-set-default, bootctl set-default), or give those of this system the same"
     " rootflags= (grubby, /etc/default/grub, /etc/kernel/cmdline). Leave entries of snapshots and of other systems unchanged"
 )
+_ZFS_DROPS = "has ZFS flush no disk, or not replay its intent log"
 _ZFS_MOUNT = "canmount is {canmount}, mountpoint is {mountpoint}"
 #: Cause -> what is wrong, with the names of values in braces. Those of `source`, `by` and `value` are of the evidence.
 SAYS: dict[str, str] = {
@@ -122,8 +123,8 @@ SAYS: dict[str, str] = {
     "rootflags_differ": "{entries}: it is unknown which of these the next boot has",
     "no_command_line": "{entry}: nothing sets ${variable}, which has the kernel's command line",
     "other_system": "{entry}: the entry that boots by default starts another root or subvolume than this boot's",
-    "zfs_parameter_at_boot": "{source} has ZFS flush no disk",
-    "zfs_entries_differ": "{dropping} has ZFS flush no disk, {keeping} does not, and it is unknown which of them boots next",
+    "zfs_parameter_at_boot": f"{{source}} {_ZFS_DROPS}",
+    "zfs_entries_differ": f"{{dropping}} {_ZFS_DROPS}, {{keeping}} does not, and it is unknown which of them boots next",
     "zfs_other_root": f"{_ZFS_MOUNT}, and the boot loader names {{root}} as the root",
     "zfs_no_line": f"{_ZFS_MOUNT}: no line of /etc/fstab and no mount unit mounts it at {{target}}",
     "zfs_not_mounted": f"{_ZFS_MOUNT}: ZFS does not mount it at {{target}} automatically",
@@ -156,7 +157,7 @@ FIX: dict[str, str] = {
         " (grub2-mkconfig)"
     ),
     "other_system": "choose the entry of this system (grub2-set-default, bootctl set-default)",
-    "zfs_entries_differ": "remove zfs_nocacheflush and zil_nocacheflush from all entries of the boot loader",
+    "zfs_entries_differ": "remove zfs_nocacheflush, zil_nocacheflush and zil_replay_disable from all entries of the boot loader",
     "generator": "remove {path}",
     "rule_without_program": "install {programs}",
     "overlay": "put the data on a separate mount",

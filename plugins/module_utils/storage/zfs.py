@@ -25,7 +25,8 @@ PARAMETERS = "/sys/module/zfs/parameters"
 #: Parameters of the module that drop each flush; the second came with OpenZFS 2.0.
 _DROPPING = ("zfs_nocacheflush", "zil_nocacheflush")
 _NAME = re.compile(r"[A-Za-z][\w.: -]*(/[\w.: -]+)*", re.A)
-_DROPS = re.compile(r"\bz(?:fs|il)_nocacheflush=(?!0\b)", re.A)
+#: As options of the module, also the one with which an import discards the intent log. The kernel takes - for _.
+_DROPS = re.compile(r"\b(?:z(?:fs|il)[-_]nocacheflush|zil[-_]replay[-_]disable)=(?!0\b)", re.A)
 #: Of a pool's configuration: devices that hold no data of its own.
 _COPIES = ("cache", "spares")
 _LEAF = re.compile(r"\t( *)(\S+)(?:\s|$)")
@@ -108,12 +109,13 @@ def parse_status(text: str, pool: str) -> tuple[list[str], list[str]]:
     _before, _config, after = text.partition("\nconfig:\n")
     paths: list[str] = []
     logs: list[str] = []
-    section = ""
+    section = None
     for row in map(_LEAF.match, after.split("\n")):
         if row is None or row[2] == "NAME":
             continue
         if not row[1]:
-            section = row[2]
+            # The first row is the pool, which may be called cache or spares.
+            section = "" if section is None else row[2]
         elif row[2].startswith("/") and section not in _COPIES:
             paths.append(row[2])
             logs += [row[2]] if section == "logs" else []
@@ -136,7 +138,7 @@ def _of_sync(sync: str, source: str) -> Observation:
 
 
 def _dropped_at_boot(host: Host) -> str:
-    """Return the file and line that have the module drop flushes at the next boot, '' if none does. Raises Unobservable."""
+    """Return the file and line that have the module drop flushes or the intent log at the next boot, '' if none does. Raises Unobservable."""
     for path in modprobe.files(host):
         for row, line in modprobe.lines(host.read(path)):
             if not line.lstrip().startswith("#") and _DROPS.search(line):

@@ -567,7 +567,9 @@ def _zfs_remedy(mount: MountFacts) -> str:
         images = (
             ", run update-initramfs -u or dracut -f" if elsewhere[0].startswith("/etc/modprobe.d/") else ""
         )
-        found.append(f"remove zfs_nocacheflush and zil_nocacheflush from {elsewhere[0]}{images}")
+        found.append(
+            f"remove zfs_nocacheflush, zil_nocacheflush and zil_replay_disable from {elsewhere[0]}{images}"
+        )
     if any(source.startswith(zfs.PARAMETERS) for source in off):
         found.append(f"write 0 to zfs_nocacheflush and zil_nocacheflush in {zfs.PARAMETERS}")
     if observed[1]["value"] == UNSET and "/" in mount["targets"]:

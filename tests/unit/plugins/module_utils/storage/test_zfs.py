@@ -50,6 +50,12 @@ def test_the_devices_of_a_pool_are_its_disks_and_its_logs_and_no_copies() -> Non
     )
 
 
+@pytest.mark.parametrize("name", ["cache", "spares", "logs"])
+def test_a_pool_that_is_called_like_a_section_has_all_of_its_devices(name: str) -> None:
+    text = captured("zpool_status.txt").replace("\ttank  ", f"\t{name}  ")
+    assert parse_status(text, name) == parse_status(captured("zpool_status.txt"), "tank")
+
+
 @pytest.mark.parametrize(
     "text", ["", "no pools available\n", "config:\n\n\tNAME STATE\n\ttank ONLINE 0 0 0\n"]
 )
@@ -137,7 +143,16 @@ def test_a_command_that_fails_is_unknown_with_its_reason() -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["options zfs zfs_nocacheflush=1\n", "options zfs zil_nocacheflush=1 x=0\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "options zfs zfs_nocacheflush=1\n",
+        "options zfs zil_nocacheflush=1 x=0\n",
+        "options zfs zfs-nocacheflush=1\n",
+        # An import then discards what was acknowledged since the last transaction group.
+        "options zfs zil_replay_disable=1\n",
+    ],
+)
 @pytest.mark.parametrize("path", ["/etc/modprobe.d/zfs.conf", "/lib/modprobe.d/a.conf", "/proc/cmdline"])
 def test_a_parameter_of_the_next_boot_counts(path: str, text: str) -> None:
     host = on_zfs()
@@ -220,7 +235,8 @@ def test_an_entry_whose_command_line_is_not_known_is_unknown() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["# zfs_nocacheflush=1\n", "options zfs zfs_nocacheflush=0\n", "options zfs x=1\n"]
+    "text",
+    ["# zfs_nocacheflush=1\n", "options zfs zfs_nocacheflush=0 zil_replay_disable=0\n", "options zfs x=1\n"],
 )
 def test_another_parameter_does_not(text: str) -> None:
     host = on_zfs()

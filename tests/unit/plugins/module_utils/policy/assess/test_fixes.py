@@ -494,12 +494,12 @@ def zfs(target: str, running: tuple[str, str], persisted: tuple[str, str]) -> di
                 ("off", f"{PARAMETERS}/zfs_nocacheflush"),
                 ("off", "/etc/modprobe.d/zfs.conf line 1"),
             ),
-            "remove zfs_nocacheflush and zil_nocacheflush from /etc/modprobe.d/zfs.conf line 1, run update-initramfs -u or dracut"
-            f" -f, and write 0 to zfs_nocacheflush and zil_nocacheflush in {PARAMETERS}",
+            "remove zfs_nocacheflush, zil_nocacheflush and zil_replay_disable from /etc/modprobe.d/zfs.conf line 1, run"
+            f" update-initramfs -u or dracut -f, and write 0 to zfs_nocacheflush and zil_nocacheflush in {PARAMETERS}",
         ),
         (
             zfs("/srv/z", ("on", "x"), ("off", "/boot/grub/grub.cfg line 7")),
-            "remove zfs_nocacheflush and zil_nocacheflush from /boot/grub/grub.cfg line 7",
+            "remove zfs_nocacheflush, zil_nocacheflush and zil_replay_disable from /boot/grub/grub.cfg line 7",
         ),
         (
             zfs("/srv/z z", ("on", "x"), ("unset", "x")),
