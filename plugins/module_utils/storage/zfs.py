@@ -138,7 +138,10 @@ def _of_sync(sync: str, source: str) -> Observation:
 
 
 def _dropped_at_boot(host: Host) -> str:
-    """Return the file and line that have the module drop flushes or the intent log at the next boot, '' if none does. Raises Unobservable."""
+    """Return the file and line that have the module drop flushes or the intent log at the next boot, '' if none does.
+
+    Raises Unobservable.
+    """
     for path in modprobe.files(host):
         for row, line in modprobe.lines(host.read(path)):
             if not line.lstrip().startswith("#") and _DROPS.search(line):
