@@ -27,6 +27,7 @@ requirements:
     isql-fb of Firebird 3, 4 or 5, for V(firebird_tpcb)
 extends_documentation_fragment:
   - durable.dbhost.attributes
+  - durable.dbhost.attributes.fio
 options:
   mounts:
     description: The mount points, each of a separate file system.
@@ -35,8 +36,6 @@ options:
     required: true
   patterns:
     description: How commits are written. An empty list is accepted with O(transactions).
-    type: list
-    elements: str
     choices: [direct_dsync, direct_fdatasync, osync, dsync, append_fsync, group_osync]
     default: [direct_dsync, direct_fdatasync, osync, dsync, append_fsync, group_osync]
   transactions:
@@ -60,16 +59,11 @@ options:
     default: [1]
   clients:
     description:
-      - Numbers of clients that commit at the same time on each mount, each 1 to 80.
+      - Numbers of clients that commit at the same time on each file system, each 1 to 80.
       - If none are named, 1, 10, 20, 40 and 80 with O(transactions), else 1, 4 and 16.
-    type: list
-    elements: int
   schedulers:
     description: I/O schedulers to try in addition to the one in force; all must be loaded.
-    type: list
-    elements: str
     choices: [none, mq-deadline, kyber, bfq]
-    default: []
   mount_options:
     description: Mount options to try in addition to those in force, on ext4 and XFS.
     type: list
@@ -85,23 +79,13 @@ options:
     choices: [enabled, disabled]
     default: []
   seconds:
-    description: Seconds of one run; 2 to 60.
-    type: int
     default: 5
-  runs:
-    description: How often each measurement is repeated; 1 to 9. The figures are those of the run with the median rate.
-    type: int
-    default: 3
   minutes:
-    description: Minutes that all runs may take together; 1 to 60. More is refused before the first.
-    type: int
     default: 15
   size:
     description:
       - MiB of scratch file for each client, of V(group_osync) for all of a mount, 1 to 64. Four times all of them must be
         free, and 5 per cent of the file system afterwards.
-    type: int
-    default: 8
   rate:
     description: Commits in a second by all clients of a mount, at most; 64 to 1000000.
     type: int

@@ -26,7 +26,6 @@ options:
   databases:
     description:
       - As in C(durable_databases). Whether the C(paths) in it exist, and on which disks, is recorded too.
-    type: raw
   dir:
     description:
       - Directory on the controller for the file C(capture-<host>.json), relative to where the command was started.

@@ -25,6 +25,7 @@ requirements:
   - Linux 5.2
 extends_documentation_fragment:
   - durable.dbhost.attributes
+  - durable.dbhost.attributes.fio
 options:
   device:
     description: The permanent name of a whole disk, below C(/dev/disk/by-id). It is overwritten.
@@ -57,36 +58,15 @@ options:
     default: ['data=journal', 'data=writeback', 'barrier=0']
   schedulers:
     description: I/O schedulers, in addition to the present one. If none are named, all that are loaded.
-    type: list
-    elements: str
-    default: []
   patterns:
-    description: How commits are written.
-    type: list
-    elements: str
     choices: [direct_dsync, direct_fdatasync, osync, dsync]
     default: [dsync]
   clients:
-    description: Numbers of clients that commit at the same time, each 1 to 80.
-    type: list
-    elements: int
     default: [1]
   seconds:
-    description: Seconds of one run; 1 to 60.
-    type: int
     default: 2
-  runs:
-    description: How often each measurement is repeated; 1 to 9. The figures are those of the run with the median rate.
-    type: int
-    default: 3
   minutes:
-    description: Minutes that all runs may take together; 1 to 120. More is refused before the first.
-    type: int
     default: 30
-  size:
-    description: MiB of scratch file for each client; 1 to 64.
-    type: int
-    default: 8
 author:
   - durable.dbhost contributors (@durable-db)
 """

@@ -18,19 +18,7 @@ description:
 extends_documentation_fragment:
   - durable.dbhost.attributes
   - durable.dbhost.attributes.facts
-options:
-  databases:
-    description: As in M(durable.dbhost.host_facts).
-    type: raw
-  power:
-    description: As in M(durable.dbhost.host_facts).
-    type: str
-    choices: [always, guarded, never]
-    default: always
-  margin:
-    description: As in M(durable.dbhost.host_facts).
-    type: int
-    default: 60
+  - durable.dbhost.attributes.host_facts
 requirements:
   - Root. What M(durable.dbhost.host_facts) requires.
 author:

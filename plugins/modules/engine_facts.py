@@ -26,7 +26,6 @@ options:
     description:
       - The databases that the inventory names, a list of dictionaries with C(engine) and C(paths).
       - Files of Firebird's are searched for in and below the paths of its entries, and wherever its configuration leads.
-    type: raw
 requirements:
   - Root, to see other users' processes. cat, date, grep, stat and uname; systemctl for units.
   - Of PostgreSQL, psql, setpriv and getent, and that a server lets its own operating system user in through its unix socket.

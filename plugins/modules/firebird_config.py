@@ -24,9 +24,6 @@ options:
   targets:
     description:
       - The databases.
-    type: list
-    elements: dict
-    default: []
     suboptions:
       database:
         description: The absolute path of a database's first file. Either this or O(targets[].directory).
@@ -56,9 +53,6 @@ options:
     default: localhost
   state:
     description: V(released) restores what each database had before the first change, if it is still the same database.
-    type: str
-    choices: [present, released]
-    default: present
 requirements:
   - Root. gfix of Firebird 3, 4 or 5; setpriv, cat, grep, stat, uname and getent.
 author:

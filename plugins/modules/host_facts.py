@@ -20,21 +20,7 @@ description:
 extends_documentation_fragment:
   - durable.dbhost.attributes
   - durable.dbhost.attributes.facts
-options:
-  databases:
-    description: As in C(durable_databases).
-    type: raw
-  power:
-    description:
-      - When the power is read. V(guarded) is only if a guard may have barriers off, or that is unknown.
-      - A daemon of a UPS that does not answer costs its time limit of three seconds.
-    type: str
-    choices: [always, guarded, never]
-    default: always
-  margin:
-    description: As in M(durable.dbhost.power_facts).
-    type: int
-    default: 60
+  - durable.dbhost.attributes.host_facts
 requirements:
   - Root. What the three modules require.
 author:

@@ -22,9 +22,6 @@ options:
   targets:
     description:
       - The devices.
-    type: list
-    elements: dict
-    default: []
     suboptions:
       device:
         description:
@@ -41,9 +38,6 @@ options:
         type: int
   state:
     description: V(released) takes the udev rule file away; the settings stay as they are until the next boot.
-    type: str
-    choices: [present, released]
-    default: present
 author:
   - durable.dbhost contributors (@durable-db)
 """

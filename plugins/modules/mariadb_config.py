@@ -28,9 +28,6 @@ options:
   targets:
     description:
       - The servers.
-    type: list
-    elements: dict
-    default: []
     suboptions:
       instance:
         description:
@@ -54,9 +51,6 @@ options:
   state:
     description:
       - V(released) takes the option files away; the servers keep their settings until they start again.
-    type: str
-    choices: [present, released]
-    default: present
 author:
   - durable.dbhost contributors (@durable-db)
 """

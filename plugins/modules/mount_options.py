@@ -26,9 +26,6 @@ options:
   targets:
     description:
       - The file systems, by mount point.
-    type: list
-    elements: dict
-    default: []
     suboptions:
       target:
         description: The mount point.
@@ -58,9 +55,6 @@ options:
     description:
       - V(released) restores the original options of every line that was changed and the C(data=) of the superblock of C(/),
         and takes our drop-ins away.
-    type: str
-    choices: [present, released]
-    default: present
 author:
   - durable.dbhost contributors (@durable-db)
 """

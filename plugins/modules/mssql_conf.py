@@ -24,9 +24,6 @@ options:
   targets:
     description:
       - The instances.
-    type: list
-    elements: dict
-    default: []
     suboptions:
       instance:
         description:
@@ -57,9 +54,6 @@ options:
             choices: ['0', '1']
   state:
     description: V(released) restores the original values; the server takes it at its next start.
-    type: str
-    choices: [present, released]
-    default: present
   restart:
     description:
       - Whether a server that runs otherwise may be restarted, cleanly, by systemd. One that something else manages, such

@@ -35,9 +35,6 @@ options:
   targets:
     description:
       - The clusters.
-    type: list
-    elements: dict
-    default: []
     suboptions:
       instance:
         description:
@@ -96,9 +93,6 @@ options:
     description: >-
       V(released) takes the files and lines away that this module has written. A running server keeps its settings until it
       reads its files again. What was reset with O(alter_system) is set again, which takes a server that runs.
-    type: str
-    choices: [present, released]
-    default: present
   restart:
     description: >-
       Whether a server may be restarted where a setting waits for it. Only one that systemd manages is, through its unit.

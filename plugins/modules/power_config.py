@@ -22,9 +22,6 @@ options:
   targets:
     description:
       - The settings, in as many parts as wanted. One that is not named is left alone.
-    type: list
-    elements: dict
-    default: []
     suboptions:
       notify_command:
         description:
@@ -79,9 +76,6 @@ options:
             required: true
   state:
     description: V(released) restores the original values; the monitor then reads it.
-    type: str
-    choices: [present, released]
-    default: present
   password:
     description:
       - The password of the monitor's user. Empty keeps the one that is there; it is never shown.

@@ -27,9 +27,6 @@ options:
   targets:
     description:
       - The file systems. All others lose their lease.
-    type: list
-    elements: dict
-    default: []
     suboptions:
       mount:
         description: The mount point of an ext4 or ext3 file system. The lease is for the one that is mounted there now.
@@ -68,9 +65,6 @@ options:
   state:
     description:
       - V(released) stops the guard, sees that barriers are on and each disk is flushed, and takes the guard and its lease away.
-    type: str
-    choices: [present, released]
-    default: present
 author:
   - durable.dbhost contributors (@durable-db)
 """

@@ -25,7 +25,6 @@ options:
       - As in C(durable_databases). Where the C(paths) in it really lie, links followed, comes back as
         RV(ansible_facts.durable_storage.resolved). One that is a block device comes back among
         RV(ansible_facts.durable_storage.mounts[]) as well, as file system V(raw).
-    type: raw
   paths:
     description: More paths to look up in the same way, as M(durable.dbhost.engine_facts) found them.
     type: list

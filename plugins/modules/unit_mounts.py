@@ -20,9 +20,6 @@ options:
   targets:
     description:
       - The services.
-    type: list
-    elements: dict
-    default: []
     suboptions:
       unit:
         description: The service, with its ending; of a template the instance.
@@ -35,9 +32,6 @@ options:
         required: true
   state:
     description: V(released) takes all drop-ins of this module away.
-    type: str
-    choices: [present, released]
-    default: present
 author:
   - durable.dbhost contributors (@durable-db)
 """

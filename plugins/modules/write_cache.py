@@ -28,9 +28,6 @@ options:
   targets:
     description:
       - The disks.
-    type: list
-    elements: dict
-    default: []
     suboptions:
       disk:
         description: The disk's id, as RV(durable.dbhost.storage_facts#module:ansible_facts.durable_storage.disks[].id) names it.
@@ -43,9 +40,6 @@ options:
         required: true
   state:
     description: V(released) takes the udev rule file and the unit away; the caches stay as they are until the next boot.
-    type: str
-    choices: [present, released]
-    default: present
 author:
   - durable.dbhost contributors (@durable-db)
 """

@@ -10,6 +10,8 @@ from typing import Any
 
 import yaml
 
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.documents import with_fragments
+
 ROOT = Path(__file__).resolve().parents[3]
 RUNTIME = yaml.safe_load((ROOT / "meta/runtime.yml").read_text())
 LAYER = "durable.dbhost.attributes.layer"
@@ -20,7 +22,7 @@ def documentation(path: Path) -> dict[str, Any]:
     """Return what a module documents of itself."""
     found = re.search(r'DOCUMENTATION = r"""(.*?)"""', path.read_text(encoding="utf-8"), re.S)
     assert found, path
-    return yaml.safe_load(found[1])
+    return with_fragments(found[1])
 
 
 MODULES = {path.stem: documentation(path) for path in (ROOT / "plugins/modules").glob("*.py")}

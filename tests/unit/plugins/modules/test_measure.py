@@ -14,8 +14,6 @@ import pytest
 
 pytest.importorskip("ansible")
 
-import yaml
-
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import benchmark as core
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import (
     file_systems,
@@ -31,6 +29,7 @@ from ansible_collections.durable.dbhost.plugins.modules import (
     plug_writer,
     prove_fua,
 )
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.documents import with_fragments
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import SmallHost
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.measure.test_benchmark import (
     FioHost,
@@ -58,7 +57,7 @@ def never(*_arguments: Any) -> None:
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.rpartition(".")[2])
 def test_the_documentation_is_the_argument_spec(module: ModuleType) -> None:
-    documented = yaml.safe_load(module.DOCUMENTATION)["options"]
+    documented = with_fragments(module.DOCUMENTATION)["options"]
     assert set(documented) == set(module.SPEC)
     for name, option in module.SPEC.items():
         for key in ("type", "elements", "default", "choices", "required"):
