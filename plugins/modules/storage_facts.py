@@ -493,7 +493,7 @@ ansible_facts:
               type: str
               returned: always
             atime:
-              description: The running atime option.
+              description: The running atime option. V(noatime), V(relatime), V(strictatime), V(atime) or V(unknown).
               type: str
               returned: always
             sync:
@@ -535,7 +535,7 @@ ansible_facts:
                   type: str
                   returned: always
                 atime:
-                  description: The atime option, V(unset) or V(unknown).
+                  description: V(noatime), V(relatime), V(strictatime), V(atime), V(unset) or V(unknown).
                   type: str
                   returned: always
                 recovery:

@@ -135,7 +135,11 @@ def _host(report: Report) -> Mapping[str, object]:
         **report,
         "findings": reasons(report),
         **{
-            key: [{**each, "link": _link(each["id"])} for each in report[key]] for key in ("reasons", "notes")
+            key: [
+                {**each, "link": _link(each["id"]), "targets": [*map(shown, each["targets"])]}
+                for each in report[key]
+            ]
+            for key in ("reasons", "notes")
         },
         "lanes": list(_lanes(report)),
         "targets": _targets(report["settings"]),

@@ -86,6 +86,7 @@ DRIVE_CACHES = ("enabled", "disabled", UNKNOWN)
 #: storage/nfs.py reads them from the mount options.
 RECOVERIES = ("hard", "soft", "softerr")
 #: The modes of ext3 and ext4; `none`: no such mode, or no journal.
+ATIMES = ("noatime", "relatime", "strictatime", "atime")
 DATA_MODES = ("ordered", "journal", "writeback", "none", UNKNOWN)
 #: Types of layers; storage/blockstack.py recognises them.
 LAYERS = (
@@ -404,7 +405,12 @@ class MountPersisted(_MountPersistedOfNfs):
         one_of(*DATA_MODES, "refused", "unset"),
         "V(ordered), V(journal), V(writeback), V(none), V(unset), V(refused) or V(unknown).",
     ]
-    atime: Annotated[str, EVIDENCED, TEXT, "The atime option, V(unset) or V(unknown)."]
+    atime: Annotated[
+        str,
+        EVIDENCED,
+        one_of(*ATIMES, "unset", UNKNOWN),
+        "V(noatime), V(relatime), V(strictatime), V(atime), V(unset) or V(unknown).",
+    ]
 
 
 class LayerFacts(TypedDict):
@@ -545,7 +551,12 @@ class MountFacts(_MountOfExt):
         one_of(*DATA_MODES),
         "V(ordered), V(journal), V(writeback), V(none) (no such mode, or no journal) or V(unknown).",
     ]
-    atime: Annotated[str, EVIDENCED, TEXT, "The running atime option."]
+    atime: Annotated[
+        str,
+        EVIDENCED,
+        one_of(*ATIMES, UNKNOWN),
+        "The running atime option. V(noatime), V(relatime), V(strictatime), V(atime) or V(unknown).",
+    ]
     sync: Annotated[str, "Whether it is mounted with C(sync). V(yes) or V(no)."]
     options_running: Annotated[
         list[str],

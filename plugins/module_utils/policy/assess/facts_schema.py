@@ -39,6 +39,7 @@ from ...host.printable import name as quoted
 from ...storage import causes, mount_settings, nfs
 from ...storage.disk_kinds import RAID_VOLUME
 from ...storage.raid_controllers import volume
+from ...ups import conditions
 from . import budgets
 
 _STORAGE = check_of(of_storage.StorageFacts)
@@ -158,6 +159,9 @@ def _of_power(power: PowerFacts) -> Iterator[str]:
     if power["guard"]["lease"] is not None:
         yield from _LEASE.misfits("durable_power.guard.lease", power["guard"]["lease"])
     states = {condition["name"]: condition["state"] for condition in power["conditions"]}
+    for unknown in sorted({*states} - {*conditions.NAMES}):
+        expected = ", ".join(conditions.NAMES)
+        yield f"durable_power.conditions: observed {quoted(unknown)}; expected names of {expected}"
     for name in budgets.NAMES:
         of_condition = states.get(f"runtime_{name}")
         if of_condition == "met" and not _is_met(budgets.by_name(power)[name]):
@@ -180,9 +184,11 @@ def _is_met(budget: BudgetFacts) -> bool:
 def _contradictions(storage: StorageFacts) -> Iterator[str]:
     names = Counter(disk["name"] for disk in storage["disks"])
     for name in sorted(name for name, count in names.items() if count > 1):
-        yield f"disk {name}: observed twice"
+        yield f"disk {quoted(name)}: observed twice"
     for disk in storage["disks"]:
-        yield from (f"disk {disk['name']}: {fault}" for fault in (*_of_volume(disk), *_of_lowered(disk)))
+        yield from (
+            f"disk {quoted(disk['name'])}: {fault}" for fault in (*_of_volume(disk), *_of_lowered(disk))
+        )
     for number, fault in enumerate(storage["boot_faults"]):
         if not boot_causes.fits(fault["cause"], fault["parameters"]):
             yield (
@@ -192,20 +198,21 @@ def _contradictions(storage: StorageFacts) -> Iterator[str]:
     devices = {mount["device"] for mount in storage["mounts"]}
     for mount in storage["mounts"]:
         lost = set(mount["disks"]) - set(names) if mount["disks"] != UNKNOWN else set()
-        yield from (f"{mount['target']}: its disk {name} is not among the disks" for name in sorted(lost))
-        yield from (f"{mount['target']}: {fault}" for fault in _contradicted(mount))
+        target = quoted(mount["target"])
+        yield from (f"{target}: its disk {quoted(name)} is not among the disks" for name in sorted(lost))
+        yield from (f"{target}: {fault}" for fault in _contradicted(mount))
         if nfs.is_nfs(mount["fstype"]):
-            yield from _NFS.misfits(mount["target"], mount)
+            yield from _NFS.misfits(target, mount)
         for layer in mount["stack"]:
             if layer["held_on"] not in devices and (layer["held_on"] or layer["type"] == "loop"):
-                yield f"{mount['target']}: the file system that holds the file of {layer['name']} is not there"
+                yield f"{target}: the file system that holds the file of {quoted(layer['name'])} is not there"
 
 
 def _of_volume(disk: DiskFacts) -> Iterator[str]:
     """Yield the faults of the facts of a disk's RAID controller, and values that it does not support."""
     raid = disk["raid"]
     if (raid is not None) != (disk["kind"] == RAID_VOLUME):
-        yield f"its kind is {disk['kind']}, and its facts {'lack' if raid is None else 'have'} those of a RAID volume"
+        yield f"its kind is {quoted(disk['kind'])}, and its facts {'lack' if raid is None else 'have'} those of a RAID volume"
     if raid is not None:
         wrong = list(_RAID.misfits("raid", raid))
         yield from wrong
@@ -224,15 +231,19 @@ def _of_lowered(disk: DiskFacts) -> Iterator[str]:
         yield f"evidence of write_cache.kernel_persisted: expected {EVIDENCE.wanted}"
 
 
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(quoted, names))
+
+
 def _contradicted(mount: MountFacts) -> Iterator[str]:
     """Yield contradictions between the facts of a mount."""
     hidden = mount["hidden_in"] is not None
     if mount["target"] not in mount["targets"] and not hidden:
         yield "its targets do not contain it"
     if hidden and mount["persisted"]["barrier"] != UNKNOWN:
-        yield f"only {mount['hidden_in']} has it, and its next boot is known"
+        yield f"only {quoted(str(mount['hidden_in']))} has it, and its next boot is known"
     if mount["fstype"] not in (*mount_settings.HAVE_BARRIERS, *nfs.TYPES) and mount["barrier"] == "on":
-        yield f"barriers are on, and no rule here says so of {mount['fstype']}"
+        yield f"barriers are on, and no rule here says so of {quoted(mount['fstype'])}"
     if mount_settings.waits(mount) and mount["barrier"] == "off":
         yield "it is not mounted, and its barriers are off"
     if mount["disks"] != UNKNOWN:
@@ -247,14 +258,16 @@ def _torn(mount: MountFacts) -> Iterator[str]:
         return  # Without a leaf that mount is unknown, and the others are still made safer.
     if leaves != set(mount["disks"]) or leaves != set(mount["disks_seen"]):
         yield (
-            f"its stack ends at {', '.join(sorted(leaves)) or 'nothing'}, its disks are"
-            f" {', '.join(mount['disks']) or 'none'}, observed {', '.join(mount['disks_seen']) or 'none'}"
+            f"its stack ends at {_listed(sorted(leaves)) or 'nothing'}, its disks are"
+            f" {_listed(mount['disks']) or 'none'}, observed {_listed(mount['disks_seen']) or 'none'}"
         )
     yield from (f"its disks are known, and {causes.text(why)}" for why in mount["devices_missing"])
     for layer in mount["stack"]:
+        name = quoted(layer["name"])
         if layer["type"] != "disk" and (not layer["below"] or set(layer["below"]) - known):
-            yield f"a layer below {layer['name']} is not in its stack"
+            yield f"a layer below {name} is not in its stack"
         if layer["type"] == UNKNOWN or layer["cause"]:
-            yield f"{layer['name']} is not understood, and its disks are known"
+            yield f"{name} is not understood, and its disks are known"
         if (layer["type"] in ("disk", "partition")) != (layer["cache_mode"] == ""):
-            yield f"the kernel cache mode of {layer['name']} is {layer['cache_mode'] or 'not read'}"
+            mode = quoted(layer["cache_mode"]) if layer["cache_mode"] else "not read"
+            yield f"the kernel cache mode of {name} is {mode}"

@@ -13,6 +13,7 @@ from typing import Any
 from ...facts.ups import PowerFacts, UpsFacts
 from ...host.observation import NOTHING, UNKNOWN, Evidence
 from ...host.our_paths import CHAINED, CHAINED_SCRIPTS, HOOK
+from ...host.printable import name as quoted
 from ...rows import Setting
 from ...ups import nut_mode
 from ...ups.apcupsd_scripts import EVENTS
@@ -105,14 +106,19 @@ def _notify(power: PowerFacts) -> Iterator[Setting]:
         # The configuration is correct, but the command in it does not run.
         command = UNKNOWN if state == UNKNOWN else "broken"
     why = {
-        command: f"the monitor runs {command}, which does not tell the guard",
+        command: f"the monitor runs {quoted(command)}, which does not tell the guard",
         UNSET: "the monitor reports its events to no program",
         "broken": str(reaches.get("evidence")),
     }
     yield _row(power, "notify_command", HOOK, command, why, HOOK)
     current = _EXEC if flags == _ALL_RUN else flags
     yield _row(
-        power, "notify_flags", _EXEC, current, {current: f"the monitor does not run it: {current}"}, _EXEC
+        power,
+        "notify_flags",
+        _EXEC,
+        current,
+        {current: f"the monitor does not run it: {quoted(current)}"},
+        _EXEC,
     )
 
 
@@ -153,16 +159,18 @@ def _row(
             else "correct the monitor's configuration that the reason names, then run again"
         )
         remedy = _ELSEWHERE.format(name=name) if power["monitor"] == "apcupsd" and not phase else remedy
+    shown = quoted(current) if current not in ("", wanted) else current
+    meaning = {current: why.get(current, f"{name} is {shown}")}
     return Setting.of(
         layer=LAYER,
         target="host",
         setting=name,
         wanted=wanted,
-        observed=(current, current),
+        observed=(shown, shown),
         verdict=verdict,
         phase=phase,
         evidence=evidence,
-        why=reason(verdict, name, (current, current), why, evidence),
+        why=reason(verdict, name, (current, current), meaning, evidence),
         remedy=remedy,
     )
 

@@ -15,6 +15,7 @@ from ...attestations import find as find_attestation
 from ...facts.storage import DiskFacts, LayerFacts, MountFacts, RaidFacts, StorageFacts, WriteHoleFacts
 from ...host.observation import UNKNOWN
 from ...host.printable import is_plain
+from ...host.printable import name as quoted
 from ...profiles import Profile, loosened_by
 from ...rows import Kind, Setting
 from ...storage import (
@@ -537,15 +538,16 @@ def _lasting(disk: DiskFacts) -> Requirement:
 
 
 def _write_hole(mount: MountFacts, hole: WriteHoleFacts) -> Requirement:
+    name = quoted(hole["name"])
     observed = (
-        f"{hole['name']} ({hole['maker']}) is {hole['level']} without a journal or a partial parity log"
+        f"{name} ({hole['maker']}) is {quoted(hole['level'])} without a journal or a partial parity log"
     )
     return Requirement.failed(
         findings.WRITE_HOLE[hole["maker"]],
         mount["target"],
         observed,
         argument=shlex.quote(mount["target"]),
-        name_of=hole["name"],
+        name_of=name,
     )
 
 

@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from ...attestations import HOST, Attestation
 from ...attestations import find as find_attestation
 from ...facts.storage import DiskFacts
 from ...facts.ups import BudgetFacts, ConditionFacts, PowerFacts
 from ...host.observation import NOTHING, UNKNOWN
+from ...host.printable import name as quoted
+from ...host.printable import quote
 from ...ups import findings
 from ...ups.conditions import NAMES
 from . import budgets
@@ -22,6 +24,23 @@ from .requirements import Requirement, of_disk
 CONDITIONS = NAMES
 #: States of a UPS on battery: the guard handles them automatically.
 _AWAY = ("OL", "OB", "LB", "CHRG", "DISCHRG")
+#: Fields of power facts that hold sentences of the host, and those that are compared or have a sentence of ours.
+_TEXTS, _UNCHANGED = ("reason", "evidence"), ("lease", "fixes", "value", "source")
+
+
+def explained(power: PowerFacts) -> PowerFacts:
+    """Return power facts with texts that are fit for messages: sentences in quotes, and others unless they can only be names."""
+    return cast("PowerFacts", _shown(power))
+
+
+def _shown(value: Any, key: str = "") -> Any:
+    if isinstance(value, dict):
+        return {name: each if name in _UNCHANGED else _shown(each, name) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_shown(each) for each in value]
+    if isinstance(value, str) and value:
+        return quote(value) if key in _TEXTS else quoted(value)
+    return value
 
 
 def nothing_known(now: str, why: str) -> PowerFacts:

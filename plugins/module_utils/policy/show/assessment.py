@@ -77,6 +77,7 @@ def assess(
         return _empty(inputs, UNKNOWN, [kinds.FACTS.found(cause=str(error))])
     storage = facts_check.explained(storage)
     found_engines = engine_causes.explained(engines) if engines else NO_ENGINES
+    power = ups.explained(power) if power else None
     try:
         return _assess(inputs, storage, found_engines, power, now[:10])
     except BadInput as error:

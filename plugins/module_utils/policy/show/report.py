@@ -14,6 +14,7 @@ from ...attestations import HEAD, HOST
 from ...catalog import LAYERS, is_engine
 from ...facts.ups import UpsFacts
 from ...host.printable import Lines, lines
+from ...host.printable import name as quoted
 from ...rows import VERDICTS
 from ..assess import plan
 from ..report_types import (
@@ -165,7 +166,8 @@ def _best(best: Recommendation | None) -> list[str]:
 def _reason(each: ReasonEntry) -> list[str]:
     """Return a reason, with its fix and with the id and target for `durable_accept`."""
     do = [f"    fix: {each['fix']}"] if each["fix"] else []
-    return [f"  - {each['reason']}", *do, f"    id: {each['id']}, of {', '.join(each['targets']) or HOST}"]
+    targets = ", ".join(map(quoted, each["targets"]))
+    return [f"  - {each['reason']}", *do, f"    id: {each['id']}, of {targets or HOST}"]
 
 
 def _to_attest(report: Report) -> list[str]:

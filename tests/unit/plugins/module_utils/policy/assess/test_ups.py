@@ -202,7 +202,7 @@ def test_each_condition_alone_blocks_with_its_own_words_and_takes_the_lease_back
         assert (found["verdict"], list(found["plan"]["tighten"])) == ("drifted", ["power"])
         return
     assert found["verdict"] == "blocked"
-    why = findings.CONDITIONS[name].says if state == "unmet" else f"unknown: saw {name}"
+    why = findings.CONDITIONS[name].says if state == "unmet" else f'unknown: "saw {name}"'
     assert f"{name} (host): {why}; run systemctl start {name}, and read its journal" in found["why"]
     assert list(found["plan"]["tighten"]) == ["power_guard", "mount_options"]
     assert found["plan"]["tighten"]["power_guard"] == []
@@ -229,7 +229,7 @@ def test_a_condition_that_the_facts_do_not_tell_is_unmet(name: str) -> None:
         (None, "the facts of the UPS were not collected", "collect them with durable.dbhost.power_facts"),
         (
             {**nothing_known(NOW, "no such module"), "boot_id": BOOT_ID},
-            "no such module",
+            '"no such module"',
             "correct what the reason names, then run again",
         ),
     ],
@@ -580,7 +580,7 @@ def test_conditions_that_cannot_be_told_for_one_reason_are_one_line() -> None:
     why = judged(host(lease=False), reported)["why"]
     assert (
         why[0]
-        == f"{', '.join(CONDITIONS)} (host): unknown: two monitors; disable one of a and b (systemctl disable --now)"
+        == f'{", ".join(CONDITIONS)} (host): unknown: "two monitors"; disable one of a and b (systemctl disable --now)'
     )
 
 
