@@ -155,8 +155,14 @@ class Facts:
         engine = ENGINES[found.engine].observer
         main = found.processes[0] if found.processes else None
         is_contained = isinstance(place, Place) and place.namespace == "container"
-        if not unit or is_contained:
+        if is_contained:
             return found, None, None
+        try:
+            supervised = next_start.supervised(self.processes, main) if main else None
+        except Unobservable as error:
+            return found, why_of(error), None
+        if supervised or not unit:
+            return found, None, Starter(*supervised) if supervised else None
         try:
             # These are variables of all services, also of what starts a server in its stead.
             boot_environment.read(self.host)
@@ -166,13 +172,12 @@ class Facts:
             if main is None:
                 self.begins[unit.name] = next_start.of_unit(self.host, engine, unit)
                 return found._replace(begins=self.begins[unit.name]), None, None
-            supervised = next_start.supervised(self.processes, main)
-            if supervised:
-                return found, None, Starter(*supervised)
             if next_start.is_starter(unit, main, self.processes.all.get(main.ppid), engine):
                 environment = self.processes.environment(main, engine.VARIABLES)
                 argv = self.processes.argv(main)
-                return found, next_start.differs(self.host, engine, unit, argv, environment), None
+                why = next_start.differs(self.host, engine, unit, argv, environment)
+                begins = next_start.of_unit(self.host, engine, unit) if why is None else None
+                return found._replace(begins=begins), why, None
         except next_start.Undocumented as error:
             return (found, why_of(error), None) if main is None else (found, None, Starter.of_unit(unit))
         except Unobservable as error:

@@ -42,7 +42,7 @@ class Instance(NamedTuple):
     `name` stays the same over restarts. `processes`: the main one first, () when it is stopped.
     `config` and `directories` are paths as the instance itself sees them; None and () are for what
     was not found. `unit` is the systemd service of a stopped one; of a running one its control group
-    has it; `begins` is how that starts a stopped one, None if it is unknown.
+    has it; `begins` is how that starts it next, None if that is unknown, or another manager does.
     `flavour` is for MariaDB and MySQL: mariadb, mysql or unknown. `evidence` says by field why
     something is unknown. `opened`: the files that it has open for writing, as far as they are known.
     `named_by`: the user of its main process, who names all these paths; None for root.

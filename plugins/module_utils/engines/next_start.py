@@ -27,6 +27,9 @@ SHELLS = ("bash", "busybox", "dash", "ksh", "sh", "zsh")
 _SYSV = ("/etc/init.d/", "/etc/rc.d/init.d/")
 #: Supervisors of one service each.
 _SUPERVISORS = ("runsv", "s6-supervise", "supervise")
+#: Supervisors of many services, by what they call themselves: they are scripts of Python. Their configuration has the commands.
+_OF_MANY = ("circusd", "supervisord")
+_CONFIGURED = re.compile(r"(?:-c|--configuration=?)(?P<path>.*)", re.S)
 
 
 class NextStart(NamedTuple):
@@ -71,15 +74,27 @@ def not_known(unit: Unit) -> Undocumented:
 
 
 def supervised(processes: Processes, main: Process) -> tuple[str, bool] | None:
-    """Return the script with which a supervisor starts a server, None without one; and whether root's supervisor named it.
+    """Return the file with which a supervisor starts a server, None without one; and whether root's supervisor named it.
 
-    runsv(8), s6-supervise and supervise(8) run `run` in their working directory.
+    runsv(8), s6-supervise and supervise(8) run `run` in their working directory. Raises Unobservable.
     """
     for parent in processes.ancestors(main):
         if parent.program in _SUPERVISORS:
-            directory = processes.directory(parent)
-            return posixpath.join(directory, "run"), processes.user(parent) == "0"
+            return posixpath.join(processes.directory(parent), "run"), processes.user(parent) == "0"
+        if parent.name in _OF_MANY:
+            return _configuration(processes, parent), processes.user(parent) == "0"
     return None
+
+
+def _configuration(processes: Processes, supervisor: Process) -> str:
+    """Return the configuration that the command line of a supervisor names, else the process. Raises Unobservable."""
+    words = processes.argv(supervisor)[1:]
+    for word, behind in zip(words, (*words[1:], "")):
+        named = _CONFIGURED.fullmatch(word)
+        path = (named["path"] or behind) if named else word if word.endswith(".ini") else ""
+        if path:
+            return posixpath.join(processes.directory(supervisor), path)
+    return f"process {supervisor.pid} ({supervisor.name})"
 
 
 def expect_script(host: Host, unit: Unit, path: str, parts: Iterable[str], own: re.Pattern[str]) -> None:

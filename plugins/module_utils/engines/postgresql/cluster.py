@@ -160,7 +160,8 @@ def read(
     data = data or _data(files, config)
     # The files under the data directory are found by its real name, however it was called.
     data = resolve(host, files.root, data)
-    if DEBIAN.fullmatch(config):
+    coming = None if begins is None else list(begins)
+    if DEBIAN.fullmatch(config) and not coming:
         # Debian's tools start it, and hand on what this says.
         source = posixpath.join(posixpath.dirname(config), "pg_ctl.conf")
         words = _pg_ctl_words(files, source)
@@ -168,7 +169,7 @@ def read(
         source, words = COMMAND_LINE, argv[1:]
     elif unit:
         source = f"ExecStart of {unit}"
-        words = list(begins) if begins is not None else _unit_words(_shown(host, unit), unit)
+        words = coming if coming is not None else _unit_words(_shown(host, unit), unit)
     else:
         source, words = "none", []
     return Cluster(config, data, files.effective(config, data), settings_of(words), source)

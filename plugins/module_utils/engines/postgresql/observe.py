@@ -40,7 +40,7 @@ from .cluster import DEBIAN, VALUES, Cluster, Files, Won
 
 NAME = "postgresql"
 PROGRAMS = ("postgres", "postmaster", "edb-postgres")
-UNITS = re.compile(r"postgresql(-[0-9][^/@]*)?(@.+)?\.service")
+UNITS = re.compile(r"(postgresql(-[0-9][^/@]*)?|edb-as-[0-9]+)(@.+)?\.service")
 #: Environment variables that decide what it reads at its start.
 VARIABLES = ("PGDATA",)
 #: What pg_ctl.conf says at the time of a start is read with the cluster's other files.

@@ -133,6 +133,16 @@ def test_what_a_unit_has_pg_ctl_give_to_the_server_is_what_counts(
     assert word != "unknown" or UNIT in str(row["reason"])
 
 
+def test_a_stopped_advanced_server_of_edb_is_found() -> None:
+    host = postgresql(shown=SAME)
+    host.stop_server()
+    unit = "edb-as-16.service"
+    host.files[f"/usr/lib/systemd/system/{unit}"] = ""
+    shown = command("/usr/edb/as16/bin/edb-postgres", f"-D {DATA} -c fsync=off")
+    host.units = {unit: {"ExecStart": shown}}
+    assert persisted(host, "postgresql")["fsync"] == "off"
+
+
 @pytest.mark.parametrize(
     ("words", "word"), [("start -o -F", "off"), ("start -s", "on"), ("start -p /x", "unknown")]
 )
@@ -217,6 +227,29 @@ def test_what_debians_tools_give_to_the_server(words: str, files: dict[str, str]
     row = told(host, "postgresql")["settings"]["fsync"]
     assert row["persisted"] == ("unknown" if why else "on")
     assert (why or "") in str(row["reason"])
+
+
+@pytest.mark.parametrize("program", ["postgres", "pg_ctl"])
+@pytest.mark.parametrize("running", [True, False])
+def test_a_unit_that_starts_a_cluster_of_debian_without_its_tools_is_what_counts(
+    running: bool, program: str
+) -> None:
+    """An administrator can replace ExecStart= in a drop-in: then pg_ctl.conf counts no more."""
+    host = FakePostgresql("-F")
+    host.files[f"{ETC}/pg_ctl.conf"] = "pg_ctl_options = '-o -cwal_sync_method=fsync'\n"
+    words = " ".join(host.options[1:])
+    if program == "pg_ctl":
+        words = f"start -D {DATA} -o {words}"
+        host.end(50)
+        host.start(replace(host.main, environment={"PGDATA": DATA}))
+    host.units = {UNIT_OF_DEBIAN: {"ExecStart": command(f"{BIN}/{program}", words), "MainPID": "50"}}
+    host.start_server()
+    if not running:
+        host.stop_server()
+    found = told(host, "postgresql")["settings"]
+    assert (found["fsync"]["persisted"], found["wal_sync_method"]["persisted"]) == ("off", "fdatasync")
+    where = "its command line" if running else f"ExecStart of {UNIT_OF_DEBIAN}"
+    assert found["fsync"]["from"] == found["fsync"]["held"]["parameters"]["source"] == where
 
 
 @pytest.mark.parametrize("option", ["--options=-F", "--opt=-F", "-so -F", "-o -F", "-soF -o-F"])

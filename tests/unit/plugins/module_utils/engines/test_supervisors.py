@@ -79,6 +79,33 @@ def test_a_supervised_server_is_assessed_and_its_script_named(supervisor: str) -
     assert (row["running"], row["persisted"], row["from"]) == ("off", "off", f"{DATA}/postgresql.conf:1")
 
 
+@pytest.mark.parametrize(
+    ("name", "words", "source"),
+    [
+        ("supervisord", ("-n", "-c", "/etc/supervisor/supervisord.conf"), "/etc/supervisor/supervisord.conf"),
+        ("supervisord", ("--configuration=own.conf",), f"{SERVICE}/own.conf"),
+        ("supervisord", ("-n",), "process 45 (supervisord)"),
+        ("circusd", ("--daemon", "/etc/circus.ini"), "/etc/circus.ini"),
+    ],
+)
+@pytest.mark.parametrize("has_unit", [True, False])
+def test_a_supervisor_of_many_services_is_named_by_its_configuration(
+    name: str, words: tuple[str, ...], source: str, has_unit: bool
+) -> None:
+    """Only that has the command of the next start. Without systemd, as with runit as process 1, it is no other."""
+    host = supervised()
+    group = GROUP if has_unit else "0::/\n"
+    for pid in (40, 45, 50):
+        host.end(pid)
+    python = "/usr/bin/python3.11"
+    argv = ("python3", f"/usr/bin/{name}", *words)
+    host.start(FakeProcess(45, python, argv, cwd=SERVICE, cgroup=group, uid=0, name=name))
+    host.start(replace(host.main, argv=host.options, ppid=45, cgroup=group))
+    facts = told(host)
+    assert facts["settings"]["fsync"]["persisted"] == "on"
+    assert facts["evidence"]["start_arguments"]["source"] == source
+
+
 @pytest.mark.parametrize("is_exec", [True, False])
 def test_a_server_of_a_script_is_assessed_and_the_script_named(is_exec: bool) -> None:
     facts = told(scripted(f"#!/bin/bash\nexec {BIN}/postgres -D {DATA} $OPTIONS\n", is_exec=is_exec))
