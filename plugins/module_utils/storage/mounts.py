@@ -33,6 +33,7 @@ from . import (
     mount_settings,
     mount_units,
     nfs,
+    nfs_conf,
     zfs,
 )
 from .blockstack import Blocks, Holder
@@ -251,6 +252,9 @@ class Mounts:
             # It keeps its settings itself, and mounts by itself.
             persisted["barrier"] = zfs.persisted(self.host, mount.source, mount.target, bool(ways))
             persisted["data_mode"] = NO_DATA_MODE
+        if nfs.is_nfs(mount.fstype) and ways:
+            added = nfs_conf.recovery(self.host, mount, [way.target for way in ways])
+            persisted["recovery"] = added or persisted["recovery"]
         return persisted
 
     def _running(self, mount: Mount) -> dict[str, Observation]:

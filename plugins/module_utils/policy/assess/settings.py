@@ -548,6 +548,9 @@ def _mount_remedy(
 
 def _nfs_remedy(mount: MountFacts, persisted: str) -> str:
     again = f"then unmount and mount {mount['target']} with its databases down"
+    source = str(mount["evidence"]["persisted.recovery"]["source"])
+    if "/nfsmount.conf" in source:
+        return FIX_READ_ERROR if persisted == UNKNOWN else f"remove {persisted} from {source}, {again}"
     if persisted in (UNSET, UNKNOWN):
         return f"add a line for {mount['target']} with the option hard to /etc/fstab, {again}"
     if persisted == nfs.HARD:

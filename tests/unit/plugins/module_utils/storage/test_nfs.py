@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.measure import targets
 from ansible_collections.durable.dbhost.plugins.module_utils.measure.limits import Refused
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import facts_schema
@@ -144,6 +145,58 @@ def test_a_value_that_is_hidden_may_hold_anything() -> None:
 def test_the_next_boot_is_what_fstab_says_of_the_same_export(line: str, persisted: str) -> None:
     found = next(mount for mount in collect(client(line), NOW)["mounts"] if mount["target"] == NAS)
     assert (found["persisted"]["recovery"], found["recovery"]) == (persisted, "hard")
+
+
+CONF = "/etc/nfsmount.conf"
+
+
+@pytest.mark.parametrize("options", ["defaults", "hard"])
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (CONF, "# a\n[ NFSMount_Global_Options ]\n# Soft=False\n  Soft = True\n"),
+        (f"{CONF}.d/a.conf", '\n\n[NFSMount_Global_Options]\nsoft="true"\n'),
+        (CONF, '[ Server "NAS.example.com" ]\n vers=4\n\nsoft=true\n'),
+        ("/usr/etc/nfsmount.conf", f'[ MountPoint "{NAS}" ]\nretrans=3\n\nSOFT=TRUE\n'),
+    ],
+)
+def test_a_file_of_mount_nfs_makes_a_mount_soft_whatever_its_line_has(
+    path: str, text: str, options: str
+) -> None:
+    host = client(f"nas.example.com:/export/pg {NAS} nfs4 {options} 0 0\n")
+    host.files[path] = text
+    found = judged(host, "flush", GOOD)
+    (row,) = [row for row in found["settings"] if row["setting"] == "recovery"]
+    assert (row["running"], row["persisted"], found["verdict"]) == ("hard", "soft", "drifted")
+    again = f"then unmount and mount {NAS} with its databases down"
+    assert row["remedy"] == f"remove soft from {path} line 4, {again}"
+    assert row["evidence"]["persisted"]["by"] == "nfsmount.conf"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[ NFSMount_Global_Options ]\n# Soft=True\n;soft=true\nSoft=False\nsofter=true\n",
+        '[ Server "other.example.com" ]\nsoft=true\n[ MountPoint "/srv/other" ]\nsoft=true\n',
+        "soft=true\n",
+    ],
+)
+def test_a_file_of_mount_nfs_that_is_about_others_changes_nothing(text: str) -> None:
+    host = client()
+    host.files[CONF] = text
+    assert judged(host, "flush", GOOD)["verdict"] == "attested"
+
+
+@pytest.mark.parametrize(
+    "text", ["include=/etc/nfs/site.conf\n", Unobservable(f"{CONF}: Input/output error")]
+)
+def test_a_file_of_mount_nfs_that_is_not_read_makes_the_next_boot_unknown(text: str | Exception) -> None:
+    host = client()
+    host.files[CONF] = text
+    found = judged(host, "flush", GOOD)
+    (row,) = [row for row in found["settings"] if row["setting"] == "recovery"]
+    assert (row["persisted"], found["verdict"]) == ("unknown", "unknown")
+    assert "hard" not in row["remedy"]
 
 
 def test_lines_that_disagree_make_the_next_boot_unknown() -> None:
