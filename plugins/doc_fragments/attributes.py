@@ -56,6 +56,18 @@ attributes:
     membership: [durable.dbhost.layers]
 """
 
+    #: Of the modules of servers that apply a setting only when they start.
+    RESTART = r"""
+options:
+  restart:
+    description:
+      - Whether a server that systemd manages may be restarted, through its unit, for a setting that waits for it. Without
+        it such a setting waits for the next start.
+      - A server that something else manages, such as Pacemaker, is never restarted.
+    type: bool
+    default: false
+"""
+
     #: Of the actions that are tasks of one host; beside those of every module.
     ACTION = r"""
 options: {}

@@ -17,6 +17,7 @@ description:
     counts, because C(ctsrvr.set) or the command line goes before it.
 extends_documentation_fragment:
   - durable.dbhost.attributes.layer
+  - durable.dbhost.attributes.restart
 options:
   targets:
     description:
@@ -74,12 +75,6 @@ options:
             type: int
   state:
     description: V(released) restores the original values; the server takes it at its next start.
-  restart:
-    description:
-      - Whether a server that runs otherwise may be restarted, cleanly, by systemd. One that something else manages, such
-        as Pacemaker, is never restarted.
-    type: bool
-    default: false
 author:
   - durable.dbhost contributors (@durable-db)
 """

@@ -24,6 +24,7 @@ description:
   - A server in a container is left alone.
 extends_documentation_fragment:
   - durable.dbhost.attributes.layer
+  - durable.dbhost.attributes.restart
 options:
   targets:
     description:
@@ -42,12 +43,6 @@ options:
           - A running server's word with which commits survive as well is left as it is.
         type: dict
         required: true
-  restart:
-    description:
-      - Whether a server that systemd manages may be restarted for a setting that waits for it.
-      - Without it such a setting waits for the next start.
-    type: bool
-    default: false
   state:
     description:
       - V(released) takes the option files away; the servers keep their settings until they start again.

@@ -20,6 +20,7 @@ description:
   - It does not choose between the two safe ways; the policy of the collection does, by the storage below.
 extends_documentation_fragment:
   - durable.dbhost.attributes.layer
+  - durable.dbhost.attributes.restart
 options:
   targets:
     description:
@@ -54,12 +55,6 @@ options:
             choices: ['0', '1']
   state:
     description: V(released) restores the original values; the server takes it at its next start.
-  restart:
-    description:
-      - Whether a server that runs otherwise may be restarted, cleanly, by systemd. One that something else manages, such
-        as Pacemaker, is never restarted.
-    type: bool
-    default: false
 author:
   - durable.dbhost contributors (@durable-db)
 """

@@ -28,6 +28,7 @@ description:
     M(durable.dbhost.engine_facts) reports them. A setting of a session is left alone.
 extends_documentation_fragment:
   - durable.dbhost.attributes.layer
+  - durable.dbhost.attributes.restart
 requirements:
   - Root. PostgreSQL 10 or later with its psql; initdb where fsync was off. setpriv and getent.
   - A running server lets its own operating system user in through its unix socket, as a superuser, into the database postgres.
@@ -93,11 +94,6 @@ options:
     description: >-
       V(released) takes the files and lines away that this module has written. A running server keeps its settings until it
       reads its files again. What was reset with O(alter_system) is set again, which takes a server that runs.
-  restart:
-    description: >-
-      Whether a server may be restarted where a setting waits for it. Only one that systemd manages is, through its unit.
-    type: bool
-    default: false
 author:
   - durable.dbhost contributors (@durable-db)
 """

@@ -24,6 +24,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.judges impo
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import plan
 from ansible_collections.durable.dbhost.plugins.module_utils.rows import Setting
 from ansible_collections.durable.dbhost.plugins.modules.apply import CODE
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.documents import with_fragments
 
 ROOT = Path(__file__).resolve().parents[3]
 PLUGINS = ROOT / "plugins"
@@ -124,7 +125,7 @@ def test_a_step_gives_a_layer_s_module_what_it_takes(layer: catalog.Layer) -> No
     assert {*layer.options, *layer.secrets} <= set(taken.shared)
     assert {name for name, spec in taken.shared.items() if spec.get("no_log")} == set(layer.secrets)
     text = (PLUGINS / f"modules/{layer.module}.py").read_text(encoding="utf-8")
-    documented = yaml.safe_load(text.split('DOCUMENTATION = r"""')[1].split('"""')[0])["options"]
+    documented = with_fragments(text.split('DOCUMENTATION = r"""')[1].split('"""')[0])["options"]
     assert set(documented) == set(taken.spec)
 
 

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.variable_names import INPUTS, OWN
+from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.documents import with_fragments
 
 nativetypes = pytest.importorskip("jinja2.nativetypes")
 
@@ -72,7 +73,7 @@ def test_a_role_hands_every_option_to_its_module_which_takes_no_more(role: str) 
     (module,) = [name for name in task if name.startswith("durable.dbhost.")]
     assert set(task[module].values()) == {f"{{{{ {option} }}}}" for option in options}
     text = (ROOT / f"plugins/modules/{module.rpartition('.')[2]}.py").read_text(encoding="utf-8")
-    documented = yaml.safe_load(text.split('DOCUMENTATION = r"""')[1].split('"""')[0])["options"]
+    documented = with_fragments(text.split('DOCUMENTATION = r"""')[1].split('"""')[0])["options"]
     assert set(task[module]) == set(documented)
     assert task["register"] == f"{role}_result"
 
