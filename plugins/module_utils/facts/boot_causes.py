@@ -53,6 +53,7 @@ _CAUSES: dict[str, dict[str, str]] = {
     "container": {
         "container_unread": "container error",
         "other_container": "spec container device name",
+        "new_contents": "container word",
         "no_container": "container label uuid",
         "no_container.no_uuid": "container label",
     },

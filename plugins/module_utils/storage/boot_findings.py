@@ -115,6 +115,10 @@ _TEXTS: dict[str, tuple[str, str]] = {
         "{source} opens {spec} as {container}, in which {target} is stored, and that is not {device}, on which it is now",
         "write {name} in place of {spec} in {source}",
     ),
+    "new_contents": (
+        "{source} opens {container}, in which {target} is stored, with {word}: its data are lost at each boot",
+        "move the data of {target} to a device with a key that stays",
+    ),
     "no_container": (
         "no line of {source} opens {container}, in which {target} is stored",
         'add "{label} UUID={uuid} KEYFILE luks" to {source}, with noauto too if another component opens it',

@@ -26,21 +26,33 @@ _BY_KERNEL = re.compile(
     r"(?:^|\s)(?:(?:rd\.)?luks\.(?:uuid|name)=(?:luks-)?|cryptdevice=(?:UUID=)?)([^\s=:]+)"
 )
 
+#: crypttab(5): a key that differs at each boot, and options by which a boot makes what is in the container again.
+_RENEWING = re.compile(r"/dev/(?:u?random|hwrng|hw_random)|swap|tmp(?:=.*)?")
+
 _KERNEL = "the kernel's command line"
 
 
 class Entry(NamedTuple):
-    """One line: its row, the name that the opened device gets, and the device that is opened."""
+    """One line: its row, the name that the opened device gets, the device that is opened, and `renews`: the key or option by
+    which each boot opens it without its data, '' for none."""
 
     row: int
     name: str
     spec: str
+    renews: str = ""
 
 
 def parse(text: str) -> list[Entry]:
     """Return the lines of a crypttab; one without a device opens nothing."""
     rows = ((row, line.split()) for row, line in enumerate(text.split("\n")))
-    return [Entry(row, *words[:2]) for row, words in rows if len(words) > 1 and not words[0].startswith("#")]
+    lines = ((row, words) for row, words in rows if len(words) > 1 and not words[0].startswith("#"))
+    return [Entry(row, words[0], words[1], _renews(words[2:4])) for row, words in lines]
+
+
+def _renews(words: list[str]) -> str:
+    """Return a random key, or the option that makes swap space or a new file system, of a line's key and options."""
+    options = ",".join(words[1:]).split(",")
+    return next((each for each in (*words[:1], *options) if _RENEWING.fullmatch(each)), "")
 
 
 def faults(host: Host, mounts: Iterable[MountFacts], devices: Devices) -> list[BootFaultFacts]:
@@ -86,6 +98,11 @@ def _of_layer(
     found = early & {uuid, container, layer["label"]} - {""}
     if found or ours:
         source = _KERNEL if ours is None or found else f"{PATH} line {ours.row + 1}"
+        if ours and ours.renews and not found:
+            yield {
+                **_fault(mount, source, "refused", "new_contents", {"container": where, "word": ours.renews}),
+                "boot": "optional",
+            }
         spec = ours.spec if ours and not found else f"UUID={uuid}" if uuid in found else ""
         for cause, values in device_names.of_container(devices.host, devices, container, (spec, source)):
             named_values = {**values, "container": where}

@@ -120,6 +120,33 @@ def test_a_temporary_name_is_replaced_by_a_uuid_that_the_copy_loses_first() -> N
     )
 
 
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ("/dev/urandom", "/dev/urandom"),
+        ("/dev/random plain,cipher=aes-xts-plain64", "/dev/random"),
+        ("/etc/key plain,swap", "swap"),
+        ("none cipher=aes-xts-plain64,tmp=ext4,size=512", "tmp=ext4"),
+    ],
+)
+def test_a_container_that_each_boot_opens_without_its_data_is_not_green(line: str, word: str) -> None:
+    host = encrypted(f"{LABEL} /dev/disk/by-id/x {line}\n")
+    host.links["/dev/disk/by-id/x"] = "/dev/sdc"
+    (found,) = faults(host)
+    assert (found["fault"], found["state"], found["boot"]) == ("container", "refused", "optional")
+    assert found["why"] == (
+        f"/etc/crypttab line 2 opens crypt-dm-5, in which /srv/pgdata is stored, with {word}: its data are lost at each boot"
+    )
+    report = look(host, "strict", mounts=[PG])
+    (row,) = [each for each in report["settings"] if each["setting"] == "container"]
+    assert (row["verdict"], report["fails"]) == ("drift_persisted", True)
+
+
+@pytest.mark.parametrize("line", ["/etc/urandom luks", "none luks,tries=1,swapped", "- plain,tmpfs=1"])
+def test_a_key_and_options_that_stay_are_not_reported(line: str) -> None:
+    assert faults(encrypted(f"{LABEL} UUID=luks {line}\n")) == []
+
+
 def test_a_line_about_another_device_opens_nothing_below() -> None:
     host = encrypted("other /dev/sdb none luks\n")
     (found,) = faults(host)
