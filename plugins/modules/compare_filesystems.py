@@ -13,8 +13,9 @@ version_added: 1.0.0
 description:
   - B(All data on the disk is destroyed.) Its permanent name must be given twice, as O(device) and O(overwrite).
   - Refuses a disk that is mounted, is swap space, has partitions, a signature of any kind or holders, is a part of another
-    device, is in fstab or crypttab, or is opened by a process. So is a disk that the kernel exports or has in a loop device,
-    and one whose WWID or serial number another disk has too. A disk that another host uses cannot be detected.
+    device, is named in fstab, crypttab or a file of DRBD, libvirt or LIO, or is opened by a process. So is a disk that the
+    kernel exports or has in a loop device, and one whose WWID or serial number another disk has too. A disk that another
+    host uses cannot be detected.
   - Creates one file system after the other, mounts it at no path, and runs C(fio) on scratch files in it. The disk without a
     file system and with its present scheduler has the figure 100.
   - At any end the disk is wiped, so that it has no signature, and its scheduler is restored, also after the module was

@@ -44,6 +44,12 @@ _EXPORTS = (
     ("/sys/kernel/config/nvmet/subsystems/*/namespaces/*/device_path", "exported by NVMe over Fabrics"),
     ("/sys/kernel/config/target/core/*/*/udev_path", "exported by the kernel's SCSI target"),
 )
+#: Files that can name a disk without a signature: a journal, a key, or the disk of a service or guest that is stopped.
+_CONFIGURED = (
+    *("/etc/fstab", "/etc/crypttab", "/etc/drbd.conf", "/etc/drbd.d/*.res", "/etc/libvirt/qemu/*.xml"),
+    *("/etc/target/saveconfig.json", "/etc/rtslib-fb-target/saveconfig.json"),
+)
+_DEVICE = re.compile(r"/dev/[^\s,;\"'<>]+")
 #: Files of sysfs with a disk's own name: of SCSI, NVMe and virtio. An NVMe serial number is that of all namespaces.
 _OWN_NAMES = ("device/wwid", "wwid", "serial")
 #: Seconds for a command that writes, and that the kernel may take to release the disk after an unmount.
@@ -165,10 +171,24 @@ def _listed_as(host: Host, spare: Spare) -> str:
     listed = [(path, "swap space") for path in swaps]
     listed += [(spec, "listed in /etc/fstab") for spec in _specs(host, "/etc/fstab", 0)]
     listed += [(spec, "listed in /etc/crypttab") for spec in _specs(host, "/etc/crypttab", 1)]
+    listed += [
+        (device, f"listed in {path}")
+        for pattern in _CONFIGURED
+        for path in _matches(host, pattern)
+        for device in _devices(host.read(path))
+    ]
     for spec, what in listed:
         if host.resolve(fstab.device_path(spec)) == f"/dev/{spare.name}":
             return what
     return ""
+
+
+def _devices(text: str) -> Iterator[str]:
+    """Yield the paths of devices in a text. A colon is a part of one, or the beginning of a key's path on a device."""
+    for line in text.splitlines():
+        for path in _DEVICE.findall(line) if not line.lstrip().startswith("#") else ():
+            parts = path.split(":")
+            yield from (":".join(parts[:number]) for number in range(1, len(parts) + 1))
 
 
 def _exported(host: Host, spare: Spare) -> str:

@@ -46,6 +46,7 @@ class SpareHost(SmallHost):
         self.base = self.disk("sdc").sysfs
         self.links[DEVICE] = "/dev/sdc"
         self.links[f"{spare.BY_ID}/scsi-PART"] = "/dev/sda1"
+        self.links["/dev/disk/by-path/pci-0:1"] = "/dev/sdc"
         self.files.update({f"{self.base}/ro": "0\n", f"{self.base}/size": f"{600 * MIB // 512}\n"})
         self.files["/proc/swaps"] = "Filename Type Size Used Priority\n"
 
@@ -186,6 +187,27 @@ def _same_serial(host: SpareHost) -> None:
         (_swap, "swap space"),
         (_listed, "listed in /etc/fstab"),
         (_crypt, "listed in /etc/crypttab"),
+        (
+            _file("/etc/crypttab", f"vault UUID=1-2 {DEVICE} luks,keyfile-size=64\n"),
+            "listed in /etc/crypttab",
+        ),
+        (_file("/etc/crypttab", f"vault UUID=1-2 {DEVICE}:/key luks\n"), "listed in /etc/crypttab"),
+        (
+            _file("/etc/fstab", f"UUID=1-2 /srv/x xfs noauto,rtdev={DEVICE},noatime 0 0\n"),
+            "listed in /etc/fstab",
+        ),
+        (
+            _file("/etc/drbd.d/r0.res", f"resource r0 {{ meta-disk {DEVICE} [0]; }}\n"),
+            "listed in /etc/drbd.d/r0.res",
+        ),
+        (
+            _file("/etc/libvirt/qemu/db1.xml", "<source dev='/dev/disk/by-path/pci-0:1'/>\n"),
+            "listed in /etc/libvirt/qemu/db1.xml",
+        ),
+        (
+            _file("/etc/target/saveconfig.json", f'{{"dev": "{DEVICE}"}}\n'),
+            "listed in /etc/target/saveconfig.json",
+        ),
         (_held, "used by dm-3"),
         (_made, "made of sdx"),
         (_cut, "partitions sdc1"),
@@ -223,6 +245,13 @@ def test_an_export_that_cannot_be_read_is_refused(path: str) -> None:
 
 def _denied() -> str:
     raise Unobservable("not readable")
+
+
+def test_other_devices_in_configurations_and_comments_are_no_use_of_the_disk() -> None:
+    host = SpareHost()
+    host.files["/etc/crypttab"] = f"#vault {DEVICE} none luks\nvault UUID=1-2 /dev/urandom swap\n"
+    host.files["/etc/drbd.d/r0.res"] = "disk /dev/sda1;\n"
+    assert spare.find(host, DEVICE, DEVICE).name == "sdc"
 
 
 def test_other_exports_and_the_paths_of_native_multipath_are_no_use_of_the_disk() -> None:
