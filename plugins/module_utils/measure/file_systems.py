@@ -272,10 +272,12 @@ def compare(host: Host, made: Plan) -> Measured:
         warning = spare.clean(host)
         with spare.held(host, made.spare, label) as disk, _restored(host, made.spare):
             paths = [spare.path_of(disk)] * made.clients[-1]
-            rows += _measured(host, made, RAW, DEFAULTS, paths)
+            with spare.claimed(disk):
+                rows += _measured(host, made, RAW, DEFAULTS, paths)
             for kind in made.kinds:
                 rows += _created(host, made, kind, label, disk)
-            again = _measured(host, made._replace(schedulers=made.schedulers[:1]), RAW, DEFAULTS, paths)
+            with spare.claimed(disk):
+                again = _measured(host, made._replace(schedulers=made.schedulers[:1]), RAW, DEFAULTS, paths)
     ratios = [after["rate"] / before["rate"] for before, after in zip(rows, again)]
     return Measured(_of_raw(rows), round(max(ratios, key=lambda ratio: abs(ratio - 1)) - 1, 3), warning)
 

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ..host import json_text, trusted_path, udev
 from ..host.mountinfo import parse_mountinfo
@@ -54,6 +54,8 @@ _DEVICE = re.compile(r"/dev/[^\s,;\"'<>]+")
 _OWN_NAMES = ("device/wwid", "wwid", "serial")
 #: Seconds for a command that writes, and that the kernel may take to release the disk after an unmount.
 _WRITES, _RELEASE = 120.0, 30.0
+
+_Result = TypeVar("_Result")
 
 
 class Spare(NamedTuple):
@@ -292,8 +294,22 @@ def opened(host: Host, spare: Spare, flags: int = os.O_RDONLY) -> Iterator[int]:
 
 def wait_until_unused(descriptor: int) -> None:
     """Wait until the kernel has released a disk after an unmount. Raises OSError."""
+    with claimed(descriptor):
+        pass
+
+
+@contextmanager
+def claimed(descriptor: int) -> Iterator[None]:
+    """Claim a disk as a mount does, so that no other program mounts it or makes it a part of another device.
+
+    Waits until the kernel has released it. It can still be written to by its path. Raises OSError.
+    """
     path, flags = f"/proc/self/fd/{descriptor}", os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC
-    _patiently(lambda: os.close(os.open(path, flags)))
+    claim = _patiently(lambda: os.open(path, flags))
+    try:
+        yield
+    finally:
+        os.close(claim)
 
 
 def lock(descriptor: int) -> None:
@@ -306,13 +322,12 @@ def unlock(descriptor: int) -> None:
     fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
-def _patiently(act: Callable[[], object]) -> None:
+def _patiently(act: Callable[[], _Result]) -> _Result:
     """Do something once another process has released the disk. Raises OSError."""
     deadline = time.monotonic() + _RELEASE
     while True:
         try:
-            act()
-            return
+            return act()
         except OSError as error:
             if error.errno not in (errno.EBUSY, errno.EWOULDBLOCK) or time.monotonic() > deadline:
                 raise

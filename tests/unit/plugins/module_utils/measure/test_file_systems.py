@@ -305,6 +305,27 @@ def test_a_real_disk_is_measured_and_is_as_before(loop: file_systems.Plan) -> No
     assert remains(loop) == []
 
 
+def test_no_other_program_can_claim_the_disk_while_it_is_measured(loop: file_systems.Plan) -> None:
+    """As pvcreate(8) and mount(8) do, before they write."""
+    claims = []
+
+    class Claiming(LoopHost):
+        """A host on which each fio is joined by another program."""
+
+        def run(self, argv: list[str], timeout: float = 10.0) -> Result:
+            if argv[0] == "fio":
+                try:
+                    os.close(os.open(f"/dev/{loop.spare.name}", os.O_RDONLY | os.O_EXCL))
+                    claims.append(argv)
+                except OSError as error:
+                    assert error.errno == errno.EBUSY
+            return super().run(argv, timeout)
+
+    file_systems.compare(Claiming(), loop)
+    assert claims == []
+    assert remains(loop) == []
+
+
 def test_a_disk_that_becomes_slower_meanwhile_has_a_drift(
     loop: file_systems.Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
