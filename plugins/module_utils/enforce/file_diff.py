@@ -24,11 +24,13 @@ _READ_BY_ALL = 0o004
 _HIDDEN = "[line not shown: it can contain a secret]"
 _GAP = "[lines not shown: not every user may read this file]"
 #: Names of options that hold a password or a key, a user with a password in a URL or behind `-u` (for curl, lftp and
-#: smbclient; not the format of `date -u`), and NUT's line of one with its password.
+#: smbclient; not the format of `date -u`) or before `-p` (for upscmd, ipmitool and mysql), a community or a key of SNMP, the
+#: address of a webhook, and NUT's line of a user with its password.
 _SECRET = re.compile(
     r"pass(?!>)|pwd|secret|token|credential|conninfo|identified|key\b|auth\b|authorization|bearer|\bsig=|signature="
     r"|^\W*(monitor|certident)\b|://[^/\s:]*:[^@\s]+@"
-    r"|((?<![\w-])-[a-z]{0,5}u|--(proxy-)?user)(\s+|=)?[^\s+]\S*[:,%]",
+    r"|((?<![\w-])-[a-z]{0,5}u|--(proxy-)?user)(\s+|=)?[^\s+]\S*[:,%]"
+    r"|\s-u\s?\S.*\s-p(\s+(?!\d+(?!\S)))?\S|\bsnmp\w+\s.*\s-[cax]|webhook|\bhooks\.|/bot\d+:",
     re.IGNORECASE,
 )
 #: Lines that systemd skips within a line that goes on.
