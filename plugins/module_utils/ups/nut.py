@@ -69,7 +69,10 @@ def see(host: Host) -> Snapshot:
             _notify(host, lines, settings, path),
         ),
         detection=_detection(timing, upses, path),
-        shutdown=_shutdown(timing, upses, settings["shutdown_command"].value, path),
+        shutdown=(
+            *_low_battery_delay(lines, path),
+            *_shutdown(timing, upses, settings["shutdown_command"].value, path),
+        ),
         path=path,
         evidence={"mode": Observation(mode, f"{directory}/{nut_mode.FILE}")},
     )
@@ -181,6 +184,16 @@ def _detection(timing: dict[str, float | None], upses: Sequence[Ups], path: str)
         ),
         Term("notify", NOTIFY, "until the monitor's command runs"),
     )
+
+
+def _low_battery_delay(lines: Sequence[Directive], path: str) -> tuple[Term, ...]:
+    """Return how long upsmon waits until a low battery counts; no term without a wait. Old releases ignore the directive."""
+    found = upsmon_conf.value(lines, "OBLBDURATION", path)
+    text = (found.value if found else None) or "0"
+    seconds = 0 if re.fullmatch(r"-[0-9]{1,9}", text) else upsmon_conf.number(text)
+    if seconds == 0:
+        return ()
+    return (Term("low_battery", seconds, f"OBLBDURATION ({path})", write_number("OBLBDURATION", path)),)
 
 
 def _shutdown(

@@ -188,6 +188,28 @@ def test_a_battery_that_ends_too_soon_is_told_with_the_seconds_that_are_needed()
     assert "to the required seconds" in fix_of(silent.held_against(None))
 
 
+@pytest.mark.parametrize(
+    ("value", "seconds", "state"),
+    [
+        ("600", 600, "unmet"),
+        ("15", 15, "met"),
+        ("0", None, "met"),
+        ("-1", None, "met"),
+        ("1m", None, "unknown"),
+    ],
+)
+def test_a_low_battery_that_counts_late_takes_battery_time(
+    value: str, seconds: int | None, state: str
+) -> None:
+    """OBLBDURATION of upsmon.conf(5)."""
+    host = nut_28()
+    host.files[UPSMON] = f"{host.read(UPSMON)}OBLBDURATION {value}\n"
+    found = observe(host, [POSTGRESQL]).budgets["clean_stop"]
+    terms = {term.name: term.seconds for term in found.terms}
+    assert (terms.get("low_battery"), found.state) == (seconds, state)
+    assert ("low_battery" in terms) == (value not in ("0", "-1"))
+
+
 @pytest.mark.parametrize("stops", [["postgresql"], [{"unit": "x.service"}], [{"engine": 1}]])
 def test_what_is_no_list_of_stops_is_refused(stops: list[Any]) -> None:
     with pytest.raises(ValueError, match="expected engine, unit and seconds"):
