@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..host.observation import NOTHING, UNKNOWN
+from ..host.printable import name as quoted
 from .instance import COMMAND_LINE
 
 #: Who keeps an engine's settings elsewhere, and what to do there about one that is wrong.
@@ -48,6 +49,8 @@ def where_to_set(instance: Mapping[str, Any], name: str, origin: str | None = No
         cause = instance["evidence"].get("managed_by", NOTHING).get("cause")
         fix = _UNKNOWN_OWNERS.get(str(cause), fix)
     server = (
-        f"process {pids[0]}" if isinstance(pids, list) and pids else str(instance["unit"] or instance["name"])
+        f"process {pids[0]}"
+        if isinstance(pids, list) and pids
+        else quoted(str(instance["unit"] or instance["name"]))
     )
     return fix.format(name=name, server=server)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from ...host.observation import NOTHING, UNKNOWN
+from ...host.printable import name as quoted
 from ...profiles import KEEP, SHORT
 from ...rows import FIX_READ_ERROR, Kind, Reason
 from ..placement import place
@@ -171,7 +172,9 @@ def _update(subject: Subject) -> str:
 
 
 def _config(subject: Subject) -> str:
-    return str(subject.instance["config"] or "its configuration")
+    # A process names it, and it stands in fixes.
+    config = subject.instance["config"]
+    return quoted(config) if config else "its configuration"
 
 
 def _relies_on_flags(subject: Subject) -> bool:

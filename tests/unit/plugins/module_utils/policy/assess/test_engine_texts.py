@@ -66,7 +66,44 @@ def refused(instance: dict[str, Any]) -> None:
         )
 
 
-STATES = (as_it_is, wrong, unread, noted, refused)
+def old(instance: dict[str, Any]) -> None:
+    """Give an instance a build that does not do what its settings say, and files that are open in the wrong way."""
+    for name, row in instance["settings"].items():
+        row.update(
+            running="0" if name == "alternatewritethrough" else "1" if name == "writethrough" else "on"
+        )
+    instance["version"] = {"faircom": "9.5.1.1 build 100000", "mssql": "14.0.1.1"}.get(
+        instance["engine"], instance["version"]
+    )
+    instance["evidence"]["version"] = {"value": instance["version"], "source": "x", "reason": None}
+    instance["evidence"]["write_through"] = {"value": "no", "source": "x", "reason": "x"}
+
+
+def nowhere(instance: dict[str, Any]) -> None:
+    """Have files and directories of an instance on no known file system."""
+    for row in instance["files"]:
+        row.update(directory="x", device="9:9", example="x")
+    instance["directories"] = ["/proc/50/root/x", "/x"]
+    instance["evidence"]["files"] = {"value": "partial", "source": "x", "reason": "x"}
+
+
+def contained(instance: dict[str, Any]) -> None:
+    """Have a container run an instance whose settings are wrong."""
+    wrong(instance)
+    instance.update(managed_by="container", namespace="container", root="/proc/50/root")
+    instance["evidence"]["managed_by"] = {"value": "container", "source": "x", "reason": None}
+
+
+def stopped(instance: dict[str, Any]) -> None:
+    """Have an instance stopped, whose next start has wrong settings, by a manager that is unknown."""
+    wrong(instance)
+    for row in instance["settings"].values():
+        row.update(running="stopped", **{"from": "x", "by": "x"})
+    instance.update(state="stopped", pids=[], managed_by="unknown", preloads=[])
+    instance["evidence"]["managed_by"] = {"value": "unknown", "source": "x", "reason": "x"}
+
+
+STATES = (as_it_is, wrong, unread, noted, refused, old, nowhere, contained, stopped)
 
 
 @pytest.mark.parametrize("state", STATES)
