@@ -86,6 +86,7 @@ _CAUSES: dict[str, dict[str, str]] = {
         "masks_unit": "word key unit",
         "no_fstab": "word key",
         "other_root": "word key",
+        "overlay_root": "word",
         "other_init": "word key unit",
         "one_command": "word key",
         "preload": "word key",

@@ -74,6 +74,9 @@ _NAMED_BY = {
     "PARTLABEL": ("ID_PART_ENTRY_NAME",),
 }
 _PERSISTENT = "60-persistent-storage.rules"
+#: Of Ubuntu's and Debian's package overlayroot: its script in the initramfs, and its files on the root, the strongest last.
+_OVERLAY_SCRIPT = "/usr/share/initramfs-tools/scripts/init-bottom/overlayroot"
+_OVERLAYS = ("/etc/overlayroot.conf", "/etc/overlayroot.local.conf")
 
 
 class Boot(NamedTuple):
@@ -361,26 +364,55 @@ def _start(boot: Boot) -> Iterator[Fault]:
 
 
 def _options(boot: Boot) -> Iterator[Fault]:
-    """Yield options of the kernel's command line that leave out mounts, mask units, or change how systemd runs."""
-    line, place = _command_line(boot.host)
+    """Yield options of the kernel's command line that leave out mounts, mask units, or change how systemd runs.
+
+    If several entries may be next, an option that one of them lacks is unknown.
+    """
     units = {mount_units.unit_name(each.target) for each in boot.lines if boot.matters(each)} | set(_CORE)
-    for word in line.split():
-        key, _equals, value = word.partition("=")
-        cause, named = "", {}
-        if key == "systemd.mask" and value in units:
-            cause, named = "masks_unit", {"unit": value}
-        elif key in ("fstab", "rd.fstab") and value in ("no", "0", "off", "false"):
-            cause = "no_fstab"
-        elif (key == "systemd.volatile" and value != "no") or key == "rd.break":
-            cause = "other_root"
-        elif key == "init" and not _SHELL.search(word) and not _INIT.fullmatch(boot.host.resolve(value)):
-            cause, named = "other_init", {"unit": value}
-        elif key == "systemd.run":
-            cause = "one_command"
-        elif key == "systemd.setenv" and value.startswith("LD_PRELOAD"):
-            cause = "preload"
+    lines = {entry.line: entry.at for entry in command_lines.candidates(boot.host)}
+    lines = lines or dict([command_lines.of_this_boot(boot.host)])
+    words = {word: place for line, place in reversed(lines.items()) for word in line.split()}
+    for word, place in words.items():
+        cause, named = _option(boot.host, word, units)
         if cause:
-            yield _of_host(place, cause, "refused", {"word": word, "key": key, **named})
+            state = "refused" if all(word in line.split() for line in lines) else UNKNOWN
+            yield _of_host(place, cause, state, {"word": word, "key": word.partition("=")[0], **named})
+    yield from _overlay(boot.host)
+
+
+def _option(host: Host, word: str, units: set[str]) -> tuple[str, dict[str, str]]:
+    """Return the cause of a fault that an option of the kernel's command line is, '' if it is none, with its values."""
+    key, _equals, value = word.partition("=")
+    if key == "systemd.mask" and value in units:
+        return "masks_unit", {"unit": value}
+    if key in ("fstab", "rd.fstab") and value in ("no", "0", "off", "false"):
+        return "no_fstab", {}
+    if (key == "systemd.volatile" and value != "no") or key == "rd.break" or _is_overlay(key, value):
+        return "other_root", {}
+    if key == "init" and not _SHELL.search(word) and not _INIT.fullmatch(host.resolve(value)):
+        return "other_init", {"unit": value}
+    if key == "systemd.run":
+        return "one_command", {}
+    if key == "systemd.setenv" and value.startswith("LD_PRELOAD"):
+        return "preload", {}
+    return "", {}
+
+
+def _is_overlay(key: str, value: str) -> bool:
+    """Return whether an option has overlayroot(8) put an overlay over the root, and by default over each mount of fstab."""
+    return key == "overlayroot" and value.strip("\"'") not in ("", "disabled")
+
+
+def _overlay(host: Host) -> Iterator[Fault]:
+    """Yield that a file has overlayroot do so; the last of its two files that sets it counts."""
+    last = None
+    for path in _OVERLAYS if host.exists(_OVERLAY_SCRIPT) else ():
+        for row, line in enumerate(host.read(path).split("\n") if host.exists(path) else [], 1):
+            key, equals, value = line.strip().partition("=")
+            if equals and key == "overlayroot":
+                last = (f"{path} line {row}", key, value)
+    if last and _is_overlay(*last[1:]):
+        yield _of_host(last[0], "overlay_root", "refused", {"word": "=".join(last[1:])})
 
 
 def _required(boot: Boot) -> Iterator[Fault]:

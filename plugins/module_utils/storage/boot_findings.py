@@ -178,6 +178,10 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "masks_unit": ("{source}: {word} masks {unit}", ""),
     "no_fstab": ("{source}: {word} has the next boot make no mount of fstab", ""),
     "other_root": ("{source}: {word} has the next boot use another root, or stop before it", ""),
+    "overlay_root": (
+        "{source}: {word} has the next boot mount an overlay over / and, without recurse=0, over each mount of fstab",
+        'write overlayroot="" in {source}',
+    ),
     "other_init": ("{source}: {word} has the next boot start {unit} instead of systemd", ""),
     "one_command": ("{source}: {word} has the next boot run one command, and power off", ""),
     "preload": ("{source}: {word} has systemd load a library into each program", ""),

@@ -349,12 +349,16 @@ class TestWords:
             ("fstab=no", "fstab"),
             ("systemd.volatile=yes", "systemd.volatile"),
             ("rd.break", "rd.break"),
+            ("overlayroot=tmpfs:recurse=0", "overlayroot"),
             ("init=/opt/start", "init"),
             ("systemd.setenv=LD_PRELOAD=libeatmydata.so", "systemd.setenv"),
             ("systemd.run=/opt/once", "systemd.run"),
             ("systemd.mask=other.mount", ""),
             ("fstab=yes", ""),
             ("systemd.volatile=no", ""),
+            ("overlayroot=disabled", ""),
+            ('overlayroot=""', ""),
+            ("overlayroot", ""),
             ("systemd.setenv=LANG=C", ""),
             ("init=/sbin/init", ""),
         ],
@@ -368,6 +372,42 @@ class TestWords:
         for each in found:
             assert each["why"].startswith(f"/boot/grub/grub.cfg line 2: {word} ")
             assert each["remedy"].startswith(f"remove {key} from the boot")
+
+    def test_a_word_of_one_of_the_entries_that_may_be_next_is_unknown(self) -> None:
+        machine = Machine()
+        machine.files["/v"] = "a kernel"
+        for path, word in {
+            "/boot/grub/grub.cfg": "quiet",
+            "/boot/grub2/grub.cfg": "systemd.volatile=yes",
+        }.items():
+            machine.files[path] = f"menuentry 'a' {{\n linux /v root=UUID=root ro {word}\n}}\n"
+        (found,) = faults(machine)
+        assert (found["cause"], found["state"]) == ("other_root", "unknown")
+        assert found["source"] == "/boot/grub2/grub.cfg line 2"
+        machine.files["/boot/grub/grub.cfg"] = machine.read("/boot/grub2/grub.cfg")
+        assert [each["state"] for each in faults(machine)] == ["refused"]
+
+    @pytest.mark.parametrize(
+        ("texts", "source"),
+        [
+            (('overlayroot_cfgdisk="disabled"\noverlayroot="tmpfs"\n', ""), "/etc/overlayroot.conf line 2"),
+            (('overlayroot=""\n', "# x\noverlayroot=tmpfs\n"), "/etc/overlayroot.local.conf line 2"),
+            (("overlayroot=tmpfs\n", "overlayroot=disabled\n"), ""),
+            (('overlayroot=""\n#overlayroot="tmpfs"\n', ""), ""),
+            (("", ""), ""),
+        ],
+    )
+    def test_an_overlay_over_the_root_by_a_file_is_named(self, texts: tuple[str, str], source: str) -> None:
+        machine = Machine()
+        paths = ("/etc/overlayroot.conf", "/etc/overlayroot.local.conf")
+        machine.files.update(zip(paths, texts))
+        assert faults(machine) == []  # Without the package nothing reads the files.
+        machine.files["/usr/share/initramfs-tools/scripts/init-bottom/overlayroot"] = "#!/bin/sh\n"
+        found = faults(machine)
+        assert [each["source"] for each in found] == ([source] if source else [])
+        for each in found:
+            assert (each["state"], each["boot"]) == ("refused", "required")
+            assert each["remedy"] == f'write overlayroot="" in {source}'
 
 
 class TestStart:
