@@ -39,6 +39,8 @@ _REFUSED_WITH = {
 }
 
 
+#: Options with which a file system is mounted without the journal that it has.
+WITHOUT_JOURNAL = ("noload", "norecovery")
 #: From this kernel on a remount does not turn delayed allocation off; some older ones have that by an update.
 _KEEPS_DELALLOC = (6, 13)
 
@@ -101,7 +103,10 @@ def persisted(superblock: Superblock, options: tuple[str, ...]) -> dict[str, str
     built_in = {"barrier": "on"}
     if superblock.journal != "none":
         built_in["data_mode"] = "ordered"
-    return {**built_in, **fold(superblock.options), **fold(options)}
+    found = {**built_in, **fold(superblock.options), **fold(options)}
+    if set(WITHOUT_JOURNAL) & {*superblock.options, *options}:
+        found.pop("data_mode", None)
+    return found
 
 
 def refused_with(mode: str, options: Iterable[str]) -> list[str]:

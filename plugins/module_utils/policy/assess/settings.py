@@ -364,6 +364,12 @@ def _data_mode(mount: MountFacts, profile: Profile, boot: Boot) -> Setting:
 
 def _add_journal(mount: MountFacts) -> str:
     add, target = command("tune2fs", "-j", mount["source"]), mount["target"]
+    passed_by = [option for option in mount["options_boot"] or () if option in ext4.WITHOUT_JOURNAL]
+    if passed_by or mount["persisted"]["data_mode"] in mount_settings.DATA_MODES:
+        # It has a journal.
+        removed = f"remove {', '.join(passed_by)} from {_place(mount)}, then " if passed_by else ""
+        again = "reboot" if "/" in mount["targets"] else f"unmount and mount {target} with its databases down"
+        return f"{removed}{again}"
     kind = f", set its type to ext4 in {_place(mount)}" if mount["fstype"] == "ext2" else ""
     if "/" in mount["targets"]:
         return f"run {add}{kind}, then reboot"

@@ -47,6 +47,19 @@ def test_a_unit_that_sets_options_overrides_fstab(name: str) -> None:
     assert host.mounts[PG].barrier == "on"
 
 
+@pytest.mark.parametrize("option", ["noload", "norecovery"])
+def test_a_journal_that_the_next_mount_leaves_out_is_unknown(option: str) -> None:
+    host = SmallHost()
+    enforce(host, look(host, "strict", mounts=[PG]))
+    assert look(host, "strict", mounts=[PG])["verdict"] == "durable"
+    host.files["/etc/fstab"] = host.read("/etc/fstab").replace(",barrier=1", f",barrier=1,{option}")
+    host.files["/etc/fstab"] = host.read("/etc/fstab").replace("ext4\tdefaults", f"ext4\tdefaults,{option}")
+    found = look(host, "strict", mounts=[PG])
+    (row,) = [row for row in found["settings"] if row["setting"] == "data_mode"]
+    assert (row["running"], row["persisted"], found["verdict"]) == ("ordered", "none", "unknown")
+    assert row["remedy"].startswith(f"remove {option} from /etc/fstab line ")
+
+
 def test_a_drop_in_about_something_else_does_not() -> None:
     host = SmallHost()
     host.files["/etc/systemd/system/srv-pgdata.mount.d/x.conf"] = "[Unit]\nAfter=network.target\n"

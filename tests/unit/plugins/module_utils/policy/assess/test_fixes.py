@@ -459,6 +459,21 @@ def test_a_file_system_without_a_journal(target: str, fstype: str, cure: str) ->
     assert cure_of(given, "data_mode") == cure
 
 
+@pytest.mark.parametrize(
+    ("options", "persisted", "cure"),
+    [
+        (["noload"], "none", "remove noload from /etc/fstab line 3, then "),
+        (["defaults"], "ordered", ""),
+    ],
+)
+def test_a_journal_that_a_mount_leaves_out(options: list[str], persisted: str, cure: str) -> None:
+    given = mount(
+        "/srv/pgdata", data_mode="none", options_boot=options, **at_boot("data_mode", persisted, "x")
+    )
+    again = "unmount and mount /srv/pgdata with its databases down"
+    assert cure_of(given, "data_mode") == f"{cure}{again}"
+
+
 PARAMETERS = "/sys/module/zfs/parameters"
 
 
