@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ...facts.classes import DatabaseFacts
-from ...host import confined
+from ...host import bounds, confined
 from ...host.observation import UNKNOWN
 from ...host.seam import Host, Status, Unobservable
 from ..open_files import Opened
@@ -136,10 +136,13 @@ def _use(files: Files, path: str, status: Status | None, opened: list[Opened]) -
         if status is None:
             raise Unobservable(f"{path}: who has it open is unknown")
         pids = files.holders(path, status)
-        if not ways:
-            ways = [way for pid in pids for way in _ways(files, pid, path)]
     except Unobservable as error:
         return "yes" if ways else UNKNOWN, _effect(ways) if ways else UNKNOWN, str(error)
+    try:
+        # With Classic, programs can have it open beside the server, without it.
+        ways += [way for pid in pids[: bounds.PROCESSES] for way in _ways(files, pid, path)]
+    except Unobservable as error:
+        return "yes" if ways else UNKNOWN, "off" if _effect(ways) == "off" else UNKNOWN, str(error)
     if not ways and not pids:
         return "no", CLOSED, None
     if not ways:
@@ -150,7 +153,13 @@ def _use(files: Files, path: str, status: Status | None, opened: list[Opened]) -
 
 
 def _ways(files: Files, pid: int, path: str) -> list[str]:
-    return files.flags(pid, path) if pid > 0 else []
+    """Return how a process has a database open for writing, nothing of one that has ended. Raises Unobservable."""
+    try:
+        return files.flags(pid, path) if pid > 0 else []
+    except Unobservable:
+        if files.host.exists(f"/proc/{pid}/stat"):
+            raise
+        return []
 
 
 def _effect(ways: list[str]) -> str:

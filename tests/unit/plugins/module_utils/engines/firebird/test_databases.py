@@ -92,6 +92,29 @@ def test_how_a_database_is_open_tells_what_happens_to_writes(flags: int, running
     assert facts["directories"] == ["/data"]
 
 
+@pytest.mark.fact(34)
+@pytest.mark.parametrize(("flags", "running"), [(RDWR | DSYNC, "on"), (RDWR, "off"), (None, "unknown")])
+def test_a_program_that_has_a_database_open_beside_the_server_counts(flags: int | None, running: str) -> None:
+    """With Classic, one that opened it before gfix goes on as before, whatever the server does since."""
+    host = machine(
+        FakeProcess(50, SERVER, files=(*SERVER_FILES, ("/data/a.fdb", RDWR | DSYNC, 31))), a=FakeDatabase()
+    )
+    host.locks.append((50, "/data/a.fdb"))
+    host.open(99, "/data/a.fdb", flags or 0, program="/usr/bin/isql-fb")
+    if flags is None:
+        host.deny(99, "fd")
+    facts = told(host)
+    assert words(facts) == {"/data/a.fdb": ("on", running, "yes", "read_write")}
+
+
+def test_a_program_that_has_ended_since_it_locked_a_database_does_not_count() -> None:
+    host = machine(
+        FakeProcess(50, SERVER, files=(*SERVER_FILES, ("/data/a.fdb", RDWR | DSYNC, 31))), a=FakeDatabase()
+    )
+    host.locks += [(50, "/data/a.fdb"), (99, "/data/a.fdb")]
+    assert words(told(host)) == {"/data/a.fdb": ("on", "on", "yes", "read_write")}
+
+
 def test_databases_next_to_known_ones_are_found_though_no_process_and_no_alias_names_them() -> None:
     host = machine(
         FakeProcess(50, SERVER, files=(("/srv/opened/a.fdb", RDWR | DSYNC, 31),)),
