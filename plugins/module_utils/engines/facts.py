@@ -18,7 +18,7 @@ from ..host.process_context import Place, Places, cgroup_of, resolve, unit_of
 from ..host.processes import Process, Processes
 from ..host.seam import Host, Unobservable
 from ..next_boot import generators
-from . import config_writes, next_preloads, next_start, others
+from . import config_writes, next_preloads, next_start, others, own_names
 from .contract import ENGINES
 from .instance import Instance, Observed, Why, reasons_and
 from .managers import Managers
@@ -66,6 +66,7 @@ class Facts:
         self._mains: dict[str, list[Process]] | None = None
         self.commands = Commands(host)
         self._tmpfiles: list[tmpfiles_d.Line] | None = None
+        self._own_names: frozenset[str] | None = None
 
     def of_instance(
         self,
@@ -215,7 +216,9 @@ class Facts:
         """
         if isinstance(place, Place) and (place.root or place.namespace == "container"):
             return observed
-        reads = _reader(found, observed)
+        if self._own_names is None:
+            self._own_names = own_names.read(self.host)
+        reads = _reader(found, observed, self._own_names)
         by_server = (f"{each}/{name}" for each in found.directories[:1] for name in _WRITTEN_BY_SERVERS)
         config = config_writes.of_instance(
             found.config,
@@ -327,12 +330,12 @@ def _of_cluster(manager: Observation, cluster: Observation | None) -> Observatio
     return cluster if cluster and manager.value in ("systemd", "none") else manager
 
 
-def _reader(found: Instance, observed: Observed) -> others.Reads:
+def _reader(found: Instance, observed: Observed, own_names_of_host: frozenset[str]) -> others.Reads:
     """Return what reads the settings of an engine in a command: its own reader, or one of names alone."""
     own = getattr(ENGINES[found.engine].observer, "reads", None)
     if own is None:
         return others.named(tuple(observed.settings))
-    return lambda text: own(text, observed)
+    return lambda text: own(text._replace(text=own_names.as_local(text.text, own_names_of_host)), observed)
 
 
 def _apart(place: Place, directory: str) -> str:

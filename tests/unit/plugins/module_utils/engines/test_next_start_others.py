@@ -271,6 +271,36 @@ def test_a_command_after_the_start_sets_what_persists(command: str, word: str) -
     assert persisted(host, LOG) == "1"
 
 
+FIB = "  +-- 10.0.0.0/24 2 0 2\n     |-- 10.0.0.5\n        /32 host LOCAL\n     |-- 10.0.0.255\n        /32 link BROADCAST\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("db1", "0"),
+        ("DB1.example.org", "0"),
+        ("10.0.0.5", "0"),
+        ("fd00::5", "0"),
+        ("db2", "1"),
+        ("db1-replica", "1"),
+        ("10.0.0.6", "1"),
+        ("10.0.0.255", "1"),
+        ("fd00::6", "1"),
+    ],
+)
+@pytest.mark.parametrize("option", ["-h ", "--host="])
+def test_a_command_that_is_sent_to_this_host_by_its_name_or_address_sets_what_persists(
+    name: str, word: str, option: str
+) -> None:
+    host = maria()
+    host.files["/proc/sys/kernel/hostname"] = "db1.example.com\n"
+    host.files["/proc/net/fib_trie"] = FIB
+    host.files["/proc/net/if_inet6"] = "fd000000000000000000000000000005 02 40 00 80     eth0\n"
+    command = f"/usr/bin/mariadb {option}{name} -e 'SET GLOBAL sync_binlog=0'"
+    host.files[OVERRIDE] = f"[Service]\nExecStartPost={command}\n"
+    assert persisted(host, BINLOG) == word
+
+
 def test_without_a_type_that_waits_a_command_may_come_too_early() -> None:
     host = maria()
     host.files[UNIT] = "[Service]\nType=simple\n"
