@@ -18,6 +18,7 @@ import pytest
 from support.runs import Playbooks, Run
 
 from lab.machine import Machine
+from plugins.module_utils.watch import metrics
 
 HOST = "engines"
 #: PostgreSQL's clusters.
@@ -436,6 +437,10 @@ class TestFirebird:
         for output, text in shown.items():
             assert name in text, output
             assert not re.search(r"(do|fix): curl", text, re.I), output
+        # They have the ids of findings, and no name of a database.
+        numbers = metrics.render(report, True, "1.0.0")
+        assert 'reasons_by_id{host="engines",id="risk.engine_setting",' in numbers
+        assert "curl" not in numbers
         fixes = [each["fix"] for each in report["reasons"]]
         assert all("curl" not in fix.replace(shlex.quote(hostile), "") for fix in fixes)
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ...facts.engines import EnginesFacts
 from ...facts.storage import StorageFacts
 from ...facts.ups import PowerFacts
-from ...host.printable import line
+from ...host.printable import line, quote
 from ...profiles import CORRECT, BadInput, choose
 from ...rows import FIX_READ_ERROR, Reason
 from ...undo.installed import WAITS
@@ -257,7 +257,8 @@ def assess_answer(inputs: Inputs, now: str, answer: Result) -> dict[str, Any]:
     storage = facts_of(answer, "durable_storage")
     if storage is None:
         why = explained(_failure_of(answer, "durable_storage") or answer)
-        cause = why.meaning or "none collected"
+        # A meaning without a fix is the message of the host.
+        cause = (why.meaning if why.fix else quote(why.meaning)) if why.meaning else "none collected"
         return unobserved(
             inputs,
             kinds.NO_FACTS.found(cause=cause, detail=_in_brackets(why.text), cure=why.fix or FIX_READ_ERROR),
@@ -288,7 +289,7 @@ def _unreached(answer: Result) -> Reason:
 
 
 def _in_brackets(text: str) -> str:
-    return f"({text})" if text else ""
+    return f"({quote(text)})" if text else ""
 
 
 def wants_reboot(inputs: Inputs, found: Result, before: Result | None, applied: Result | None) -> bool:
@@ -361,7 +362,8 @@ def _switch(assessed: Sequence[Result], applied: Result) -> tuple[str, str, bool
     run that has changed the host. `applied`: {} without changes."""
     first, last = (each.get("switch") or {"state": UNREPORTED} for each in (assessed[0], assessed[-1]))
     done = applied.get("switch")
-    reported = {"state": done, "said": _lost(done, applied.get("undo_after") or 0)} if done else first
+    ours = {"state": done, "said": _lost(done, applied.get("undo_after") or 0)} if done else None
+    reported = ours or first
     reported = (
         last
         if last["state"] != UNREPORTED
@@ -377,7 +379,9 @@ def _switch(assessed: Sequence[Result], applied: Result) -> tuple[str, str, bool
     )
     is_error = done is not None and reported["state"] != "none" and not is_earlier
     whose = "this" if is_error else "an earlier"
-    return reported["state"], TIMER_STATES[reported["state"]].format(**reported, whose=whose), is_error
+    said = reported.get("said", "")
+    said = said if reported is ours else quote(said)
+    return reported["state"], TIMER_STATES[reported["state"]].format(said=said, whose=whose), is_error
 
 
 def _lost(state: str, seconds: int) -> str:

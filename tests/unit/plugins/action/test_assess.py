@@ -148,17 +148,17 @@ def test_the_margin_of_the_ups_reaches_the_host(margin: int) -> None:
         (
             AnsibleConnectionFailure("no route to host"),
             "unreachable",
-            "unreachable: no route leads to it (no route to host)",
+            'unreachable: no route leads to it ("no route to host")',
         ),
         (
             {"failed": True, "msg": "This machine cannot be observed"},
             "unknown",
-            "no facts: This machine cannot be observed",
+            'no facts: "This machine cannot be observed"',
         ),
         (
             {"failures": {"durable_storage": "This machine cannot be observed: x"}, "ansible_facts": {}},
             "unknown",
-            "no facts: This machine cannot be observed: x",
+            'no facts: "This machine cannot be observed: x"',
         ),
         ({}, "unknown", "no facts: none collected"),
         ({"ansible_facts": {}}, "unknown", "no facts: none collected"),
@@ -206,31 +206,31 @@ def test_without_facts_of_the_ups_its_profile_is_blocked_and_the_host_made_safer
         (
             "Task failed: Premature end of stream waiting for become success.\n>>> Standard Error\n"
             "sudo: a password is required",
-            "no facts: could not become root: the become password is missing or wrong (sudo: a password is required); give it",
+            'no facts: could not become root: the become password is missing or wrong ("sudo: a password is required"); give it',
         ),
         (
             "Missing sudo password",
-            "no facts: could not become root: the become password is missing or wrong (Missing sudo password); give it",
+            'no facts: could not become root: the become password is missing or wrong ("Missing sudo password"); give it',
         ),
         (
             "sudo: a terminal is needed",
-            "no facts: could not become root (sudo: a terminal is needed); log in",
+            'no facts: could not become root ("sudo: a terminal is needed"); log in',
         ),
         (
             "Failed to create temporary directory. In some cases",
-            "no facts: Ansible cannot write its own files there (Failed to create temporary directory. In some cases);",
+            'no facts: Ansible cannot write its own files there ("Failed to create temporary directory. In some cases");',
         ),
         (
             "This machine cannot be observed: observed user 1000, expected root (become)",
-            "no facts: could not become root (This machine cannot be observed: observed user 1000, expected root"
-            " (become)); log in as root, or add -b (become: true)",
+            'no facts: could not become root ("This machine cannot be observed: observed user 1000, expected root'
+            ' (become)"); log in as root, or add -b (become: true)',
         ),
         (
             "Task failed: /bin/sh: 1: sudo: not found",
-            "no facts: could not become root: the program of become_method is not installed (Task failed: /bin/sh: 1:"
-            " sudo: not found); set become_method",
+            'no facts: could not become root: the program of become_method is not installed ("Task failed: /bin/sh: 1:'
+            ' sudo: not found"); set become_method',
         ),
-        ("No more room", "no facts: No more room; correct the error that the reason names, then run again"),
+        ("No more room", 'no facts: "No more room"; correct the error that the reason names, then run again'),
     ],
 )
 @pytest.mark.parametrize("raised", [True, False])
@@ -246,18 +246,18 @@ def test_why_the_host_could_not_be_asked_is_told_in_one_line(failed: str, why: s
     [
         (
             {"msg": "The module interpreter '/usr/bin/python3' was not found.", "rc": 127},
-            "no facts: no Python where Ansible looks for it (The module interpreter '/usr/bin/python3' was not found.);",
+            "no facts: no Python where Ansible looks for it (\"The module interpreter '/usr/bin/python3' was not found.\");",
         ),
         (
             {
                 "msg": "Module result deserialization failed: No start of json char found",
                 "module_stderr": 'File "x.py", line 7\nSyntaxError: future feature annotations is not defined\n',
             },
-            "no facts: its Python is too old (SyntaxError: future feature annotations is not defined); install Python 3.9",
+            'no facts: its Python is too old ("SyntaxError: future feature annotations is not defined"); install Python 3.9',
         ),
         (
             {"msg": "Task failed: Module failed: 'type' object is not subscriptable"},
-            "no facts: its Python is too old (Task failed: Module failed: 'type' object is not subscriptable)",
+            "no facts: its Python is too old (\"Task failed: Module failed: 'type' object is not subscriptable\")",
         ),
         (
             {
@@ -265,7 +265,7 @@ def test_why_the_host_could_not_be_asked_is_told_in_one_line(failed: str, why: s
                 "module_stderr": "Traceback\nOSError: [Errno 28] No space left on device",
             },
             "no facts: Ansible cannot write its own files there: No space left on device"
-            " (OSError: [Errno 28] No space left on device); free space",
+            ' ("OSError: [Errno 28] No space left on device"); free space',
         ),
     ],
 )

@@ -400,7 +400,7 @@ def test_why_a_host_is_not_reached_is_on_the_page(said: str, meaning: str, fix: 
     rows = render([found]).splitlines()
     assert rows[rows.index(f"    unreachable: {meaning}") + 1].startswith("        fix: ")
     (reason,) = found["reasons"]
-    assert reason["reason"] == f"unreachable: {meaning} ({said})".replace("ssh: ssh: ", "ssh: ")
+    assert reason["reason"] == f'unreachable: {meaning} ("{said}")'.replace("ssh: ssh: ", "ssh: ")
     assert fix in reason["fix"]
 
 

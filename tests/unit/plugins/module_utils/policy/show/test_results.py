@@ -230,7 +230,7 @@ def test_a_full_disk_of_our_own_files_is_not_taken_for_one_of_ansible_s(said: st
 @pytest.mark.parametrize("error", ["No space left on device", "Read-only file system", "Permission denied"])
 def test_the_error_of_a_file_system_is_on_the_page_too(error: str) -> None:
     said = cause({"msg": f"Failed to create temporary directory: mkdir: '/root/x': {error}"})
-    assert said.startswith(f"Ansible cannot write its own files there: {error} (Failed to create")
+    assert said.startswith(f'Ansible cannot write its own files there: {error} ("Failed to create')
 
 
 def switched(state: str) -> dict[str, str]:
