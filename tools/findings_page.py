@@ -32,7 +32,7 @@ SPDX-License-Identifier: GPL-3.0-or-later
 # Findings
 
 Each reason and note of a [report](report.md) has the id of a finding. A section has its message with values in capitals,
-a remark, and the fix. The linked section, or the report, has a missing one.
+a remark, the module that detects it, and the fix. The linked section, the part, or the report has a missing one.
 `evidence` in the report names the source of each value. A [waiver](variables.md#durable_accept) accepts a finding for a
 time.
 """
@@ -50,12 +50,14 @@ PARTS = {
     ),
     "withheld": (
         "Withheld changes",
-        "A change that would loosen a setting waits. Verdict: `blocked`. Waiver: `durable_accept`.",
+        "A change that would loosen a setting waits. Detected: in the plan of the run. Verdict: `blocked`."
+        " Waiver: `durable_accept`.",
     ),
     "setting": (
         "Settings",
         "A setting differs from the profile now or after the next boot or start (`drifted`), needs a reboot or restart"
-        " (`pending`), or is `unknown`. Waiver: `durable_accept`. Fix: run harden_db, unless the report names another.",
+        " (`pending`), or is `unknown`. Detected: `storage_facts`, `engine_facts` or `power_facts`, by the running and the"
+        " persisted value. Waiver: `durable_accept`. Fix: run harden_db, unless the report names another.",
     ),
     "setting.faircom": (
         "Settings of FairCom DB",
@@ -83,15 +85,18 @@ PARTS = {
     ),
     "boot": (
         "The next boot",
-        "The next boot does not mount a file system, or another one. Verdict: `drifted`, or `unknown` if only a boot can show it."
-        " Waiver: `durable_accept`. Fix, unless a section has another: {default}. See [boot.md](boot.md).",
+        "The next boot does not mount a file system, or another one. Detected: `boot_faults` of `storage_facts`."
+        " Verdict: `drifted`, or `unknown` if only a boot can show it. Waiver: `durable_accept`. Fix, unless a section has another: {default}. See [boot.md](boot.md).",
     ),
     "unknown": (
         "Unknown values",
         "Unknown is never safe. Verdict: `unknown`. Waiver: `durable_accept`. Fix, unless a section has another:"
         " {default}.",
     ),
-    "host": ("The host as a whole", "Waiver: none."),
+    "host": (
+        "The host as a whole",
+        "It cannot be assessed, or is not changed. Detected: the run, by its inventory and the response. Waiver: none.",
+    ),
     "note": ("Notes", "They change no verdict and need no waiver, and no fix unless a section has one."),
 }
 #: Verdict that the findings of a part have unless their sections name another.
@@ -128,14 +133,31 @@ def waiver(finding: str) -> str:
     return "none" if finding in catalogue().NO_VERDICT else ""
 
 
+def detected(finding: str, found: Any) -> str:
+    """Return the module that detects a finding if the head of its part does not name it, else ''."""
+    if finding not in found.KINDS or finding.partition(".")[0] not in (
+        "risk",
+        "requirement",
+        "unknown",
+        "note",
+    ):
+        return ""
+    if finding in {kind.id for kind in found.kinds.KINDS}:
+        return "`storage_facts`" if finding == "note.container" else "the inventory or the run"
+    modules = {"storage_facts": found.of_storage.KINDS, "power_facts": found.of_ups.KINDS}
+    named = (name for name, every in modules.items() if finding in {kind.id for kind in every})
+    return f"`{next(named, 'engine_facts')}`"
+
+
 def part_of(finding: str) -> str:
     """Return the part of PARTS with the longest beginning of an id."""
     return max((part for part in PARTS if f"{finding}.".startswith(f"{part}.")), key=len)
 
 
-def section(finding: str, texts: dict[str, str], kinds: Any) -> Iterator[str]:
+def section(finding: str, texts: dict[str, str], found: Any) -> Iterator[str]:
     """Yield the paragraphs of a finding; what the section of its first link has is left out."""
     yield f"### {finding}"
+    kinds = found.KINDS
     part, kind, text = part_of(finding), kinds.get(finding), texts.get(finding, "")
     link = re.match(r"As \[(\S+)\]", text)
     alike = kinds.get(link[1]) if link else None
@@ -145,6 +167,8 @@ def section(finding: str, texts: dict[str, str], kinds: Any) -> Iterator[str]:
         says = "" if alike and alike.says == kind.says else shown(kind.says)
         yield (verdict + says).removesuffix(": ")
     yield from text.split("\n")
+    if not re.search(r"Detected: |As \[", text) and detected(finding, found):
+        yield f"Detected: {detected(finding, found)}"
     left_out = (alike.fix if alike else "", usual_fix() if part in ("boot", "unknown") else "")
     if kind and kind.fix not in left_out and shown(kind.fix):
         yield f"Fix: {shown(kind.fix)}"
@@ -166,7 +190,7 @@ def page(texts: dict[str, str], found: Any) -> str:
     for part, (title, common) in PARTS.items():
         rows += [f"## {title}", common.format(default=usual_fix())]
         for finding in (each for each in ids if part_of(each) == part):
-            rows += section(finding, texts, found.KINDS)
+            rows += section(finding, texts, found)
     wrapped = (
         "\n".join(textwrap.wrap(row, WIDTH, break_on_hyphens=False, break_long_words=False))
         for row in rows[1:]

@@ -153,3 +153,25 @@ def test_each_section_of_a_red_finding_has_a_fix_or_links_to_one() -> None:
     assert len(red) > 150
     usual = {name for name in red if catalogue.KINDS[name].fix == FIX_READ_ERROR}
     assert [name for name in red if name not in usual and not has_fix(name)] == []
+
+
+def test_each_finding_has_why_it_matters_how_it_is_detected_and_its_waiver() -> None:
+    """In its section, in the one that it links to, or in the head of its part."""
+    page = (ROOT / "docs/findings.md").read_text(encoding="utf-8")
+    heads = {
+        # The heads of settings of one kind add to that of all settings.
+        re.split(r"[.\s]", rest, maxsplit=1)[0]: " ".join(head.split())
+        for head, rest in re.findall(r"^## [^\n]+\n\n(.*?)^### (\S+)", page, re.M | re.S)
+        if "aiver" in head
+    }
+    found = sections()
+
+    def has(name: str, what: str) -> bool:
+        linked = re.search(r"(?:As|as) \[(\S+)\]", found[name])
+        texts = (found[name], heads[name.partition(".")[0]])
+        return any(what in text for text in texts) or bool(linked and has(linked[1], what))
+
+    assert set(heads) == {name.partition(".")[0] for name in catalogue.IDS}
+    for what in ("Detected: ", "aiver"):
+        assert [name for name in catalogue.IDS if not has(name, what)] == []
+    assert [name for name in catalogue.IDS if not found[name] and name not in catalogue.SETTINGS] == []
