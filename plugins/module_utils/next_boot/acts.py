@@ -22,7 +22,10 @@ WRITE_BACK, WRITE_THROUGH = "write back", "write through"
 _MENTIONS = (
     (re.compile(r"\bhdparm\b[^\n;|&]*(?:\s-[a-zA-Z]*W|\$)"), (CACHE,)),
     (
-        re.compile(r"\bsdparm\b[^\n;|&]*(?:WCE|\$)|\bnvme\s+set-feature|\bsg_wr_mode\b|\bwcache,|WriteCache"),
+        re.compile(
+            r"\bsdparm\b[^\n;|&]*(?:WCE|\$)|\bnvme\s+set-feature|\bsg_wr_mode\b|\bwcache(?:-sct)?,|WriteCache"
+            r"|\bnvme\s+admin-passthru\b[^\n;|&]*\s(?:--opcode|-[oO])[ =]?(?:0x0*)?9\b"
+        ),
         (CACHE,),
     ),
     (re.compile(r"\bcache_type\b"), (CACHE, MODE)),
@@ -124,8 +127,9 @@ class Device(NamedTuple):
             return True
         if re.match(r"/dev/(?:sg\d|bsg/)", word):
             return self.control in ("sata", "scsi")
-        if self.name.startswith("nvme") and re.fullmatch(r"/dev/nvme\d+", word):
-            return self.name.startswith(f"{word[len('/dev/') :]}n")
+        controller = re.fullmatch(r"/dev/(?:nvme(\d+)|ng(\d+)n\d+)", word)
+        if controller and self.name.startswith("nvme"):
+            return self.name.startswith(f"nvme{controller[1] or controller[2]}n")
         return any(word.startswith(path) and _PARTITION.fullmatch(word[len(path) :]) for path in paths)
 
     def attribute(self, pattern: str) -> str:

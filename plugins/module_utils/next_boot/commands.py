@@ -160,7 +160,7 @@ def of_line(line: str, source: str, by: str, whole: str = "") -> list[Act]:
     written = _ECHO.match(line)
     if written:
         path = written["path"].strip("'\"")
-        if "$" in path or "`" in path:
+        if re.search(r"[$`\\]", f"{path}{written['value']}"):
             return _unclear(line, whole or line, source, by)
         return _written(path, written["value"].strip("'\""), source, by)
     if re.search(r"&&|\|\||\|", line) or re.search(r"[$`]", line):

@@ -160,16 +160,24 @@ def _after_hdparm(state: State, line: str, act: Act, is_late: bool) -> State:
     return state
 
 
+_SET, _CLEAR = r"(?:^|\s)(?:--set|-[a-zA-Z]*s)[ =]?", r"(?:^|\s)(?:--clear|-[a-zA-Z]*c)[ =]?"
+
+
 def _of_sdparm(line: str) -> str | None:
     """Return what sdparm makes of the cache, None if it only reads."""
-    if re.search(r"(?:--clear|-c)[ =]?\S*\bWCE\b(?!=)|(?:--set|-s)[ =]?\S*\bWCE=0\b", line):
+    if re.search(rf"{_CLEAR}\S*\bWCE\b(?!=)|{_SET}\S*\bWCE=0\b", line):
         return _OFF
-    if re.search(r"(?:--set|-s)[ =]?\S*\bWCE\b(?:=1\b|(?!=))", line):
+    if re.search(rf"{_SET}\S*\bWCE\b(?:=1\b|(?!=))", line):
         return _ON
-    return UNKNOWN if re.search(r"(?:--set|--clear|-s|-c)[ =]?\S*WCE|(?:--defaults|-D)\b", line) else None
+    # A field can be named by numbers as well.
+    return (
+        UNKNOWN if re.search(rf"(?:{_SET}|{_CLEAR})\S*(?:WCE|\d[:,]\d)|(?:--defaults|-D)\b", line) else None
+    )
 
 
 def _of_nvme(line: str) -> str | None:
+    if re.search(r"^admin-passthru\b.*\s(?:--opcode|-[oO])[ =]?(?:0x0*)?9\b", line):
+        return UNKNOWN  # Set Features.
     if not line.startswith("set-feature") or not re.search(r"(?:--feature-id|-f)[ =]?(?:0x0?)?6\b", line):
         return None
     value = re.search(r"(?:--value|-v)[ =]?(?:0x)?0*([01])\b", line)

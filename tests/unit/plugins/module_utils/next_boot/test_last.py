@@ -1110,6 +1110,36 @@ class TestStarted:
         assert seen(host, "sda")["cache"] == "disabled"
 
 
+@pytest.mark.parametrize(
+    ("line", "disk", "cache"),
+    [
+        ("sdparm -qs WCE=1 /dev/sdc", "sdc", "enabled"),
+        ("sdparm -qc WCE /dev/sdc", "sdc", "disabled"),
+        ("sdparm --set=8:2:2=1 /dev/sdc", "sdc", "unknown"),
+        ("sdparm -s 0x8,2,2=1 /dev/sdc", "sdc", "unknown"),
+        ("sdparm --get=WCE /dev/sdc", "sdc", "disabled"),
+        ("sdparm -p ca -i /dev/sdc", "sdc", "disabled"),
+        ("smartctl -s wcache-sct,on,p /dev/sda", "sda", "unknown"),
+        ("nvme set-feature /dev/ng0n1 -f 6 -v 1", "nvme0n1", "enabled"),
+        ("nvme set-feature /dev/ng1n1 -f 6 -v 1", "nvme0n1", "disabled"),
+        ("nvme admin-passthru /dev/nvme0 --opcode=0x09 --cdw10=6 --cdw11=1", "nvme0n1", "unknown"),
+        ("for d in /dev/nvme*; do nvme admin-passthru $d -o 9; done", "nvme0n1", "unknown"),
+        ("nvme admin-passthru /dev/nvme0 --opcode=0x06", "nvme0n1", "disabled"),
+    ],
+)
+def test_other_spellings_of_a_command_count(line: str, disk: str, cache: str) -> None:
+    host = ready()
+    plant(host, {"/etc/rc.local": f"{RC}{line}\n"})
+    assert seen(host, disk)["cache"] == cache
+
+
+@pytest.mark.parametrize("word", ["write\\ through", "wri\\te' through'", "'write\\x20through'"])
+def test_a_word_that_is_escaped_may_lower_the_mode(word: str) -> None:
+    host = ready()
+    plant(host, {"/etc/rc.local": f"{RC}echo -e {word} > /sys/block/sda/queue/write_cache\n"})
+    assert seen(host, "sda")["mode"] == "unknown"
+
+
 @pytest.mark.parametrize("kind", ["w", "w~"])
 def test_tmpfiles_d_writes_what_its_escapes_or_base64_mean(kind: str) -> None:
     host = ready()
