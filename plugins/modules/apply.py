@@ -203,7 +203,11 @@ def main() -> None:
         expect_root(host)
         with nullcontext() if module.check_mode else alone:
             # Left armed, it would put back what is released here.
-            is_disarmed = given["release"] and not module.check_mode and installed.clear(host)
+            is_disarmed = given["release"] and (
+                installed.switch_of(host).state != installed.NONE
+                if module.check_mode
+                else installed.clear(host)
+            )
             undone = [layer for layer in reach if LAYERS[layer].undone]
             guarded, unarmed = _guarded(host, given, module.check_mode) if undone else (host, "")
             hosts = dict.fromkeys(undone, guarded)

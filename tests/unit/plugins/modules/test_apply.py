@@ -292,6 +292,20 @@ def test_a_release_disarms_the_switch_and_a_check_of_it_does_not(
     assert (our_paths.CACHE_RULES in undo_host.files) is check
 
 
+@pytest.mark.parametrize("armed", [False, True])
+def test_a_check_of_a_release_predicts_that_the_switch_is_disarmed(
+    armed: bool, undo_host: UndoHost, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """Also if nothing else is left to release."""
+    if armed:
+        undo_host.files[our_paths.UNDO_PROGRAM] = "x"
+    results = [
+        run_module(apply, undo_host, monkeypatch, capsys, check, steps=[], release=True)
+        for check in (True, False, True)
+    ]
+    assert [each["changed"] for each in results] == [armed, armed, False], results
+
+
 def test_a_release_whose_switch_cannot_be_disarmed_releases_nothing(
     undo_host: UndoHost, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
