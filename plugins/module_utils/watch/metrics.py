@@ -56,12 +56,14 @@ def _families(report: Mapping[str, Any], failing: bool, version: str) -> Iterato
     reasons = [{**each, "host": host} for each in report["reasons"]]
     yield "reasons_by_id", _counted(("host", "id", "verdict"), reasons)
     yield "settings", _counted(("layer", "class", "verdict"), report["settings"])
+    # Of several of one claim and target the one that lasts longest counts, and node_exporter refuses equal labels.
+    expires = {
+        (each["claim"], each["target"]): _seconds(each["expires"], "%Y-%m-%d") + _DAY
+        for each in sorted(report["attestations"], key=lambda each: str(each["expires"]))
+    }
     yield (
         "attestation_expires_timestamp_seconds",
-        [
-            ({name: word[name] for name in ("claim", "target")}, _seconds(word["expires"], "%Y-%m-%d") + _DAY)
-            for word in report["attestations"]
-        ],
+        [({"claim": claim, "target": target}, end) for (claim, target), end in expires.items()],
     )
 
 

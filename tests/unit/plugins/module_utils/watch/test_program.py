@@ -122,6 +122,16 @@ def test_numbers_name_the_verdict_and_when_words_end() -> None:
         )
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_a_renewed_attestation_the_later_end_is_the_number(order: int) -> None:
+    both = [WORD, {**WORD, "expires": "2026-02-10"}][::order]
+    host = watching(given("strict", attestations={"durable_attestations": both}), "/metrics")
+    program.run_once(host, "db1", NOW)
+    # `numbers` fails for two lines with the same labels.
+    ends = [value for name, value in numbers(host).items() if "attestation_expires" in name]
+    assert ends == [1772409600]
+
+
 def test_reasons_are_counted_by_id_and_verdict() -> None:
     host = watching(given("strict"), "/metrics")
     host.mounts["/srv/pgdata"].barrier = "off"
