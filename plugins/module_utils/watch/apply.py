@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..enforce import file_diff, our_files
@@ -46,11 +47,15 @@ _LOOK_TIMEOUT = 900.0
 
 
 class Work(NamedTuple):
-    """What there is to do: the files that differ, {path: content}."""
+    """What there is to do: the files that differ, {path: content}.
+
+    `stale`: the file with the numbers in the directory of an earlier run, and whom that belongs to.
+    """
 
     changes: tuple[Change, ...]
     files: dict[str, bytes]
     options: Mapping[str, Any]
+    stale: Mapping[str, int] = MappingProxyType({})
 
 
 class Release(NamedTuple):
@@ -90,6 +95,9 @@ def plan(
         for path, word in states.items()
         if word != CURRENT
     ]
+    # No check would ever write them again.
+    stale = {path: owner for path, owner in _numbers(host).items() if path != f"{metrics}/{orders.METRICS}"}
+    changes += [Change(path, orders.METRICS, "persisted", "present", ABSENT) for path in stale]
     if not host.exists(_WANTED_BY):
         changes.append(Change(our_paths.WATCH_TIMER, "enabled", "persisted", "no", "yes"))
     # The files can be right and the timer stopped, or loaded before they were: by a person, or by a run that was killed.
@@ -98,11 +106,13 @@ def plan(
         changes.append(Change(our_paths.WATCH_TIMER, "state", "running", runs, _ACTIVE))
     files = {path: wanted[path] for path, word in states.items() if word != CURRENT}
     options = {"inputs": inputs, "calendar": calendar, "metrics": metrics, "version": version}
-    return Work(tuple(changes), files, options)
+    return Work(tuple(changes), files, options, stale)
 
 
 def apply(host: Host, work: Work, targets: list[Any]) -> None:
     """Do the work, assess for the first time, and read it back. Raises ChangeFailed."""
+    for path, owner in work.stale.items():
+        host.remove_file(path, owner)
     for directory in _ways():
         host.change(["install", "-d", "-m", "0755", directory])
     our_files.write(host, work.files, _MODES)
@@ -124,7 +134,8 @@ def edits(host: Host, work: Work | Release) -> Iterable[file_diff.Edit]:
 
 def plan_release(host: Host, **_options: Any) -> Release:
     """Return what release removes; reads only."""
-    there = [path for path in (*_FILES, *_numbers(host)) if host.exists(path)]
+    # The file of the inputs names the directory of the numbers, so it goes after them.
+    there = [path for path in (*_numbers(host), *_FILES) if host.exists(path)]
     return Release(
         tuple(Change(path, posixpath.basename(path), "persisted", "present", ABSENT) for path in there)
     )
@@ -149,8 +160,8 @@ def apply_release(host: Host, work: Release) -> None:
 
 def _numbers(host: Host) -> dict[str, int]:
     """Return {the file with the numbers: whom its directory belongs to}, as far as that is known."""
+    directory = orders.directory(host)
     try:
-        directory = orders.read(host).metrics
         if not directory or not host.exists(f"{directory}/{orders.METRICS}"):
             return {}
         owner = trusted_path.statuses(host, [directory])[directory].owner

@@ -50,6 +50,14 @@ def read(host: Host) -> Orders:
         raise Unobservable(f"{WATCH_INPUTS}: none of this version's: {error}; run the role again") from error
 
 
+def directory(host: Host) -> str:
+    """Return the directory of the metrics, as any version has written it, '' for none or if it is unknown."""
+    try:
+        return str(json_text.loads(host.read(WATCH_INPUTS))["metrics"])
+    except (Unobservable, ValueError, TypeError, KeyError):
+        return ""
+
+
 def write_metrics(host: Host, directory: str, text: str) -> None:
     """Replace the numbers, with the rights of whom the directory belongs to. Raises ChangeFailed."""
     try:

@@ -44,7 +44,7 @@ class WatchHost(SmallHost):
         if words[0] == "enable":
             self.files[layer._WANTED_BY] = ""
         if words[0] == "disable":
-            del self.files[layer._WANTED_BY]
+            self.files.pop(layer._WANTED_BY, None)
         if words[0] == "daemon-reload":
             self.stale = "no"
         if words == ["restart", our_paths.WATCH_TIMER]:
@@ -159,6 +159,46 @@ def test_release_leaves_no_trace(metrics: str, is_old: bool) -> None:
     layer.apply_release(host, layer.plan_release(host))
     assert dict(host.files) == before
     assert layer.plan_release(host).changes == ()
+
+
+@pytest.mark.parametrize("metrics", ["", "/srv/metrics"])
+def test_numbers_in_the_directory_before_are_removed(metrics: str) -> None:
+    """node_exporter would report their verdict indefinitely, next to that of the new directory."""
+    host = WatchHost()
+    host.files["/srv/metrics/other.prom"] = ""
+    watch(host, metrics=NUMBERS)
+    orders.write_metrics(host, NUMBERS, "x 1\n")
+    assert watch(host, metrics=NUMBERS) == []
+    assert watch(host, metrics=metrics) == [("watch.json", "differs"), (orders.METRICS, "present")]
+    assert not host.exists(f"{NUMBERS}/{orders.METRICS}")
+    assert watch(host, metrics=metrics) == []
+
+
+def test_release_removes_the_numbers_of_a_version_with_other_inputs() -> None:
+    host = WatchHost()
+    before = dict(host.files)
+    watch(host, metrics=NUMBERS)
+    orders.write_metrics(host, NUMBERS, "x 1\n")
+    written = json.loads(host.files[our_paths.WATCH_INPUTS])
+    written["inputs"]["of_another_version"] = True
+    host.files[our_paths.WATCH_INPUTS] = json.dumps(written)
+    layer.apply_release(host, layer.plan_release(host))
+    assert dict(host.files) == before
+
+
+@pytest.mark.parametrize("number", range(1, 13))
+def test_killed_at_any_change_of_a_release_the_next_one_leaves_no_trace(number: int) -> None:
+    host = WatchHost()
+    before = dict(host.files)
+    watch(host, metrics=NUMBERS)
+    orders.write_metrics(host, NUMBERS, "x 1\n")
+    host.stop_at = len(host.mutations) + number
+    try:
+        layer.apply_release(host, layer.plan_release(host))
+    except Killed:
+        host.stop_at = 0
+        layer.apply_release(host, layer.plan_release(host))
+    assert dict(host.files) == before
 
 
 @pytest.mark.parametrize(
