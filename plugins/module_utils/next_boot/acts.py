@@ -62,6 +62,10 @@ _FROM_ELSEWHERE = re.compile(r"\$\(|`|\$[@*\d]|\bread\s+\w")
 #: Paths in a script that are no mount points: of programs, and of what the kernel shows.
 _NO_MOUNTS = re.compile(r"/(?:usr/)?s?bin/|/dev/(?:null|std\w+)|/proc/|/sys/")
 _PARTITION = re.compile(r"(?:p|-part)?\d+")
+#: Directories of /sys in which a device has the paths that are compared, its attributes, and an address of SCSI.
+_DIRECT = re.compile(r"/sys/(?:(?:class/)?block|dev/block|devices|class/(?:scsi_disk|bdi))/")
+_ATTRIBUTES = ("write_cache", "cache_type", "scheduler", "read_ahead_kb")
+_ADDRESS = re.compile(r"(?<=/)\d+:\d+:\d+:\d+(?=/)")
 #: What a shell makes several words of, and sets of characters that it does not have.
 _BRACES, _NOT = re.compile(r"\{[^}/]*,[^}/]*\}"), re.compile(r"\[\^")
 
@@ -134,12 +138,25 @@ class Device(NamedTuple):
 
     def attribute(self, pattern: str) -> str:
         """Return which attribute of the device a path in /sys is, '' for none; the path may be a pattern."""
-        requested = re.sub(r"/+", "/", _pattern(pattern)).split("/")
+        requested = _normal(_pattern(pattern)).split("/")
         for path, attribute in self._attributes():
             parts = path.split("/")
             if len(parts) == len(requested) and all(map(fnmatchcase, parts, requested)):
                 return attribute
         return ""
+
+    def may_be(self, pattern: str) -> str:
+        """Return which attribute of the device a path in /sys by its host, bus or partition may be, '' for none."""
+        path = _normal(_pattern(pattern))
+        name = posixpath.basename(path)
+        own = re.match(r"/sys/(?:class/)?block/([^/]+)/(?:device|\.\.)/", pattern)
+        is_elsewhere = path.startswith("/sys/") and (
+            self.is_named(f"/dev/{own[1]}") if own else not _DIRECT.match(path)
+        )
+        addresses = _ADDRESS.findall(path)
+        if not is_elsewhere or name not in _ATTRIBUTES or (addresses and self.address not in addresses):
+            return ""
+        return name
 
     def _attributes(self) -> Iterable[tuple[str, str]]:
         own = [
@@ -207,6 +224,11 @@ def _names(word: str, device: Device) -> bool:
         return False
     pattern = _pattern(head[1] or head[2])
     return fnmatchcase(device.name if head[1] else device.number, pattern)
+
+
+def _normal(path: str) -> str:
+    """Return a path in its plainest form; normpath keeps two slashes at the beginning."""
+    return re.sub("^//", "/", posixpath.normpath(path))
 
 
 def _pattern(word: str) -> str:

@@ -63,6 +63,8 @@ def after(state: State, act: Act, device: Device, is_late: bool) -> State:
     """Return the state of a disk after an act; the names in it are those that the disk has when it acts."""
     if act.kind == "write":
         attribute = device.attribute(act.words[0])
+        if not attribute:
+            attribute, act = device.may_be(act.words[0]), act._replace(is_certain=False)
         return after_write(state, attribute, act.words[1], act, device, is_late) if attribute else state
     if act.kind == "command":
         return _after_command(state, act, device, is_late)

@@ -197,6 +197,7 @@ def _load(
     parser = configparser.RawConfigParser(
         delimiters=("=",), inline_comment_prefixes=("#",), strict=False, allow_no_value=True
     )
+    parser.optionxform = str  # type: ignore[assignment]
     content = text(path) or ""
     parser.read_string(content, path)
     included = _COMMA.split((parser.get("main", "include", fallback="") or "").strip())
@@ -216,7 +217,7 @@ def _rows(text: str, path: str) -> _Sources:
             section = head[1]
         key, equals, _value = line.partition("=")
         if equals and not line.startswith(("#", " ", "\t")):
-            found[section, key.strip().lower()] = f"{path} line {row}"
+            found[section, key.strip()] = f"{path} line {row}"
     return found
 
 

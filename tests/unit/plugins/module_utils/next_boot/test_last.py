@@ -1140,6 +1140,50 @@ def test_a_word_that_is_escaped_may_lower_the_mode(word: str) -> None:
     assert seen(host, "sda")["mode"] == "unknown"
 
 
+class TestPathsInSys:
+    """Paths by which a component names an attribute of a disk."""
+
+    @pytest.mark.parametrize(
+        ("path", "mode"),
+        [
+            ("/sys/block/sda/./queue/write_cache", "write through"),
+            ("/sys//block/sda/../sda/queue/write_cache", "write through"),
+            ("/sys/class/block/sda1/../queue/write_cache", "unknown"),
+            ("/sys/block/sda/device/block/sda/queue/write_cache", "unknown"),
+            ("/sys/bus/scsi/devices/*/scsi_disk/*/cache_type", "unknown"),
+            ("/sys/class/scsi_device/0:0:0:0/device/scsi_disk/0:0:0:0/cache_type", "unknown"),
+            ("/sys/class/scsi_host/host0/device/target0:0:0/*/block/*/queue/write_cache", "unknown"),
+            # Of other disks, and of none.
+            ("/sys/class/block/sdz1/../queue/write_cache", "ours"),
+            ("/sys/block/sdz/device/block/sdz/queue/write_cache", "ours"),
+            ("/sys/bus/scsi/devices/9:0:0:0/scsi_disk/9:0:0:0/cache_type", "ours"),
+            ("/sys/devices/system/cpu/cache_type", "ours"),
+        ],
+    )
+    @pytest.mark.parametrize("by", ["tmpfiles", "tuned"])
+    def test_the_mode_of_a_disk(self, by: str, path: str, mode: str) -> None:
+        host = ready()
+        line = f"w {path} - - - - write through\n"
+        files = (
+            {"/etc/tmpfiles.d/x.conf": line}
+            if by == "tmpfiles"
+            else tuned(f"[sysfs]\n{path}=write through\n")
+        )
+        plant(host, files)
+        assert seen(host, "sda")["mode"] == mode
+
+    def test_tuned_keeps_the_case_of_a_path(self) -> None:
+        host = ready()
+        place = "/sys/devices/LNXSYSTM:00/host2/target2:0:0/2:0:0:0/block/sda"
+        for path in [each for each in host.files if each.startswith(host.links["/sys/block/sda"])]:
+            host.files[path.replace(host.links["/sys/block/sda"], place)] = host.files[path]
+        host.links.update({"/sys/block/sda": place, "/sys/class/block/sda": place})
+        plant(host, tuned(f"[sysfs]\n{place}/queue/write_cache=write through\n"))
+        found = seen(host, "sda")
+        assert found["mode"] == "write through"
+        assert found["evidence"]["write_cache.kernel_persisted"]["source"].endswith("tuned.conf line 2")
+
+
 @pytest.mark.parametrize("kind", ["w", "w~"])
 def test_tmpfiles_d_writes_what_its_escapes_or_base64_mean(kind: str) -> None:
     host = ready()
