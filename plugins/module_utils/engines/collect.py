@@ -84,8 +84,10 @@ class Engines:
         first = self._running(running, places, shown)
         # In the order in which they were found.
         reported = [first[pid] for pid in places if pid in first]
+        foreign = {found.processes[0].pid for found in running if self._is_foreign(found, places)}
         for found in stopped:
-            if not any(_is_same(found, shown[0].get(found.unit or ""), other) for other in reported):
+            unit = shown[0].get(found.unit or "")
+            if not any(_is_same(found, unit, other, foreign) for other in reported):
                 with self._patience(found=found):
                     reported.append(
                         self._within("", found, self._facts.of_instance(found, None, found.unit, *shown))
@@ -296,13 +298,18 @@ def _paths(engines: list[InstanceFacts]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _is_same(stopped: Instance, unit: units.Unit | None, other: InstanceFacts) -> bool:
-    """Return whether what could be started is what runs, or was reported before."""
+def _is_same(stopped: Instance, unit: units.Unit | None, other: InstanceFacts, foreign: set[int]) -> bool:
+    """Return whether what could be started is what runs, or was reported before.
+
+    `foreign`: main processes of people and containers. They can name any configuration, and hide no service by that.
+    """
     if stopped.engine != other["engine"]:
         return False
     name = unit.name if unit else stopped.unit
-    same_config = stopped.config is not None and stopped.config == other["config"] and not other["unit"]
-    return stopped.name == other["name"] or (name is not None and name == other["unit"]) or same_config
+    if stopped.name == other["name"] or (name is not None and name == other["unit"]):
+        return True
+    same_config = stopped.config is not None and stopped.config == other["config"]
+    return same_config and not other["unit"] and foreign.isdisjoint(other["pids"])
 
 
 def _name_apart(reported: list[InstanceFacts]) -> None:

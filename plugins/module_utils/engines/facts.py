@@ -198,7 +198,9 @@ class Facts:
             )
         )
         its = unit if is_own and not is_contained else None
-        loaded = next_preloads.find(self.host, place.root if place else "", its)
+        # Those of an engine with databases are in the databases.
+        has_settings = not catalog.engine(found.engine).has_databases
+        loaded = next_preloads.find(self.host, place.root if place else "", its, has_settings)
         return {"next_preloads": loaded} if loaded else {}
 
     def _with_others(

@@ -17,13 +17,14 @@ _FILE = "/etc/ld.so.preload"
 _VARIABLE = "LD_PRELOAD"
 
 
-def find(host: Host, root: str, unit: units.Unit | None) -> Observation | None:
+def find(host: Host, root: str, unit: units.Unit | None, has_settings: bool = True) -> Observation | None:
     """Return the libraries that the next start loads, with the file and line; None for none. Nothing here raises.
 
-    `root` is the root directory of a container, or ''. Of a container the unit is not its own: it is None.
+    `root` is the root directory of a container, or ''. Of a container the unit is not its own: it is None. `has_settings`:
+    whether the server has settings that are unknown if its variables are.
     """
     try:
-        found = [*_of_file(host, root), *(_of_unit(host, unit) if unit else ())]
+        found = [*_of_file(host, root), *(_of_unit(host, unit, has_settings) if unit else ())]
     except Unobservable as error:
         return unknown(_FILE, str(error))
     if not found:
@@ -47,13 +48,13 @@ def _of_file(host: Host, root: str) -> list[tuple[str, str]]:
         ]
 
 
-def _of_unit(host: Host, unit: units.Unit) -> list[tuple[str, str]]:
+def _of_unit(host: Host, unit: units.Unit, has_settings: bool) -> list[tuple[str, str]]:
     try:
         value = units.variables(host, unit, {_VARIABLE}).get(_VARIABLE, "")
     except Unobservable:
-        # What the server's settings are next is unknown then, with that reason. An engine without settings has this alone.
-        boot_environment.read(host)
-        return []
+        if not has_settings:
+            raise
+        return []  # What its settings are next is unknown then, with that reason.
     found = [library for library in re.split(r"[:\s]+", value) if _breaks(host, "", library)]
     return [(library, _source(host, unit)) for library in found]
 

@@ -133,6 +133,24 @@ def test_what_a_unit_has_pg_ctl_give_to_the_server_is_what_counts(
     assert word != "unknown" or UNIT in str(row["reason"])
 
 
+@pytest.mark.parametrize(
+    ("uid", "states"), [(26, ["running"]), (1000, ["running", "stopped"]), (1500, ["running", "stopped"])]
+)
+def test_a_server_of_a_person_does_not_hide_a_stopped_service_by_its_configuration(
+    uid: int, states: list[str]
+) -> None:
+    """Anybody can start a server with the configuration of another one. A service's user is the server's own."""
+    host = postgresql(shown=f"-D {DATA} -c fsync=off")
+    host.stop_server()
+    host.files[f"/lib/systemd/system/{UNIT}"] = ""
+    group = f"0::/user.slice/user-{uid}.slice/session-1.scope\n"
+    argv = (f"{BIN}/postgres", "-D", "/home/eve/pg", "-c", f"config_file={CONFIG}")
+    host.start(FakeProcess(60, f"{BIN}/postgres", argv, cwd="/home/eve/pg", cgroup=group, uid=uid))
+    found = Engines(host, ("postgresql",)).instances()
+    assert [each["state"] for each in found] == states
+    assert found[-1]["settings"]["fsync"]["persisted"] == ("off" if len(found) > 1 else "on")
+
+
 def test_a_stopped_advanced_server_of_edb_is_found() -> None:
     host = postgresql(shown=SAME)
     host.stop_server()

@@ -1240,6 +1240,30 @@ def test_a_preload_of_the_unit_or_of_systemd_acts_at_the_next_start(
     assert facts["settings"][BINLOG]["persisted"] == "unknown"
 
 
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        ({"EnvironmentFiles": "/etc/firebird/*.env (ignore_errors=no)"}, "unknown"),
+        ({"EnvironmentFiles": "/etc/default/firebird (ignore_errors=no)"}, "unknown"),
+        ({"Environment": "FIREBIRD=/opt/firebird"}, None),
+    ],
+)
+def test_variables_that_are_not_understood_may_preload_a_library_into_a_server_without_settings(
+    given: dict[str, str], value: str | None
+) -> None:
+    host = FirebirdHost(
+        FakeProcess(50, "/opt/firebird/bin/firebird", cgroup="0::/system.slice/firebird.service\n"),
+        a=FakeDatabase(),
+    )
+    host.files.update({"/opt/firebird/bin/firebird": "", "/opt/firebird/firebird.conf": ""})
+    host.files["/opt/firebird/databases.conf"] = "a = /data/a.fdb\n"
+    host.files["/etc/default/firebird"] = f"LD_PRELOAD=$X{PRELOAD}\n"
+    command = "{ path=/opt/firebird/bin/fbguard ; argv[]=/opt/firebird/bin/fbguard ; ignore_errors=no ; start_time=[n/a] }"
+    host.units = {"firebird.service": {"ExecStart": command, "MainPID": "50", **given}}
+    coming = told(host, "firebird")["evidence"].get("next_preloads")
+    assert (coming and coming["value"]) == value
+
+
 def test_default_environment_that_something_takes_back_is_none() -> None:
     host = maria()
     host.files.update(
