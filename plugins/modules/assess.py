@@ -207,6 +207,10 @@ assessment:
         - C(why), what fits C(also), and C(group_vars), the lines that pin it.
       type: dict
       returned: always
+    checklist:
+      description: Answers to the six questions of FairCom's checklist; null unless O(rate) is set and a mount is managed.
+      type: dict
+      returned: always
     warnings:
       description: What is right as far as settings go, and should be known.
       type: list

@@ -17,6 +17,7 @@ from ..module_utils.catalog import is_engine
 from ..module_utils.host.printable import name as shown
 from ..module_utils.host.printable import printable
 from ..module_utils.policy.expect.chosen_layers import GROUPS
+from ..module_utils.policy.show.checklist import lines_of
 from ..module_utils.policy.show.page import (
     Group,
     basis,
@@ -144,6 +145,7 @@ def _host(report: Report) -> Mapping[str, object]:
         "lanes": list(_lanes(report)),
         "targets": _targets(report["settings"]),
         "lines": [(change["state"], change_line(change)) for change in report["changes"]],
+        "answers": lines_of(report.get("checklist")),
         "power_lines": power_lines(report["power"]) if report["power"] else [],
         "search_text": " ".join(
             [

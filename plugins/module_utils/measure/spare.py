@@ -233,8 +233,20 @@ def _shared(host: Host, spare: Spare) -> str:
 
 def _own_names(host: Host, name: str, properties: Mapping[str, Mapping[str, str]]) -> set[str]:
     paths = [f"/sys/block/{name}/{each}" for each in _OWN_NAMES]
-    found = {host.read(path).strip() for path in paths if host.exists(path)}
+    found = {_own_name(host, path) for path in paths if host.exists(path)}
     return (found | {udev.identify(dict(properties.get(name, {}))) or ""}) - {""}
+
+
+def _own_name(host: Host, path: str) -> str:
+    """Return a name of a disk, '' if the disk has none. Raises Unobservable."""
+    try:
+        return host.read(path).strip()
+    except Unobservable as error:
+        cause = error.__cause__
+        # scsi_vpd_lun_id: the disk's page of names is missing, or has no designator of the disk.
+        if isinstance(cause, OSError) and cause.errno in (errno.EINVAL, errno.ENXIO):
+            return ""
+        raise
 
 
 def _specs(host: Host, path: str, column: int) -> list[str]:

@@ -184,9 +184,21 @@ class Stack(TypedDict):
     disks: list[dict[str, Any]]
 
 
+class Checklist(TypedDict):
+    """The six answers of a rated host, each as text."""
+
+    file_systems: str
+    cache_layers: str
+    ups: str
+    write_cache: str
+    barriers: str
+    commit_delay: str
+
+
 class _OfRun(TypedDict, total=False):
     """Fields of a report that not every one has."""
 
+    checklist: Checklist | None
     since: Since | None
     switch: str
     undone: bool

@@ -50,7 +50,7 @@ from ..expect import chosen_layers, declared, waivers
 from ..expect.guarantees import Mount
 from ..expect.inputs import Inputs
 from ..report_types import MountEntry, Rating, Recommendation
-from . import recommendation, stack
+from . import checklist, recommendation, stack
 
 #: Inputs that are used or left out together if inputs are refused.
 _LEFT_OUT = (("attestations",), ("mounts", "databases", "mount_profiles"), ("ignore",), ("ups",))
@@ -137,12 +137,14 @@ def _assess(
         )
     )
     storage = case.storage
-    listed = {
+    listed: dict[str, Any] = {
         "engines": [engines.as_report(each, storage) for each in case.standings],
         "ignored": [each.as_dict() for each in case.declared.ignoring.entries],
         "mounts": _mounts(case.mounts, (), case.temporary),
     }
     attested = [each._asdict() for each in case.declared.attestations]
+    if inputs.rate:
+        listed["checklist"] = checklist.of(case, stack.of(case.mounts, storage))
     ratings: dict[str, Rating] = {}
     if inputs.rate or inputs.profile is None:
         ratings = rate(case)
@@ -340,5 +342,6 @@ def _empty(inputs: Inputs, verdict: str, reasons: Iterable[Reason]) -> dict[str,
         "stack": {"mounts": [], "disks": []},
         "power": None,
         "lease": None,
+        "checklist": None,
         "steps": [],
     }

@@ -23,6 +23,7 @@ from ...profiles import CORRECT
 from ...rows import VERDICTS
 from ..assess import plan
 from ..report_types import Rating, ReasonEntry, Report
+from . import checklist
 from .report import takes_place, worst_first
 
 #: Verdicts that do not come from a host's state.
@@ -102,7 +103,8 @@ def render(
     if missing:
         head += wrap_rows(f"not checked, or not yet: {names(missing)}", "", 2)
     head += wrap_rows(_since(ordered), "", 2)
-    tail = _some(_notes(ordered, notes), "notes", details)
+    tail = _answers(ordered)
+    tail += _some(_notes(ordered, notes), "notes", details)
     tail += _some(_engines(ordered), "engines", details)
     tail += ["", *_commands(ordered), *_end(ordered, missing)]
     tail += wrap_rows(f"Details: {details}", "", 2) if details else []
@@ -184,6 +186,12 @@ def _steps(report: Report) -> int:
         return 0
     steps = VERDICTS.index(report["verdict"]) - VERDICTS.index(since["verdict"])
     return min(steps, 0) if report["verdict"] in _NO_STATE else steps
+
+
+def _answers(ordered: list[Report]) -> list[str]:
+    """Return the answers of a single rated host, one line each. Those of many are in the files."""
+    found = checklist.lines_of(ordered[0].get("checklist")) if len(ordered) == 1 else []
+    return [_cut(line(text), "") for text in found]
 
 
 def _hosts(number: int) -> str:

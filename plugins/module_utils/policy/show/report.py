@@ -28,6 +28,7 @@ from ..report_types import (
     RequirementEntry,
     Row,
 )
+from . import checklist
 
 #: A report as made in this run, or as read from a file.
 AnyReport = TypeVar("AnyReport", bound=Mapping[str, Any])
@@ -135,6 +136,7 @@ def _details(report: Report) -> list[str]:
     if report["reasons"]:
         found += ["  why:", *(row for each in report["reasons"] for row in _reason(each))]
     found += _to_attest(report)
+    found += _listed("commits in six questions", checklist.lines_of(report.get("checklist")))
     if report["power"] and _shows_power(report):
         found += _listed("power", power_lines(report["power"]))
     found += _listed("note", [*report["warnings"], *report["exposed"]])

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -252,6 +253,28 @@ def test_other_devices_in_configurations_and_comments_are_no_use_of_the_disk() -
     host.files["/etc/crypttab"] = f"#vault {DEVICE} none luks\nvault UUID=1-2 /dev/urandom swap\n"
     host.files["/etc/drbd.d/r0.res"] = "disk /dev/sda1;\n"
     assert spare.find(host, DEVICE, DEVICE).name == "sdc"
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.ENXIO])
+def test_a_disk_without_a_designator_has_no_wwid(number: int) -> None:
+    """The kernel fails the read of device/wwid then, as on the disks of the lab."""
+
+    def no_wwid() -> str:
+        raise Unobservable("no WWID") from OSError(number, "no WWID")
+
+    host = SpareHost()
+    host.files[f"{host.base}/device/wwid"] = no_wwid
+    assert spare.find(host, DEVICE, DEVICE).name == "sdc"
+
+
+def test_a_wwid_that_cannot_be_read_is_refused() -> None:
+    def broken() -> str:
+        raise Unobservable("broken") from OSError(errno.EIO, "broken")
+
+    host = SpareHost()
+    host.files[f"{host.base}/device/wwid"] = broken
+    with pytest.raises(Refused, match="broken"):
+        spare.find(host, DEVICE, DEVICE)
 
 
 def test_other_exports_and_the_paths_of_native_multipath_are_no_use_of_the_disk() -> None:

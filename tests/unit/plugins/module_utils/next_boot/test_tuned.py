@@ -26,6 +26,8 @@ MSSQL = "[main]\nsummary=Optimize for SQL Server\ninclude=throughput-performance
 THROUGHPUT = "[main]\nsummary=x\n[disk]\nreadahead=>128\nelevator=mq-deadline\n[vm]\nelevator=no disk\n"
 
 
+#: Requests what the disk has.
+GIVEN: dict[str, Any] = {"mounts": ["/srv/pgdata"], "overrides": {"scheduler_solid_state": "none"}}
 WANTED = "/etc/systemd/system/multi-user.target.wants/tuned.service"
 
 
@@ -151,7 +153,7 @@ def test_what_the_packages_profiles_set_at_least_is_no_conflict_with_as_much() -
 
 def test_where_its_profile_cannot_be_read_nothing_is_fought_and_nothing_is_ok() -> None:
     host = host_with(mssql="[main]\ninclude=${f:virt_check:virtual-guest:throughput-performance}\n")
-    found = look(host, "strict", mounts=["/srv/pgdata"])
+    found = look(host, "strict", **GIVEN)
     (row,) = [row for row in found["settings"] if row["setting"] == "scheduler"]
     assert (row["phase"], row["class"]) == (None, "performance")
     assert row["verdict"] != "ok"
@@ -191,15 +193,15 @@ def test_what_cannot_be_read_is_an_error_and_not_nothing(active: str, text: Any)
 
 def test_where_tuned_sets_what_is_wanted_a_rule_is_no_fight() -> None:
     host = host_with(mssql="[disk]\nelevator=none\n")
-    enforce(host, look(host, "strict", mounts=["/srv/pgdata"]))
-    rows = look(host, "strict", mounts=["/srv/pgdata"])["settings"]
+    enforce(host, look(host, "strict", **GIVEN))
+    rows = look(host, "strict", **GIVEN)["settings"]
     assert [row["verdict"] for row in rows if row["setting"] == "scheduler"] == ["ok"]
 
 
 @pytest.mark.fact(25)
 def test_a_scheduler_that_tuned_sets_otherwise_is_reported_and_not_fought_over() -> None:
     host = host_with(mssql="[disk]\nelevator=bfq\n")
-    found = look(host, "strict", mounts=["/srv/pgdata"])
+    found = look(host, "strict", **GIVEN)
     (row,) = [row for row in found["settings"] if row["setting"] == "scheduler"]
     assert (row["verdict"], row["phase"], row["class"]) == ("drift_persisted", None, "performance")
     assert row["remedy"] == (

@@ -62,7 +62,8 @@ def test_a_physical_disk_on_two_paths_gets_no_rule_by_the_name_that_they_share()
     host = on_a_san("1", "1", ports=ports, vendor="SEAGATE", model="ST1200MM0099", driver="mpt3sas")
     kinds = {d["name"]: (d["kind"], d["switchable"]) for d in collect(host, NOW)["disks"]}
     assert kinds["sdg"] == kinds["sdh"] == ("physical", "no")
-    found = look(host, "strict", mounts=["/srv/v"])
+    wanted = {"scheduler_rotational": "mq-deadline", "scheduler_solid_state": "mq-deadline"}
+    found = look(host, "strict", mounts=["/srv/v"], overrides=wanted)
     rows = {row["target"]: row for row in found["settings"] if row["setting"] == "scheduler"}
     assert {name: row["phase"] for name, row in rows.items()} == {"sdg": None, "sdh": None}
     assert not {row["phase"] for row in found["settings"] if row["target"] == "serial:lun1"} - {None}

@@ -335,7 +335,7 @@ def test_what_a_plan_hands_to_its_layers() -> None:
     host = SmallHost()
     host.disk("sda").cache_mode = "write through"
     host.mounts["/srv/pgdata"].barrier = "off"
-    found = look(host, "strict", mounts=["/srv/pgdata"])
+    found = look(host, "strict", mounts=["/srv/pgdata"], overrides={"scheduler_solid_state": "none"})
     sda = "serial:QEMU_HARDDISK_SATA0001"
     assert found["plan"] == {
         "raise": {"write_cache": [{"disk": sda, "state": "keep"}]},

@@ -28,6 +28,15 @@ from ...fakes.runs import (
 )
 from ...fakes.small_host import BigHost, SmallHost
 
+#: A scheduler for each kind of disk.
+SCHEDULERS = {
+    "scheduler_rotational": "mq-deadline",
+    "scheduler_solid_state": "kyber",
+    "scheduler_virtual": "bfq",
+}
+#: Requests what the disk of /srv/pgdata has.
+PRESENT = {"scheduler_solid_state": "none"}
+
 
 def profile(**changes: Any) -> Profile:
     return choose("ours", {}, {"ours": {**OWN, **changes}}, {})[0]
@@ -44,10 +53,10 @@ def rows(host: SmallHost, *mounts: str, **changes: Any) -> dict[tuple[str, str],
     ("kind", "rotational", "expected"),
     [
         ("physical", "yes", "mq-deadline"),
-        ("physical", "no", "none"),
+        ("physical", "no", "kyber"),
         ("physical", "unknown", "keep"),
-        ("virtual", "yes", "keep"),
-        ("virtual", "no", "keep"),
+        ("virtual", "yes", "bfq"),
+        ("virtual", "no", "bfq"),
         ("san", "yes", "keep"),
         ("raid_volume", "no", "keep"),
         ("network", "no", "keep"),
@@ -55,11 +64,15 @@ def rows(host: SmallHost, *mounts: str, **changes: Any) -> dict[tuple[str, str],
     ],
 )
 @pytest.mark.fact(25)
-def test_what_the_shipped_profiles_want(kind: str, rotational: str, expected: str) -> None:
-    """Spinning disks mq-deadline, SSD and NVMe none; a guest's queue is left to its host."""
-    for name in shipped():
-        chosen = choose(name, shipped(), {}, {})[0]
-        assert wanted_scheduler({"kind": kind, "rotational": rotational}, chosen) == expected
+def test_each_kind_of_disk_has_its_own_key(kind: str, rotational: str, expected: str) -> None:
+    chosen = profile(**SCHEDULERS)
+    assert wanted_scheduler({"kind": kind, "rotational": rotational}, chosen) == expected
+
+
+@pytest.mark.parametrize("name", sorted(shipped()))
+def test_no_shipped_profile_requests_a_scheduler_or_readahead(name: str) -> None:
+    chosen = choose(name, shipped(), {}, {})[0]
+    assert {getattr(chosen, key) for key in (*SCHEDULERS, "readahead")} == {"keep"}
 
 
 def test_a_profile_that_says_nothing_leaves_everything() -> None:
@@ -91,11 +104,11 @@ def test_readahead_is_that_of_the_device_that_carries_the_file_system() -> None:
     ],
 )
 def test_it_holds_only_now_and_after_the_next_boot(running: str, persisted: str | None, verdict: str) -> None:
-    host = settled("strict")
+    host = settled("strict", overrides=PRESENT)
     host.disk("sda").scheduler = running
     kept = {host.disk("sda").id: {"scheduler": persisted}} if persisted else {}
     host.files[scheduler_rules.RULES_PATH] = scheduler_rules.render(kept)
-    found = look(host, "strict", mounts=["/srv/pgdata"])
+    found = look(host, "strict", mounts=["/srv/pgdata"], overrides=PRESENT)
     (row,) = [row for row in found["settings"] if row["layer"] == "io_scheduler"]
     assert (row["verdict"], row["class"]) == (verdict, "performance")
     assert bool(row["remedy"]) == (verdict != "ok")
@@ -193,10 +206,11 @@ def test_a_readahead_with_a_point_is_refused() -> None:
 
 
 def test_what_is_only_slow_decides_no_verdict_and_its_steps_say_what_they_are() -> None:
-    host = settled("strict", mounts=["/srv/pgdata"])
+    given: dict[str, Any] = {"mounts": ["/srv/pgdata"], "overrides": PRESENT}
+    host = settled("strict", **given)
     host.disk("sda").scheduler = "none [mq-deadline]"
     host.mounts["/srv/pgdata"].atime = "strictatime"
-    found = look(host, "strict", mounts=["/srv/pgdata"])
+    found = look(host, "strict", **given)
     assert (found["verdict"], found["fails"]) == ("durable", False)
     assert {(step["layer"], step["class"]) for step in found["steps"]} == {
         ("mount_options", "performance"),

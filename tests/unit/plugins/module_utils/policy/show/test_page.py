@@ -483,7 +483,6 @@ def test_the_changes_have_their_values_now_and_at_boot() -> None:
         "      3 mounts     atime              relatime -> noatime  relatime -> noatime",
         "      sda sdb vdb  write_cache        enabled -> disabled  unset -> disabled",
         "      sda sdb      kernel_cache_mode  write back           unset -> write back",
-        "      sda sdb      scheduler          none                 unset -> none",
     ]
     rows = render([found]).splitlines()
     assert set(table) <= set(rows), "\n".join(rows)
