@@ -161,6 +161,10 @@ def _use(host: Host, spare: Spare) -> str:
     known_as = _listed_as(host, spare) or _exported(host, spare) or _shared(host, spare)
     if known_as:
         return known_as
+    # As databases on raw devices need it.
+    owner = trusted_path.statuses(host, [f"/dev/{spare.name}"])[f"/dev/{spare.name}"].owner
+    if owner:
+        return f"a device of user {owner}"
     users = _processes(spare.number)
     if users:
         return f"opened by process {', '.join(users)}"

@@ -49,6 +49,7 @@ class SpareHost(SmallHost):
         self.links[f"{spare.BY_ID}/scsi-PART"] = "/dev/sda1"
         self.links["/dev/disk/by-path/pci-0:1"] = "/dev/sdc"
         self.files.update({f"{self.base}/ro": "0\n", f"{self.base}/size": f"{600 * MIB // 512}\n"})
+        self.files.update({"/dev/sdc": "", "/dev/nvme0n1": ""})
         self.files["/proc/swaps"] = "Filename Type Size Used Priority\n"
 
     def run(self, argv: list[str], timeout: float = 10.0) -> Result:
@@ -209,6 +210,7 @@ def _same_serial(host: SpareHost) -> None:
             _file("/etc/target/saveconfig.json", f'{{"dev": "{DEVICE}"}}\n'),
             "listed in /etc/target/saveconfig.json",
         ),
+        (lambda host: host.uids.update({"/dev/sdc": 1500}), "a device of user 1500"),
         (_held, "used by dm-3"),
         (_made, "made of sdx"),
         (_cut, "partitions sdc1"),
