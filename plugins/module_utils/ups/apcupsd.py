@@ -167,18 +167,29 @@ def low(conf: Mapping[str, str], status: Mapping[str, str]) -> Low:
 
     Of BATTERYLEVEL, MINUTES and TIMEOUT the first that is reached begins it, so MINUTES is the least there
     is, as long as the UPS reports its TIMELEFT; one that has less by now begins it at once, with that.
+    apcupsd reads its file at its start: of the values there and of those that run the ones count that leave less.
     """
-    left, least = minutes(status.get("TIMELEFT")), _number(conf["MINUTES"])
+    left = minutes(status.get("TIMELEFT"))
+    in_force = _both(conf["MINUTES"], status.get("MINTIMEL"))
+    least = min(in_force) if in_force else None
     if left is None:
         return Low(None, "the UPS tells no TIMELEFT that can be used, so MINUTES is never reached")
     if least and left < least * 60:
         return Low(left, "TIMELEFT now, already less than MINUTES")
     if least:
         return Low(least * 60, "MINUTES of runtime left begin the shutdown")
-    after = _number(conf["TIMEOUT"])
-    if after:
+    waits = _both(conf["TIMEOUT"], status.get("MAXTIME"))
+    after = max(waits) if all(waits) else 0
+    if waits and after:
         return Low(max(0.0, left - after), "TIMELEFT now, less the TIMEOUT on battery")
     return Low(None, "neither MINUTES nor TIMEOUT begins the shutdown with runtime left")
+
+
+def _both(written: str, reported: str | None) -> list[float]:
+    """Return a limit as the file and the status of apcupsd have it; nothing if one of them is no number."""
+    texts = [written] if reported is None else [written, reported.partition(" ")[0]]
+    found = [number for text in texts if (number := _number(text)) is not None]
+    return found if len(found) == len(texts) else []
 
 
 def _configured(host: Host) -> Condition:

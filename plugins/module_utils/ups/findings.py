@@ -88,10 +88,10 @@ FIXES = {
     "report_runtime": "use a UPS that reports its runtime, or set durable_profile: flush",
     "charge_battery": "let the battery charge, or use a larger one",
     "start_earlier": "raise override.battery.runtime.low (with ignorelb) to {seconds} in ups.conf, or MINUTES to {minutes} in"
-    " /etc/apcupsd/apcupsd.conf, or lower TimeoutStopSec= of the servers, or use a larger battery",
+    " /etc/apcupsd/apcupsd.conf and restart apcupsd, or lower TimeoutStopSec= of the servers, or use a larger battery",
     "start_earlier.unknown_need": "raise override.battery.runtime.low (with ignorelb) to the required seconds in ups.conf, or"
-    " MINUTES to the required minutes in /etc/apcupsd/apcupsd.conf, or lower TimeoutStopSec= of the servers, or use a larger"
-    " battery",
+    " MINUTES to the required minutes in /etc/apcupsd/apcupsd.conf and restart apcupsd, or lower TimeoutStopSec= of the"
+    " servers, or use a larger battery",
     "report_low_battery": "set ignorelb and override.battery.runtime.low = {seconds} in ups.conf and restart the driver, or set"
     " MINUTES {minutes} in /etc/apcupsd/apcupsd.conf and restart apcupsd",
     "report_low_battery.unknown_need": "set ignorelb and override.battery.runtime.low to the required seconds in ups.conf and"

@@ -9,6 +9,7 @@ network protocol, apcupsd.conf(5), apcaccess(8), apccontrol(8).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from ansible_collections.durable.dbhost.plugins.module_utils.facts import power_fixes
@@ -132,9 +133,13 @@ class PowerHost(ProcHost):
         self.modes[path] = 0o755
 
     def edit(self, path: str, before: str, after: str) -> None:
-        """Change a text in a file."""
+        """Change a text in a file, and have a monitor read it that reports settings."""
         assert before in self.files[path], f"{path} has no {before!r}"
         self.files[path] = self.files[path].replace(before, after)
+        for name, field, unit in (("MINUTES", "MINTIMEL", "Minutes"), ("TIMEOUT", "MAXTIME", "Seconds")):
+            value = re.search(rf"^{name} (\S+)$", self.files[path], re.MULTILINE)
+            if value and self.nis:
+                self.nis.fields[field] = f"{value[1]} {unit}"
 
 
 def nut_28() -> PowerHost:

@@ -176,7 +176,7 @@ def test_a_battery_that_ends_too_soon_is_told_with_the_seconds_that_are_needed()
     seconds, minutes = math.ceil(found.needed), math.ceil(found.needed / 60)
     assert fix_of(found.condition()) == (
         f"raise override.battery.runtime.low (with ignorelb) to {seconds} in ups.conf, or MINUTES to {minutes} in"
-        " /etc/apcupsd/apcupsd.conf, or lower TimeoutStopSec= of the servers, or use a larger battery"
+        " /etc/apcupsd/apcupsd.conf and restart apcupsd, or lower TimeoutStopSec= of the servers, or use a larger battery"
     )
     host = nut_28()
     host.upsd.variables["rack"]["driver.flag.ignorelb"] = ""
@@ -262,6 +262,31 @@ def test_apcupsd_begins_at_the_first_of_its_limits() -> None:
     assert observe(host).budgets["clean_stop"].available.seconds == 200
     host.nis.fields.pop("TIMELEFT")
     assert observe(host).budgets["clean_stop"].available.seconds is None
+
+
+@pytest.mark.fact(39)
+@pytest.mark.parametrize(
+    ("minutes", "timeout", "running", "seconds"),
+    [
+        # The file was edited, and apcupsd not restarted; and the other way round.
+        ("30", "0", {"MINTIMEL": "3 Minutes"}, 180),
+        ("3", "0", {"MINTIMEL": "30 Minutes"}, 180),
+        ("30", "0", {"MINTIMEL": "0 Minutes"}, None),
+        ("30", "0", {"MINTIMEL": "-1 Minutes"}, None),
+        ("0", "60", {"MAXTIME": "0 Seconds"}, None),
+        ("0", "60", {"MAXTIME": "600 Seconds"}, 2190),
+        ("0", "600", {"MAXTIME": "60 Seconds"}, 2190),
+        ("0", "60", {"MAXTIME": "60 Seconds"}, 2730),
+    ],
+)
+def test_apcupsd_begins_by_what_it_has_read(
+    minutes: str, timeout: str, running: dict[str, str], seconds: float | None
+) -> None:
+    host = with_apcupsd()
+    host.edit("/etc/apcupsd/apcupsd.conf", "MINUTES 15\nTIMEOUT 0", f"MINUTES {minutes}\nTIMEOUT {timeout}")
+    assert host.nis.fields["MINTIMEL"] == f"{minutes} Minutes"
+    host.nis.fields.update(running)
+    assert observe(host).budgets["clean_stop"].available.seconds == seconds
 
 
 @pytest.mark.fact(39)
