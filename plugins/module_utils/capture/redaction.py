@@ -100,7 +100,10 @@ _OUR_RULES = (
     *(our_paths.CACHE_RULES, our_paths.SCHEDULER_RULES),
     *(our_paths.FORMER_CACHE_RULES, our_paths.FORMER_SCHEDULER_RULES),
 )
-_THEIRS = r"(?:/etc|/usr/local/lib|/usr/lib)/tmpfiles\.d|/etc/(?:sysfs\.d|cron\.d|udisks2)|/var/spool/cron(?:/crontabs|/tabs)?"
+_THEIRS = (
+    r"(?:/etc|/usr/local/lib|/usr/lib)/tmpfiles\.d|/etc/(?:sysfs\.d|cron\.d|udisks2)|/var/spool/cron(?:/crontabs|/tabs)?"
+    r"|/var/lib/cloud/scripts/per-boot"
+)
 _GENERATED = r"/run/systemd/generator"
 #: Files of other components that act at boot. A recording has none of them, whatever they set.
 _DROPPED = re.compile(

@@ -1,7 +1,8 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Scripts and commands that run at each boot: rc.local, SysV scripts by systemd-sysv-generator(8), and cron's @reboot."""
+"""Scripts and commands that run at each boot: rc.local, SysV scripts by systemd-sysv-generator(8), cloud-init's, and cron's
+@reboot."""
 
 from __future__ import annotations
 
@@ -10,17 +11,19 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from . import units
+from . import named_by, units
 from .seam import DIRECTORY, NO_FILE, Host, Unobservable
 from .system_conf import names_in
 
 ROOT = "root"
-RC_LOCAL, SYSV, CRON = "rc.local", "SysV script", "cron"
+RC_LOCAL, SYSV, CLOUD_INIT, CRON = "rc.local", "SysV script", "cloud-init", "cron"
 _RC_LOCAL = ("/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/boot.local", "/etc/init.d/after.local")
 _SYSV = ("/etc/init.d", "/etc/rc.d/init.d")
 _LEVELS = tuple(f"{base}/rc{level}.d" for base in ("/etc", "/etc/rc.d") for level in "2345S")
+#: cloud-init runs each program there at each boot, unless this file is there.
+_CLOUD, _NO_CLOUD = "/var/lib/cloud/scripts/per-boot", "/etc/cloud/cloud-init.disabled"
 _START = re.compile(r"S\d\d(?P<name>.+)")
-_EXECUTABLE = 0o111
+_EXECUTABLE, _SHEBANG = 0o111, "#!"
 #: Tables whose commands follow the name of a user, and the directories of the users' own tables.
 _TABLE, _TABLES = "/etc/crontab", "/etc/cron.d"
 _TABLES_OF_USERS = ("/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron")
@@ -51,7 +54,23 @@ def scripts(host: Host) -> list[tuple[str, str]]:
     """Return path and component of each script that a boot runs. Raises Unobservable."""
     there = (path for path in _RC_LOCAL if host.exists(path))
     found = [(path, RC_LOCAL) for path in there if host.mode(path) & _EXECUTABLE]
-    return [*found, *((path, SYSV) for path in _sysv(host))]
+    found += ((path, SYSV) for path in _sysv(host))
+    cloud = _files(host, _CLOUD) if not host.exists(_NO_CLOUD) else []
+    return [*found, *((path, CLOUD_INIT) for path in cloud if _is_script(host, path))]
+
+
+def _is_script(host: Host, path: str) -> bool:
+    """Return whether a file is executable and begins as a script does. Raises Unobservable."""
+    if not host.exists(host.resolve(path)) or not host.mode(path) & _EXECUTABLE:
+        return False
+    try:
+        with named_by.one(host, None):
+            begin = host.read_part(path, limit=len(_SHEBANG))
+    except Unobservable as error:
+        if any(why in str(error) for why in (NO_FILE, DIRECTORY)):
+            return False
+        raise
+    return begin is not None and begin.text == _SHEBANG
 
 
 def commands(host: Host) -> list[Command]:

@@ -582,6 +582,28 @@ def test_other_commands_at_a_boot_make_what_they_name_unknown(files: dict[str, s
     assert persisted(host, BINLOG) == ("1" if "/etc/rc.local" in files else word)
 
 
+CLOUD = "/var/lib/cloud/scripts/per-boot/tune-db"
+
+
+@pytest.mark.parametrize(
+    ("files", "mode", "word"),
+    [
+        ({CLOUD: f"#!/bin/sh\n{ZERO}\n"}, 0o755, "unknown"),
+        ({CLOUD: f"#!/bin/sh\n{ZERO}\n"}, 0o644, "1"),
+        ({CLOUD: f"\x7fELF\x02 {ZERO}\n"}, 0o755, "1"),
+        ({CLOUD: f"#!/bin/sh\n{ZERO}\n", "/etc/cloud/cloud-init.disabled": ""}, 0o755, "1"),
+        ({f"{CLOUD}/x": f"#!/bin/sh\n{ZERO}\n"}, 0o755, "1"),
+    ],
+)
+def test_scripts_that_cloud_init_runs_at_each_boot_count(files: dict[str, str], mode: int, word: str) -> None:
+    host = maria()
+    host.files.update(files)
+    host.modes[CLOUD] = mode
+    found = setting(host, BINLOG)
+    assert found["persisted"] == word
+    assert word == "1" or found["from"] == f"{CLOUD} line 2 (cloud-init)"
+
+
 SYSV = "/etc/init.d/tune-db"
 
 
