@@ -108,6 +108,7 @@ def script_of_an_administrator(text: str) -> None:
         assert not start_commands._is_of(line, ("x.service",))
         path = config_writes.written(line, _CONFIG)
         assert path is None or _CONFIG.has(path)
+        assert all(_CONFIG.has(copy.path) for copy in config_writes._copies(line.text, _CONFIG))
         names = {change.name for change in (*mariadb.reads(line, seen), *postgresql.reads(line, seen))}
         assert "" not in names
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatch
 from typing import NamedTuple
 
@@ -42,13 +42,12 @@ _TREE = re.compile(r"\s(?:-\w*[rRa]\w*|--archive|--recursive)(?=\s)")
 _INTO = re.compile(r"\s(?:-\w*t|--target-directory)[=\s]\s*['\"]?(?P<path>/[^\s'\"]*)")
 _COMMANDS = re.compile(r"[;|&\n]+")
 _REDIRECTED = re.compile(r"\d?>.*$", re.S)
-#: Programs that unpack an archive, and the directory into which they do.
-_UNPACKER = re.compile(
-    r"(?:^|[\s/({'\"@:+!-])(?:unzip|tar\s(?:[^;|&]*\s)?(?:-?[A-Za-z]*x[A-Za-z]*|--extract|--get))\s"
-)
+#: Options with which tar unpacks, and those that name the directory into which tar and unzip do.
+_EXTRACTS = re.compile(r"-?[A-Za-z]*x[A-Za-z]*|--extract|--get")
 _BELOW = re.compile(r"\s(?:-\w*[Cd]|--directory)[=\s]?\s*['\"]?(?P<path>/[^\s'\"]*)")
-#: What a shell replaces in a name.
+#: What a shell replaces in a name, and the patterns of one command that are compared.
 _REPLACED = re.compile(r"[$`*?\[{]")
+_MOST_PATTERNS = 16
 #: Programs that change no content.
 _HARMLESS = frozenset(
     "[ awk cat chcon chgrp chmod chown cmp diff echo false grep head journalctl logger ls md5sum mkdir readlink"
@@ -192,34 +191,53 @@ def _is_missing(host: Host, path: str) -> bool:
 def _copies(line: str, config: Config) -> Iterator[Copy]:
     """Yield the files and directories of a configuration below a directory into which a command copies or unpacks."""
     for command in _COMMANDS.split(line):
-        below = _BELOW.search(command) if _UNPACKER.search(command) else None
-        if below:
+        below = _BELOW.search(command)
+        if below and _unpacks(command):
             yield from (Copy(path, "", True) for path, _rest in _inside(below["path"], config))
         mover = _MOVER.search(command)
         words = _REDIRECTED.sub("", command[mover.end() :]).split() if mover else []
-        names = [word.strip("'\"") for word in words if not word.startswith("-")]
+        names = list(dict.fromkeys(word.strip("'\"") for word in words if not word.startswith("-")))
         given = _INTO.search(command)
         target = given["path"] if given else names.pop() if names else ""
-        if not mover or not target.startswith("/"):
-            continue
-        is_tree = mover["program"] in ("mv", "rsync") or bool(_TREE.search(command))
-        has_content = mover["program"] == "rsync"
-        for source in names:
-            yield from _of_source(source, target, config, is_tree, has_content)
+        inside = list(_inside(target, config)) if target.startswith("/") else []
+        if mover and inside:
+            is_tree = mover["program"] in ("mv", "rsync") or bool(_TREE.search(command))
+            yield from _of_sources(names, inside, config, is_tree, mover["program"] == "rsync")
 
 
-def _of_source(source: str, target: str, config: Config, is_tree: bool, has_content: bool) -> Iterator[Copy]:
-    """Yield what a command writes by one of its sources; `has_content`: a slash at its end means what is in it."""
-    is_content = source.endswith("/.") or (has_content and source.endswith("/"))
-    source = source.rstrip("/.") if is_content else source.rstrip("/")
-    name = posixpath.basename(source)
-    for path, rest in _inside(target, config):
-        first, _slash, inner = rest.partition("/")
-        is_named = is_content or "$" in name or "`" in name or fnmatch(first, name)
-        if is_named and (is_tree or not (inner or is_content or path in config.directories)):
-            origin = f"{source if is_content else posixpath.dirname(source)}/{rest}"
-            is_known = origin.startswith("/") and not _REPLACED.search(origin)
-            yield Copy(path, origin if is_known else "", is_tree)
+def _unpacks(command: str) -> bool:
+    words = command.split()
+    names = [posixpath.basename(word.strip("'\"(@:+!-")) for word in words]
+    options = (word for name, word in zip(("", *names), words) if name == "tar" or word.startswith("-"))
+    return "unzip" in names or ("tar" in names and any(map(_EXTRACTS.fullmatch, options)))
+
+
+def _of_sources(
+    sources: Iterable[str],
+    inside: Sequence[tuple[str, str]],
+    config: Config,
+    is_tree: bool,
+    has_content: bool,
+) -> Iterator[Copy]:
+    """Yield what a command writes of files and directories of a configuration, with their paths from its target.
+
+    `has_content`: a slash at the end of a source means what is in it.
+    """
+    patterns = 0
+    for given in sources:
+        is_content = given.endswith("/.") or (has_content and given.endswith("/"))
+        source = given.rstrip("/.") if is_content else given.rstrip("/")
+        name = posixpath.basename(source)
+        patterns += bool(_REPLACED.search(name))
+        # One that a shell makes may have any name.
+        is_any = is_content or "$" in name or "`" in name or patterns > _MOST_PATTERNS
+        for path, rest in inside:
+            first, _slash, inner = rest.partition("/")
+            is_named = is_any or first == name or (bool(_REPLACED.search(name)) and fnmatch(first, name))
+            if is_named and (is_tree or not (inner or is_content or path in config.directories)):
+                origin = f"{source if is_content else posixpath.dirname(source)}/{rest}"
+                is_known = origin.startswith("/") and not _REPLACED.search(origin)
+                yield Copy(path, origin if is_known else "", is_tree)
 
 
 def _inside(directory: str, config: Config) -> Iterator[tuple[str, str]]:
