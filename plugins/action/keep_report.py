@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import os
 from typing import Any
+from xml.etree import ElementTree
 
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import is_plain
+from ansible_collections.durable.dbhost.plugins.module_utils.measure.plot import STYLE
 from ansible_collections.durable.dbhost.plugins.plugin_utils.output import (
     keep,
     laid_out,
@@ -19,6 +22,13 @@ from ansible_collections.durable.dbhost.plugins.plugin_utils.output import (
     show,
 )
 from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Variables
+
+#: Parts of the plots of module_utils/measure, and their attributes: a browser would run scripts, and load other files.
+_SVG = "{http://www.w3.org/2000/svg}"
+_ELEMENTS = frozenset(f"{_SVG}{name}" for name in "circle g path rect style svg text title".split())
+_ATTRIBUTES = frozenset(
+    "class cx cy d font-family font-size font-weight height r text-anchor transform viewBox width x y".split()
+)
 
 
 class ActionModule(ActionBase):
@@ -33,6 +43,18 @@ class ActionModule(ActionBase):
         result: dict[str, Any] = super().run(tmp, task_vars)
         given = self._task.args
         host = (task_vars or {})["inventory_hostname"]
+        plot = str(given["files"].get("svg") or "")
+        if plot and not _is_plot(plot):
+            raise refused(
+                "svg: observed a plot with parts that this collection does not draw; expected its own: root of the host can"
+                " have changed it. Nothing was written. Fix: check the host, and run again"
+            )
+        if not all(map(is_plain, str(given["files"].get("yml") or "").splitlines())):
+            raise refused(
+                "yml: observed an attestation with control characters, or what Ansible evaluates; expected plain text, because"
+                " people copy it into the inventory: root of the host can have changed it. Nothing was written. Fix: check the"
+                " host, and run again"
+            )
         paths = []
         chosen = Variables(self._templar, task_vars or {}).report_dir()
         if chosen:
@@ -47,6 +69,22 @@ class ActionModule(ActionBase):
         show([host, *laid_out(str(given["show"])).splitlines(), *stored])
         result.update(changed=False, paths=paths)
         return result
+
+
+def _is_plot(text: str) -> bool:
+    """Return whether a text is a plot as this collection draws it: a host's root can forge it."""
+    if "<!" in text or "<?" in text:
+        return False
+    try:
+        parts = list(ElementTree.fromstring(text).iter())
+    except (ElementTree.ParseError, ValueError):
+        return False
+    return all(
+        part.tag in _ELEMENTS
+        and _ATTRIBUTES.issuperset(part.attrib)
+        and (part.tag != f"{_SVG}style" or part.text == " ".join(STYLE.split()))
+        for part in parts
+    )
 
 
 def _remove(directory: str, name: str) -> None:

@@ -17,6 +17,12 @@ pytest.importorskip("ansible")
 from ansible.errors import AnsibleActionFail
 
 from ansible_collections.durable.dbhost.plugins.action import keep_report, managed_mounts
+from ansible_collections.durable.dbhost.plugins.module_utils.measure import (
+    compared,
+    plot,
+    plug_job,
+    plug_verdict,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect
 from ansible_collections.durable.dbhost.tests.unit.plugins.module_utils.fakes.small_host import SmallHost
 
@@ -36,6 +42,7 @@ FACTS = {
 }
 
 
+JOB = {"patterns": ["dsync"], "clients": 1, "size": 1, "rate": 500, "seconds": 30}
 #: A profile of a user's own.
 OURS = {
     "summary": "As we like it.",
@@ -98,6 +105,69 @@ def test_a_mount_with_a_profile_of_its_own_is_one_of_them() -> None:
 def test_without_a_mount_nothing_is_measured(answer: Any, variables: Any, why: str | None) -> None:
     with pytest.raises(AnsibleActionFail, match=why or "no managed mount"):
         choose(answer, **variables)
+
+
+def _row(**changes: Any) -> Any:
+    row = {"mount": "/srv/<a>&b", "pattern": "dsync", "commit_delay": None, "clients": 1, "rate": 100.0}
+    return {**row, "variant": "as it is", "mean": 1.0, "p99": None, "spread": 0.1, "runs": 3, **changes}
+
+
+def _compared(**changes: Any) -> Any:
+    row = {"file_system": "raw device", "options": "defaults", "scheduler": "none", "of_raw": 100.0}
+    return _row(**{**row, **changes})
+
+
+PLOTS = [
+    plot.svg("Commits", [_row(), _row(clients=4), _row(variant="x", commit_delay=2)], {}, "a command"),
+    compared.svg([_compared(), _compared(file_system="ext4", scheduler="bfq")], "a command"),
+]
+
+
+@pytest.mark.parametrize("drawn", PLOTS)
+def test_a_plot_is_stored_as_it_is_drawn(drawn: str, tmp_path: Path) -> None:
+    found = run(
+        keep_report, name="b", show="x", files={"svg": drawn}, variables={"durable_report_dir": str(tmp_path)}
+    )
+    assert Path(found["paths"][0]).read_text() == drawn
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("</svg>", "<script>alert(1)</script></svg>"),
+        ("</svg>", '<image href="https://x/"/></svg>'),
+        ("</svg>", '<a href="javascript:alert(1)"><text>x</text></a></svg>'),
+        ("</svg>", '<p xmlns="http://www.w3.org/1999/xhtml">x</p></svg>'),
+        ("<rect ", '<rect onload="alert(1)" '),
+        ("<svg ", '<svg xmlns:l="http://www.w3.org/1999/xlink" l:href="x" '),
+        ("<style>", "<style>@import url(https://x/);"),
+        ("<svg ", '<!DOCTYPE svg [<!ENTITY x "y">]><svg '),
+        ("<svg ", '<?xml-stylesheet href="https://x/"?><svg '),
+        ("</svg>", ""),
+    ],
+)
+def test_a_plot_with_other_parts_is_refused_and_nothing_is_written(
+    before: str, after: str, tmp_path: Path
+) -> None:
+    files = {"txt": "x", "svg": PLOTS[0].replace(before, after, 1)}
+    with pytest.raises(AnsibleActionFail, match="parts that this collection does not draw"):
+        run(keep_report, name="b", show="x", files=files, variables={"durable_report_dir": str(tmp_path)})
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("reason", ["{{ lookup('pipe', 'id') }}", "{% set x = 1 %}", "a\x1b[2Kb", "a\u202eb"])
+def test_an_attestation_that_ansible_would_evaluate_is_refused(reason: str, tmp_path: Path) -> None:
+    """The host writes it, and people copy it into the inventory."""
+    job = plug_job.make("0123456789abcdef", "boot-1", [{"target": "/a", "device": "8:1"}], JOB)
+    losses = plug_job.Losses(2000, 1500, 0, ())
+    text = plug_verdict.attestation(job, losses, "storage team", "2026-02-01", "none")
+    variables = {"durable_report_dir": str(tmp_path)}
+    assert run(keep_report, name="p", show=text, files={"yml": text}, variables=variables)["paths"]
+    forged = text.replace("none lost", reason, 1)
+    assert forged != text
+    with pytest.raises(AnsibleActionFail, match="what Ansible evaluates"):
+        run(keep_report, "db2", name="p", show=forged, files={"yml": forged}, variables=variables)
+    assert os.listdir(tmp_path) == ["p-db1.yml"]
 
 
 def test_files_are_written_below_the_directory_and_stale_ones_removed(tmp_path: Path) -> None:
