@@ -86,7 +86,8 @@ PARTS = {
     "boot": (
         "The next boot",
         "The next boot does not mount a file system, or another one. Detected: `boot_faults` of `storage_facts`."
-        " Verdict: `drifted`, or `unknown` if only a boot can show it. Waiver: `durable_accept`. Fix, unless a section has another: {default}. See [boot.md](boot.md).",
+        " Verdict: `drifted`, or `unknown` if only a boot can show it. Waiver: `durable_accept`. Fix, unless a section has"
+        " another: {default}. See [boot.md](boot.md).",
     ),
     "unknown": (
         "Unknown values",

@@ -54,6 +54,14 @@ VERDICTS = (
 FAIL_ON = VERDICTS[:6]
 
 
+def by_rank(*ends: tuple[str, str]) -> dict[str, str]:
+    """Return {verdict: its value}; `ends`: (value, the last verdict with it), in the order of VERDICTS."""
+    found: dict[str, str] = {}
+    for value, last in ends:
+        found = {**dict.fromkeys(VERDICTS[: VERDICTS.index(last) + 1], value), **found}
+    return found
+
+
 class Reason(NamedTuple):
     """One finding of a host. Every output uses these fields, and none parses a text.
 

@@ -26,20 +26,16 @@ from ..module_utils.policy.show.page import (
     reasons,
 )
 from ..module_utils.policy.show.report import change_line, power_lines, worst_first
-from ..module_utils.rows import VERDICTS
+from ..module_utils.rows import VERDICTS, by_rank
 from ..module_utils.ups import findings as of_power
 from .as_text import Report
 
 _TEMPLATE = "report.html.j2"
 _FINDINGS = "https://github.com/durable-db/dbhost/blob/main/docs/findings.md"
 #: Verdict of a host -> how loud it is drawn; what is not here is calm.
-TONES = {
-    **dict.fromkeys(("at_risk",), "bad"),
-    **dict.fromkeys(("blocked", "unreachable", "unknown"), "poor"),
-    **dict.fromkeys(("drifted", "pending"), "warn"),
-    **dict.fromkeys(("attested", "durable"), "good"),
-    **dict.fromkeys(("unverified",), "fair"),
-}
+TONES = by_rank(
+    ("bad", "at_risk"), ("poor", "unknown"), ("warn", "pending"), ("fair", "unverified"), ("good", "durable")
+)
 #: Tones, the loudest first; the last one is that of what nothing is known to be wrong with, and nothing verified.
 _LOUDEST = ("bad", "poor", "warn", "fair", "good", "")
 #: Findings of the power supply.

@@ -17,16 +17,14 @@ from typing import TypedDict
 
 from ..module_utils.host.printable import printable
 from ..module_utils.policy.show.report import worst_first
+from ..module_utils.rows import by_rank
 from .as_text import Report
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 #: Rule of the result for a host's `error`.
 ERROR = "error"
 #: Verdict of a reason -> level of its result; `note` for any other verdict.
-LEVELS = {
-    **dict.fromkeys(("at_risk", "blocked", "unreachable", "unknown", "drifted"), "error"),
-    **dict.fromkeys(("pending", "unverified"), "warning"),
-}
+LEVELS = by_rank(("error", "drifted"), ("warning", "unverified"))
 #: Names the fingerprint and the version of its input.
 FINGERPRINT = "hostIdTargets/v1"
 #: Syntax of links, and of placeholders with its literal form (3.11.6, 3.11.5).

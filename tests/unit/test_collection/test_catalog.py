@@ -162,15 +162,17 @@ SUBJECTS = (
     ),
     *("A fact", "A finding", "A verdict"),
 )
-#: Those that may need fewer places than the others.
-FEW = {"A fact": 3, "A finding": 3}
+#: Subjects that may need fewer places than the others, or another one.
+FEW = {"A fact": 3, "A finding": 3, "A verdict": 7}
 
 
 def places(subject: str) -> list[str]:
-    """Return the paths that docs/extending.md names first in each row of a subject."""
+    """Return the paths in the first cell of each row of a subject in docs/extending.md."""
     text = (ROOT / "docs/extending.md").read_text(encoding="utf-8")
     part = text[text.index(f"## {subject}\n") :].partition("\n## ")[0]
-    return re.findall(r"^\| `([^`]+)` \|", part, re.M)
+    return [
+        path for cell in re.findall(r"^\| (`[^|]+) \|", part, re.M) for path in re.findall(r"`([^`]+)`", cell)
+    ]
 
 
 def in_repository(path: str) -> Path:
@@ -180,7 +182,7 @@ def in_repository(path: str) -> Path:
     )
 
 
-def test_extending_has_each_subject_in_six_places_at_most() -> None:
+def test_extending_has_few_places_for_each_subject() -> None:
     text = (ROOT / "docs/extending.md").read_text(encoding="utf-8")
     assert re.findall(r"^## (.+)$", text, re.M) == list(SUBJECTS)
     assert all(1 < len(places(subject)) <= FEW.get(subject, 6) for subject in SUBJECTS)
