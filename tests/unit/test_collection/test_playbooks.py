@@ -94,6 +94,16 @@ def test_what_writes_to_mounts_wants_its_word_and_no_check_mode_before_it_asks_a
     assert check["ansible.builtin.assert"]["that"] == "not ansible_check_mode"
 
 
+def test_a_disk_is_overwritten_on_one_host_alone() -> None:
+    """Names below by-id can be those of places, as clouds give them: the same on each host."""
+    (play,) = tasks("playbooks/compare_filesystems.yml")
+    names = [task["name"] for task in play["tasks"]]
+    assert names.index("Require one host") < names.index("Compare file systems")
+    (check,) = (task for task in play["tasks"] if task["name"] == "Require one host")
+    assert check["ansible.builtin.assert"]["that"] == "ansible_play_hosts_all | length == 1"
+    assert "when" not in check
+
+
 @pytest.mark.parametrize(
     ("playbook", "module", "where"),
     [
