@@ -102,7 +102,7 @@ _OUR_RULES = (
 )
 _THEIRS = (
     r"(?:/etc|/usr/local/lib|/usr/lib)/tmpfiles\.d|/etc/(?:sysfs\.d|cron\.d|udisks2)|/var/spool/cron(?:/crontabs|/tabs)?"
-    r"|/var/lib/cloud/scripts/per-boot"
+    r"|/var/lib/cloud/scripts/per-boot|(?:/usr)?/etc/nfsmount\.conf\.d"
 )
 _GENERATED = r"/run/systemd/generator"
 #: Files of other components that act at boot. A recording has none of them, whatever they set.
@@ -150,7 +150,8 @@ _FILES: tuple[tuple[str, _Rule], ...] = (
     (rf"{_PLACES}/systemd/system-generators/.*", devices.generator),
     (rf"{_SYSTEMD}/.*\.(?:automount|mount|service|socket|target|conf)", _unit),
     (
-        r"/etc/(?:sysfs|hdparm|smartd|smartmontools/smartd)(?:\.conf)?|/etc/(?:rc\.d/)?rc\.local|/etc/crontab",
+        r"/etc/(?:sysfs|hdparm|smartd|smartmontools/smartd|overlayroot(?:\.local)?)(?:\.conf)?|/etc/(?:rc\.d/)?rc\.local"
+        r"|/etc/crontab|(?:/usr)?/etc/nfsmount\.conf",
         _nothing,
     ),
     # Scripts that act at boot: what an owner wrote there is dropped.

@@ -376,7 +376,9 @@ def _options(boot: Boot) -> Iterator[Fault]:
         cause, named = _option(boot.host, word, units)
         if cause:
             state = "refused" if all(word in line.split() for line in lines) else UNKNOWN
-            yield _of_host(place, cause, state, {"word": word, "key": word.partition("=")[0], **named})
+            yield _of_host(
+                place, cause, state, {"word": _shown(word), "key": word.partition("=")[0], **named}
+            )
     yield from _overlay(boot.host)
 
 
@@ -412,7 +414,12 @@ def _overlay(host: Host) -> Iterator[Fault]:
             if equals and key == "overlayroot":
                 last = (f"{path} line {row}", key, value)
     if last and _is_overlay(*last[1:]):
-        yield _of_host(last[0], "overlay_root", "refused", {"word": "=".join(last[1:])})
+        yield _of_host(last[0], "overlay_root", "refused", {"word": _shown("=".join(last[1:]))})
+
+
+def _shown(word: str) -> str:
+    """Return an option for people; behind a colon overlayroot can have a password."""
+    return word.partition(":")[0] if word.startswith("overlayroot=") else word
 
 
 def _required(boot: Boot) -> Iterator[Fault]:

@@ -351,7 +351,9 @@ def _by_machine(traits: Traits, transport: str) -> Kind | None:
         return Kind(transport, UNKNOWN, Because("kind_machine"), None, "")
     if word in CONTAINERS:
         return Kind(transport, UNKNOWN, Because("kind_container", {"container": word}), None, "")
-    if word != "none":
+    # A hypervisor offers no device that this machine's own programs make, as ublk does.
+    is_own = transport == UNKNOWN and traits.path.startswith("/sys/devices/virtual/")
+    if word != "none" and not is_own:
         return Kind(transport, VIRTUAL, None, None, _hypervisor(word) or "hypervisor")
     return None
 

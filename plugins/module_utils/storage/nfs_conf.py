@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from ..host.mountinfo import Mount
 from ..host.observation import Observation, unread
 from ..host.seam import Host, Unobservable
-from ..host.system_conf import names_in, text_of
+from ..next_boot.files import existing, text_of
 
 _MAIN = ("/usr/etc/nfsmount.conf", "/etc/nfsmount.conf")
 _GLOBAL, _SERVER, _MOUNT_POINT = "nfsmount_global_options", "server", "mountpoint"
@@ -39,7 +39,7 @@ def recovery(host: Host, mount: Mount, targets: Iterable[str]) -> Observation | 
 def _files(host: Host) -> Iterator[str]:
     for main in _MAIN:
         yield main
-        yield from (f"{main}.d/{name}" for name in names_in(host, f"{main}.d") if name.endswith(".conf"))
+        yield from existing(host, f"{main}.d", ".conf")
 
 
 def _options(text: str, path: str, ours: set[tuple[str, str]]) -> Iterator[Observation]:

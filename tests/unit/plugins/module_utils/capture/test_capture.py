@@ -370,12 +370,16 @@ def test_files_of_others_that_act_at_a_boot_keep_what_they_do_and_no_secret() ->
 def test_files_of_other_components_are_not_kept() -> None:
     """They act at boot, and may hold passwords: a capture names the facts that a replay gives differently."""
     host = SmallHost()
+    host.add_mount(FakeMount("/srv/nas", "nfs4", "0:52", "nas:/export", "export", super_options=("hard",)))
+    host.files["/etc/fstab"] += "nas:/export /srv/nas nfs defaults\n"
+    host.files["/usr/share/initramfs-tools/scripts/init-bottom/overlayroot"] = "#!/bin/sh\n"
     secret = "hunter2"
     for path in (
         *("/etc/udev/rules.d/60-x.rules", "/etc/tmpfiles.d/x.conf", "/etc/sysfs.conf", "/etc/crontab"),
         *("/etc/cron.d/x", "/var/spool/cron/crontabs/root", "/etc/udisks2/x.conf", "/etc/hdparm.conf"),
         *("/etc/systemd/system/x.service", "/etc/systemd/system/x.service.d/y.conf", "/etc/smartd.conf"),
-        "/etc/rc.local",
+        *("/etc/rc.local", "/etc/overlayroot.conf", "/etc/overlayroot.local.conf"),
+        *("/etc/nfsmount.conf", "/etc/nfsmount.conf.d/x.conf"),
     ):
         host.files[path] = f"# {secret}\n@reboot root /bin/x --password={secret}\n"
         host.modes[path] = 0o755

@@ -349,7 +349,7 @@ class TestWords:
             ("fstab=no", "fstab"),
             ("systemd.volatile=yes", "systemd.volatile"),
             ("rd.break", "rd.break"),
-            ("overlayroot=tmpfs:recurse=0", "overlayroot"),
+            ("overlayroot=tmpfs", "overlayroot"),
             ("init=/opt/start", "init"),
             ("systemd.setenv=LD_PRELOAD=libeatmydata.so", "systemd.setenv"),
             ("systemd.run=/opt/once", "systemd.run"),
@@ -391,7 +391,10 @@ class TestWords:
         ("texts", "source"),
         [
             (('overlayroot_cfgdisk="disabled"\noverlayroot="tmpfs"\n', ""), "/etc/overlayroot.conf line 2"),
-            (('overlayroot=""\n', "# x\noverlayroot=tmpfs\n"), "/etc/overlayroot.local.conf line 2"),
+            (
+                ('overlayroot=""\n', "# x\noverlayroot=tmpfs:recurse=0\n"),
+                "/etc/overlayroot.local.conf line 2",
+            ),
             (("overlayroot=tmpfs\n", "overlayroot=disabled\n"), ""),
             (('overlayroot=""\n#overlayroot="tmpfs"\n', ""), ""),
             (("", ""), ""),
@@ -408,6 +411,16 @@ class TestWords:
         for each in found:
             assert (each["state"], each["boot"]) == ("refused", "required")
             assert each["remedy"] == f'write overlayroot="" in {source}'
+
+    @pytest.mark.parametrize("path", ["/proc/cmdline", "/etc/overlayroot.conf"])
+    def test_a_password_of_overlayroot_is_not_shown(self, path: str) -> None:
+        machine = Machine()
+        word = "overlayroot=crypt:dev=/dev/sdz1,pass=geheim"
+        machine.files[path] = f"root=UUID=root ro {word}\n" if path == "/proc/cmdline" else f"{word}\n"
+        machine.files["/usr/share/initramfs-tools/scripts/init-bottom/overlayroot"] = "#!/bin/sh\n"
+        (found,) = faults(machine)
+        assert "overlayroot=crypt has" in found["why"]
+        assert "geheim" not in str(found)
 
 
 class TestStart:

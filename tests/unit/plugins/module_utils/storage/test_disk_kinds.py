@@ -163,6 +163,13 @@ def test_the_hypervisor_says_where_its_disks_are_switched(word: str, place: str)
     assert answer("nvme_pci", virtualization=word).place == place
 
 
+@pytest.mark.parametrize("word", ["none", "kvm", "amazon"])
+def test_a_device_that_a_program_of_this_machine_makes_is_unknown(word: str) -> None:
+    path = "/sys/devices/virtual/ublk-char/ublkc0/block/ublkb0"
+    found = classify(Traits("ublkb0", path, "", "", "", {}, word))
+    assert (found.kind, found.cause and found.cause.cause) == ("unknown", "kind_no_rule")
+
+
 def test_every_path_of_a_multipath_disk_counts() -> None:
     local, remote = TRAITS["nvme_vmd"].path, TRAITS["lab_nvme_tcp"].path
     head = TRAITS["nvme_multipath_paths_not_given"].path
