@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 from xml.etree import ElementTree
 
@@ -29,6 +30,9 @@ _ELEMENTS = frozenset(f"{_SVG}{name}" for name in "circle g path rect style svg 
 _ATTRIBUTES = frozenset(
     "class cx cy d font-family font-size font-weight height r text-anchor transform viewBox width x y".split()
 )
+
+#: Lines of these texts are copied into the inventory, where Ansible would evaluate what this begins.
+_TEMPLATE = re.compile(r"\{(?=[{%#])")
 
 
 class ActionModule(ActionBase):
@@ -62,13 +66,18 @@ class ActionModule(ActionBase):
             for suffix, text in given["files"].items():
                 name = measured(given["name"], host, suffix)
                 if text:
-                    paths.append(_keep(directory, name, str(text)))
+                    paths.append(_keep(directory, name, _inert(str(text)) if suffix == "txt" else str(text)))
                 else:
                     _remove(directory, name)
         stored = [f"stored in {', '.join(paths)}"] if paths else []
-        show([host, *laid_out(str(given["show"])).splitlines(), *stored])
+        show([host, *laid_out(_inert(str(given["show"]))).splitlines(), *stored])
         result.update(changed=False, paths=paths)
         return result
+
+
+def _inert(text: str) -> str:
+    """Return a text without the beginning of a template."""
+    return _TEMPLATE.sub("{ ", text)
 
 
 def _is_plot(text: str) -> bool:

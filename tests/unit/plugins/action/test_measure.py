@@ -170,6 +170,17 @@ def test_an_attestation_that_ansible_would_evaluate_is_refused(reason: str, tmp_
     assert os.listdir(tmp_path) == ["p-db1.yml"]
 
 
+def test_a_table_to_copy_from_has_no_template(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = "durable_overrides: {scheduler_virtual: none}\ndurable_profile: {{ x }} {% y %} {# z #} {{{\n"
+    plain = (
+        "durable_overrides: {scheduler_virtual: none}\ndurable_profile: { { x }} { % y %} { # z #} { { {\n"
+    )
+    variables = {"durable_report_dir": str(tmp_path)}
+    found = run(keep_report, name="b", show=table, files={"txt": table, "json": "{{}}"}, variables=variables)
+    assert [Path(path).read_text() for path in found["paths"]] == [plain, "{{}}\n"]
+    assert plain in capsys.readouterr().out
+
+
 def test_files_are_written_below_the_directory_and_stale_ones_removed(tmp_path: Path) -> None:
     variables = {"durable_report_dir": str(tmp_path / "report")}
     given = {"name": "proof", "show": "text", "variables": variables}
