@@ -81,7 +81,7 @@ def _gfix(instance: InstanceFacts, database: DatabaseFacts, verdict: str) -> str
     if owner == "0":
         # As root, gfix leaves lock files that shut the server out.
         user = f"$(ps -o euid= -p {pids[0]})" if isinstance(pids, list) and pids else "USER_OF_THE_SERVER"
-        return f"run chown {user} {command(path)}, then run again"
+        return f"run chown -h {user} {command(path)}, then run again"
     if instance["namespace"] != "host" and isinstance(pids, list) and pids:
         enter = ("nsenter", "-t", str(pids[0]), "-m", "-S", owner, *sync, inside)
         return f"when no client has it open, run {command(*enter)}"

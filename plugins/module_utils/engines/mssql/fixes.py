@@ -11,5 +11,5 @@ FIXES = {
     **fixes.FIXES,
     "remove_trace_flag": "remove -T{flag} from ExecStart= (systemctl edit --full mssql-server), then restart it",
     "give_directory": "run chown mssql {path}, then run again",
-    "give_file": "check its content, run chown {owner} {path}, then run again",
+    "give_file": "check its content, run chown -h {owner} {path}, then run again",
 }

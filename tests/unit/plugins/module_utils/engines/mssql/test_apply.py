@@ -586,7 +586,7 @@ def test_a_file_of_another_user_that_the_server_can_write_keeps_its_owner() -> N
     [
         (
             lambda host: host.modes.update({CONF: 0o600}),
-            r"expected 998:998; the server cannot read it \(mode 0600\); check its content, run chown 998:998",
+            r"expected 998:998; the server cannot read it \(mode 0600\); check its content, run chown -h 998:998",
         ),
         (
             lambda host: host.files.update({"/proc/sys/fs/protected_hardlinks": "0\n"}),
