@@ -215,7 +215,7 @@ ansible_facts:
             starts_at_boot:
               description:
                 - Whether the next boot starts its unit, V(yes), V(no) or V(unknown).
-                - V(no) is one that is masked, or disabled, does not run and is wanted by no other unit.
+                - V(no) is one that is masked, or disabled, does not run, and is started by no other unit and no script at boot.
               type: str
               returned: always
             stop_timeout:

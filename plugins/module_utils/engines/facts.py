@@ -142,8 +142,17 @@ class Facts:
 
     def _starts_at_boot(self, found: Instance, unit: units.Unit | None) -> str:
         word = unit.starts_at_boot if unit else UNKNOWN
-        is_hidden = word == "no" and ENGINES[found.engine].may_start(self.host, found)
-        return UNKNOWN if is_hidden else word
+        if word != "no" or unit is None:
+            return word
+        engine = ENGINES[found.engine]
+        own = engine.observer
+        wrappers = (name for name in getattr(own, "WRAPPERS", {}) if name not in next_start.SHELLS)
+        try:
+            with named_by.one(self.host, None):
+                is_hidden = self.commands.may_start(unit, (*own.PROGRAMS, *wrappers), own.UNITS)
+        except Unobservable:
+            return UNKNOWN
+        return UNKNOWN if is_hidden or engine.may_start(self.host, found) else word
 
     def _with_next_start(
         self, found: Instance, place: Place | str | None, unit: units.Unit | None

@@ -10,7 +10,8 @@ executed. Each text has its file and line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from functools import partial
 
 from ..host import (
@@ -56,6 +57,8 @@ class Commands:
     def __init__(self, host: Host) -> None:
         self.host = host
         self._elsewhere: list[Text] | None = None
+        #: Patterns of units that udev rules, the kernel's command line and scripts name.
+        self._started: set[str] = set()
 
     def of_server(self, unit: Unit | str | None) -> list[Text]:
         """Return what runs with the start of a server, those of its unit first. Raises Unobservable.
@@ -66,6 +69,22 @@ class Commands:
         own = tuple(dict.fromkeys(filter(None, names)))
         texts = self._of_unit(own, is_server=True) if own else []
         return [*texts, *(text for text in self._others() if not _is_of(text, own))]
+
+    def may_start(self, unit: Unit, programs: Iterable[str], units: re.Pattern[str]) -> bool:
+        """Return whether a script or command at boot, a udev rule or the kernel's command line may start a unit, or runs one of
+        these programs; `units`: names of the engine's own ones, which start other servers. Raises Unobservable."""
+        own = tuple(dict.fromkeys((unit.name, *unit.names)))
+        texts = [text for text in self._others() if not units.fullmatch(text.by.rpartition(" of ")[2])]
+        # Nothing starts a masked unit.
+        names = () if "masked" in (unit.load, unit.enabled) else own
+        if any(fnmatchcase(name, pattern) for name in names for pattern in self._started):
+            return True
+        stems = "|".join(re.escape(name.rpartition(".")[0]) for name in names) or "(?!)"
+        runs = re.compile(
+            rf"(?:^|[\s/;|&('\"@:+!-])(?:{'|'.join(map(re.escape, programs))})(?=[\s;|&)'\"]|$)"
+            rf"|(?:\bservice\s+|\binvoke-rc\.d\s+|/init\.d/)(?:{stems})\s+(?:re)?start\b"
+        )
+        return any(runs.search(text.text) for text in texts)
 
     def of_starter(self, path: str, unit: Unit | str | None) -> list[Text]:
         """Return an undocumented script that starts a server, the command of its unit, and the scripts that they name.
@@ -120,6 +139,7 @@ class Commands:
                 *command_lines.wants(self.host),
                 *(unit_names.with_kind(word.strip("'\";&|()")) for word in words),
             }
+            self._started = started
             found: list[Text] = []
             for name in unit_lines.of_administrators(self.host, started):
                 found += self._of_unit((name,), is_server=False)

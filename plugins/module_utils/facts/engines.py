@@ -307,7 +307,7 @@ class InstanceFacts(_InstanceOfSome):
         str,
         YES_NO_UNKNOWN,
         "Whether the next boot starts its unit, V(yes), V(no) or V(unknown).",
-        "V(no) is one that is masked, or disabled, does not run and is wanted by no other unit.",
+        "V(no) is one that is masked, or disabled, does not run, and is started by no other unit and no script at boot.",
     ]
     stop_timeout: Annotated[
         str,

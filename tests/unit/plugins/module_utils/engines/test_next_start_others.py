@@ -582,6 +582,42 @@ def test_other_commands_at_a_boot_make_what_they_name_unknown(files: dict[str, s
     assert persisted(host, BINLOG) == ("1" if "/etc/rc.local" in files else word)
 
 
+@pytest.mark.parametrize(
+    ("files", "word"),
+    [
+        ({}, "no"),
+        ({"/etc/rc.local": "#!/bin/sh\nsystemctl start mariadb\n"}, "unknown"),
+        ({"/etc/rc.local": "#!/bin/sh\nservice mysql start\n"}, "unknown"),
+        ({"/etc/rc.local": "#!/bin/sh\n/etc/init.d/mariadb restart\n"}, "unknown"),
+        ({"/etc/rc.local": "#!/bin/sh\n/usr/bin/mysqld_safe --user=mysql &\n"}, "unknown"),
+        ({"/etc/rc.local": "#!/bin/sh\nservice mariadb stop\nsystemctl start other\n"}, "no"),
+        ({"/etc/rc.local": "#!/bin/sh\nrm -f /run/mysqld/mysqld.sock /var/log/mysqld_safe.log\n"}, "no"),
+        ({"/etc/cron.d/db": "@reboot root systemctl start mysql.service\n"}, "unknown"),
+        ({"/etc/udev/rules.d/9.rules": 'ENV{SYSTEMD_WANTS}+="mariadb.service"\n'}, "unknown"),
+        ({"/proc/cmdline": "ro systemd.wants=mariadb.service\n"}, "unknown"),
+        ({OTHER: "[Service]\nExecStart=/usr/sbin/mariadbd\n", WANTED: ""}, "unknown"),
+        ({OTHER: "[Service]\nExecStart=/usr/sbin/mariadbd\n"}, "no"),
+        ({"/etc/crontab": Unobservable("/etc/crontab: Input/output error")}, "unknown"),
+        # It starts another server.
+        (
+            {"/etc/systemd/system/mariadb@b.service.d/x.conf": "[Service]\nExecStart=/usr/sbin/mariadbd\n"},
+            "no",
+        ),
+    ],
+)
+def test_a_disabled_server_may_be_started_by_what_a_boot_runs(files: dict[str, Any], word: str) -> None:
+    host = MariaHost(running=False)
+    host.units["mariadb.service"].update(
+        UnitFileState="disabled", ActiveState="inactive", Names="mariadb.service mysql.service"
+    )
+    host.files.update(files)
+    host.modes["/etc/rc.local"] = 0o755
+    assert told(host)["starts_at_boot"] == word
+    host.units["mariadb.service"].update(LoadState="masked", UnitFileState="masked")
+    runs_it = "mysqld_safe" in str(files.get("/etc/rc.local")) or WANTED in files or "/etc/crontab" in files
+    assert told(host)["starts_at_boot"] == ("unknown" if runs_it and word == "unknown" else "no")
+
+
 CLOUD = "/var/lib/cloud/scripts/per-boot/tune-db"
 
 
