@@ -87,11 +87,9 @@ SAYS: dict[str, str] = {
 FIX: dict[str, str] = {
     **of_storage.FIX,
     "too_large": "stop it, or make its configuration smaller, then run again",
-    "maybe_pacemaker": "run crm_mon -1r",
     "not_flushed": "run again",
     "undocumented_program": "start it, then run again: the arguments of a running server are read",
     "disables_fsync": "remove {text} from {place}, then restart the server",
-    "no_log": "start the server, then run again",
     "databases_hidden": "grant VIEW ANY DATABASE to the login and revoke each DENY of it, then run again",
 }
 SENTENCES = of_storage.Sentences(SAYS, FIX)
@@ -113,14 +111,18 @@ def explained(engines: EnginesFacts) -> EnginesFacts:
 
 def text(row: Mapping[str, Any], key: str = "reason") -> str:
     """Return why a value of a row is unknown: the sentences of its causes, then an error in quotes; '' for nothing."""
-    rows = [row] if "cause" in row else row.get("causes", ())
-    found = [SENTENCES.explain(each["cause"], each["parameters"]).reason for each in rows]
+    found = [each.reason for each in _of_row(row)]
     return "; ".join([*found, *([quote(row[key])] if row.get(key) else [])])
 
 
 def fix(row: Mapping[str, Any]) -> str:
-    """Return what an administrator does about the cause of an unknown value, '' without an entry in FIX."""
-    return SENTENCES.explain(row["cause"], row["parameters"]).fix if "cause" in row else ""
+    """Return what an administrator does about the causes of an unknown value, '' without an entry in FIX."""
+    return ", and ".join(dict.fromkeys(each.fix for each in _of_row(row) if each.fix))
+
+
+def _of_row(row: Mapping[str, Any]) -> list[of_storage.Explained]:
+    rows = [row] if "cause" in row else row.get("causes", ())
+    return [SENTENCES.explain(each["cause"], each["parameters"]) for each in rows]
 
 
 def of_instance(instance: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ... import catalog
+from ...engines import causes as engine_causes
 from ...engines import findings
 from ...engines.judges import judge_of
 from ...engines.overrides import fix as fix_of_override
@@ -166,7 +167,9 @@ def _unknowns(subject: Subject) -> Iterator[Reason]:
     instance, label = subject.instance, subject.label
     evidence, own = instance["evidence"], judge_of(instance)
     if evidence.get("observation"):
-        yield findings.OBSERVATION.found(label, engine=label, cause=str(evidence["observation"]["reason"]))
+        observed = evidence["observation"]
+        cure = engine_causes.fix(observed) or None
+        yield findings.OBSERVATION.found(label, fix=cure, engine=label, cause=str(observed["reason"]))
     elif not instance["settings"] and not instance.get("databases"):
         yield findings.NO_SETTINGS.found(label, engine=label)
     if instance["state"] == UNKNOWN:
@@ -183,7 +186,8 @@ def _unknowns(subject: Subject) -> Iterator[Reason]:
         # It has no process, and so no open files, libraries and namespace.
         lost &= {"directories"}
     for field in sorted(lost):
-        yield findings.FIELDS[field].found(label, engine=label, cause=subject.reason(field))
+        cure = engine_causes.fix(evidence.get(field, NOTHING)) or None
+        yield findings.FIELDS[field].found(label, fix=cure, engine=label, cause=subject.reason(field))
     starter = evidence.get("start_arguments")
     if starter and instance["state"] != "stopped" and subject.profile.promises_durability:
         pid = str(next(iter(instance["pids"]), ""))
@@ -323,7 +327,7 @@ def _row(
         },
         why=why,
         means=verdict == "drift_running",
-        remedy=_remedy(instance, name, verdict, phase, held, observed.get("from")),
+        remedy=_remedy(instance, name, verdict, phase, held, observed),
     )
 
 
@@ -350,7 +354,7 @@ def _remedy(
     verdict: str,
     phase: str | None,
     held: str | None,
-    origin: str | None,
+    observed: SettingFacts,
 ) -> str:
     if verdict == "ok":
         return ""
@@ -361,8 +365,8 @@ def _remedy(
         return _RESTARTS.get(manager, f"restart the server{_or_give(_RESTART)}")
     if verdict == UNKNOWN:
         # The unknown value may be correct: an administrator reads it before any change.
-        return held or FIX_READ_ERROR
-    return where_to_set(instance, name, origin) or held or FIX_READ_ERROR
+        return held or engine_causes.fix(observed) or FIX_READ_ERROR
+    return where_to_set(instance, name, observed.get("from")) or held or FIX_READ_ERROR
 
 
 def _held(held: str | None, permission: str | None, allow: Collection[str]) -> str | None:

@@ -395,6 +395,28 @@ def test_a_refusal_is_part_of_the_reason_and_its_fix_is_the_fix() -> None:
     assert "observed a link" not in row(judged(given), "fsync")["why"]
 
 
+TOO_LARGE = {"cause": "too_large", "parameters": {"used": "9", "process": "x", "left": "1"}}
+SMALLER = "stop it, or make its configuration smaller, then run again"
+
+
+@pytest.mark.parametrize("field", ["namespace", "files", "observation"])
+def test_an_unknown_value_has_the_fix_of_its_cause(field: str) -> None:
+    given = instance()
+    given["evidence"][field] = {"value": "unknown", "source": "none", "reason": None, **TOO_LARGE}
+    (fix,) = {each["fix"] for each in judged(given)["reasons"] if "expected at most 1" in each["reason"]}
+    assert fix == SMALLER
+
+
+def test_an_unknown_setting_has_the_fixes_of_its_causes_each_once() -> None:
+    given = instance(persisted={"fsync": "unknown"})
+    given["settings"]["fsync"]["causes"] = [
+        TOO_LARGE,
+        TOO_LARGE,
+        {"cause": "not_flushed", "parameters": {}},
+    ]
+    assert row(judged(given), "fsync")["remedy"] == f"{SMALLER}, and run again"
+
+
 @pytest.mark.parametrize("field", ["held", "fix"])
 @pytest.mark.parametrize(
     "fix",
