@@ -128,6 +128,8 @@ def _withdraw_guard(host: Host, found: Journal) -> list[str]:
         power_guard.apply_release(host, power_guard.plan_release(host))
     except (ChangeFailed, Unobservable) as error:
         return [str(error)]
+    except Exception as error:  # The files that the boot reads still go back.
+        return [_unexpected("power_guard", error)]
     return []
 
 
@@ -137,11 +139,20 @@ def _tighten(host: Host, found: Journal) -> list[str]:
     for name, layer in _LAYERS.items():
         # One by one: after a boot that failed some are not there.
         for row in found.rows.get(name, ()):
-            is_left_alone = row.get("leased") and guard_state.read(host)["state"] not in guard_state.RUNNING
-            # The guard that had barriers off at the start is gone.
-            wanted = {**row, "barrier": "on"} if is_left_alone else row
-            failures += bring(host, layer, {"targets": [wanted], "state": "present"}, False).failures
+            try:
+                is_left_alone = (
+                    row.get("leased") and guard_state.read(host)["state"] not in guard_state.RUNNING
+                )
+                # The guard that had barriers off at the start is gone.
+                wanted = {**row, "barrier": "on"} if is_left_alone else row
+                failures += bring(host, layer, {"targets": [wanted], "state": "present"}, False).failures
+            except Exception as error:  # The files that the boot reads still go back.
+                failures.append(_unexpected(name, error))
     return failures
+
+
+def _unexpected(layer: str, error: Exception) -> str:
+    return f"{layer}: {type(error).__name__}: {error}"
 
 
 def _restore(host: Host, entry: Entry) -> str | None:

@@ -656,6 +656,26 @@ def test_a_lease_that_the_run_gave_is_withdrawn_before_anything_else(monkeypatch
     assert "the guard does not end" in installed.switch_of(host).said
 
 
+@pytest.mark.parametrize("layer", ["mount_options", "write_cache", "power_guard"])
+def test_an_unexpected_error_of_a_layer_keeps_no_file_from_going_back(layer: str, monkeypatch: Any) -> None:
+    """A boot that failed can leave a host in any state."""
+    host = settled("strict")
+    before = boot(host)
+    given = {"phase": "loosen", "layer": "power_guard", "class": "safety", "arguments": {"targets": []}}
+    steps = [*steps_of(host, "disposable"), given]
+    arm.arm(host, {**runs.LAYERS, "power_guard": None}, steps, 600)
+    change(host, steps[:-1], journal.KeepingHost(host))
+
+    def fail(*_given: Any, **_more: Any) -> None:
+        raise KeyError("DEVNAME")
+
+    module = put_back.power_guard if layer == "power_guard" else put_back._LAYERS[layer]
+    monkeypatch.setattr(module, "plan_release" if layer == "power_guard" else "plan", fail)
+    assert put_back.put_back(host, NOW) == 0
+    assert boot(host) == before
+    assert f"it could not: {layer}: KeyError: 'DEVNAME'" in installed.switch_of(host).said
+
+
 def test_files_of_a_guard_that_is_withdrawn_do_not_come_back(monkeypatch: Any) -> None:
     host = settled("strict")
     given = {"phase": "loosen", "layer": "power_guard", "class": "safety", "arguments": {"targets": []}}
