@@ -14,6 +14,7 @@ import fnmatch
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ...host.textfile import (
@@ -38,6 +39,9 @@ _MACRO = re.compile(r"\$\((?P<name>[^)]*)\)")
 MACROS = frozenset(
     "root install dir_conf dir_secdb dir_plugins dir_udf dir_sample dir_sampledb dir_intl dir_msg".split()
 )
+#: Those of which the directory is certain; SUSE's firebird.conf includes files by it.
+_OF_INCLUDES = ("dir_conf",)
+NO_MACROS: Mapping[str, str] = MappingProxyType({})
 _DEEPEST = 64
 _UNITS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 
@@ -86,24 +90,32 @@ def parse(text: str, file: str = "firebird.conf", blocks: bool = False) -> list[
     return lines
 
 
-def effective(read: Read, names: Names, main: str) -> Effective:
-    """Return what counts in a firebird.conf and the files that it includes, macros unresolved.
+def effective(read: Read, names: Names, main: str, macros: Mapping[str, str] = NO_MACROS) -> Effective:
+    """Return what counts in a firebird.conf and the files that it includes, macros of values unresolved.
 
-    Raises Malformed for a bad line in any of them and for an include that finds no file.
+    `macros` is as for `read_lines`. Raises Malformed for a bad line in any of them and for an include that finds no file.
     """
     files: list[str] = []
     pairs = [
         (line.name, Setting(line.value, file, line.number))
-        for file, line in read_lines(read, names, main, files)
+        for file, line in read_lines(read, names, main, files, macros)
         if line.kind == "setting"
     ]
     return settled(pairs, list(dict.fromkeys(files)), first=True)
 
 
 def read_lines(
-    read: Read, names: Names, main: str, files: list[str], blocks: bool = False, depth: int = 0
+    read: Read,
+    names: Names,
+    main: str,
+    files: list[str],
+    macros: Mapping[str, str] = NO_MACROS,
+    blocks: bool = False,
+    depth: int = 0,
 ) -> list[tuple[str, Line]]:
     """Return (file, line) of a file and, in place, of those that it includes; add their paths to `files`.
+
+    Of `macros`, names in small letters, an include may have $(dir_conf).
 
     A pattern may find nothing; a plain path must be there. Firebird takes what a pattern finds as the directory
     has it, and that is unknown. It reads a file again that it has read, and refuses one that includes itself.
@@ -119,8 +131,8 @@ def read_lines(
         found.append((main, line))
         if line.kind == "include":
             texts = [
-                read_lines(read, names, path, files, blocks, depth + 1)
-                for path in _included(line, main, read, names)
+                read_lines(read, names, path, files, macros, blocks, depth + 1)
+                for path in _included(line, main, read, names, macros)
             ]
             _expect_any_order(texts, main, line)
             found += (pair for text in texts for pair in text)
@@ -226,15 +238,18 @@ def _value(number: int, raw: str, start: int, file: str, blocks: bool) -> _Value
     return _Value(raw[first:last].strip('"'), first, last, brace)
 
 
-def _included(line: Line, file: str, read: Read, names: Names) -> list[str]:
+def _included(line: Line, file: str, read: Read, names: Names, macros: Mapping[str, str]) -> list[str]:
     """Return the paths that an include line finds."""
-    path_named = resolve(line.value or "", {}, file) if "$(this)" in (line.value or "") else line.value or ""
-    path = posixpath.normpath(posixpath.join(posixpath.dirname(file), path_named))
-    directory, pattern = posixpath.split(path)
-    if "$(" in path or re.search(r"[?*]", directory):
-        raise refusal(
-            file, line.number, line.raw, "an include of files in one directory, without macros but $(this)"
-        )
+    known = {name: macros[name] for name in _OF_INCLUDES if name in macros}
+    try:
+        named = resolve(line.value or "", known, file)
+    except ValueError:
+        named = "$("
+    directory, pattern = posixpath.split(posixpath.normpath(posixpath.join(posixpath.dirname(file), named)))
+    if "$(" in named or re.search(r"[?*]", directory):
+        wanted = "an include of files in one directory, without macros but $(dir_conf) and $(this)"
+        raise refusal(file, line.number, line.raw, wanted)
+    path = posixpath.join(directory, pattern)
     if not re.search(r"[?*]", pattern):
         if read(path) is None:
             raise refusal(file, line.number, line.raw, f"an include that finds a file ({path} is not there)")

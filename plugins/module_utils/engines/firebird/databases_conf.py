@@ -49,7 +49,7 @@ def databases(
     files: list[str] = []
     found: dict[str, Database] = {}
     configured: dict[str, str] = {}
-    for file, line in conf.read_lines(read, names, main, files, blocks=True):
+    for file, line in conf.read_lines(read, names, main, files, macros, blocks=True):
         inside = line.section and line.kind != "open"
         if line.kind in ("setting", "open") and line.name and not inside:
             if line.name in found:

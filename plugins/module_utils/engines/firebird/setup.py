@@ -64,7 +64,7 @@ def read(host: Host, root: str, config: str | None) -> Setup:
     directory = posixpath.dirname(config)
     try:
         macros = _macros(host, root, directory)
-        found = conf.effective(within(files.host, files.text), files.names, config)
+        found = conf.effective(within(files.host, files.text), files.names, config, macros)
     except (Unobservable, ValueError) as error:
         why = without_content(error)
         return Setup(_unread(why), (), usual, {**unread, config: why})

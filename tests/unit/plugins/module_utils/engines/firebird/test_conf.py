@@ -129,12 +129,26 @@ def test_includes_are_read_in_place() -> None:
     [
         ("include nothing.conf\n", r"/f/nothing\.conf is not there"),
         ("A = 1\ninclude */a.conf\n", "line 2: .*files in one directory"),
-        ("include $(root)/a.conf\n", r"macros but \$\(this\)"),
+        ("include $(root)/a.conf\n", r"macros but \$\(dir_conf\) and \$\(this\)"),
+        ("include $(dir_conf)/a.conf\n", r"macros but"),
     ],
 )
 def test_an_include_that_cannot_be_followed_is_refused(text: str, wanted: str) -> None:
     with pytest.raises(Malformed, match=wanted):
         effective(main=text)
+
+
+def test_an_include_may_name_the_directory_of_the_configuration() -> None:
+    """As the firebird.conf of SUSE's package does."""
+    tree = Files({"/f/main.conf": "include $(dir_conf)/d/*.conf\n", "/etc/d/a.conf": "A = 1\n"})
+    macros = {"dir_conf": "/etc", "root": "/usr"}
+    assert firebird_conf.effective(tree.read_file, tree.names, "/f/main.conf", macros).files == [
+        "/f/main.conf",
+        "/etc/d/a.conf",
+    ]
+    tree = Files({"/f/main.conf": "include $(root)/a.conf\n", "/usr/a.conf": ""})
+    with pytest.raises(Malformed, match="macros but"):
+        firebird_conf.effective(tree.read_file, tree.names, "/f/main.conf", macros)
 
 
 def test_what_two_files_of_one_pattern_both_set_is_refused() -> None:
