@@ -62,9 +62,10 @@ _FROM_ELSEWHERE = re.compile(r"\$\(|`|\$[@*\d]|\bread\s+\w")
 #: Paths in a script that are no mount points: of programs, and of what the kernel shows.
 _NO_MOUNTS = re.compile(r"/(?:usr/)?s?bin/|/dev/(?:null|std\w+)|/proc/|/sys/")
 _PARTITION = re.compile(r"(?:p|-part)?\d+")
-#: Directories of /sys in which a device has the paths that are compared, its attributes, and an address of SCSI.
+#: Directories of /sys in which a device has the paths that are compared, its attributes, kernel names, and an address of SCSI.
 _DIRECT = re.compile(r"/sys/(?:(?:class/)?block|dev/block|devices|class/(?:scsi_disk|bdi))/")
 _ATTRIBUTES = ("write_cache", "cache_type", "scheduler", "read_ahead_kb")
+_DISK = re.compile(r"(?:sd|x?vd)[a-z]+\d*|nvme\d+(?:c\d+)?n\d+(?:p\d+)?|mmcblk\d+(?:p\d+)?")
 _ADDRESS = re.compile(r"(?<=/)\d+:\d+:\d+:\d+(?=/)")
 #: What a shell makes several words of, and sets of characters that it does not have.
 _BRACES, _NOT = re.compile(r"\{[^}/]*,[^}/]*\}"), re.compile(r"\[\^")
@@ -156,7 +157,9 @@ class Device(NamedTuple):
         addresses = _ADDRESS.findall(path)
         if not is_elsewhere or name not in _ATTRIBUTES or (addresses and self.address not in addresses):
             return ""
-        return name
+        # A path of NVMe's native multipath has the number of its controller too.
+        names = [re.sub(r"c\d+(?=n)", "", part) for part in path.split("/") if _DISK.fullmatch(part)]
+        return "" if names and not any(self.is_named(f"/dev/{each}") for each in names) else name
 
     def _attributes(self) -> Iterable[tuple[str, str]]:
         own = [

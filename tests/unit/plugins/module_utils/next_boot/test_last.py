@@ -1158,6 +1158,8 @@ class TestPathsInSys:
             ("/sys/block/sdz/device/block/sdz/queue/write_cache", "ours"),
             ("/sys/bus/scsi/devices/9:0:0:0/scsi_disk/9:0:0:0/cache_type", "ours"),
             ("/sys/devices/system/cpu/cache_type", "ours"),
+            ("/sys/class/nvme/nvme0/nvme0c0n1/queue/write_cache", "ours"),
+            ("/sys/bus/scsi/devices/*/block/sdz/queue/write_cache", "ours"),
         ],
     )
     @pytest.mark.parametrize("by", ["tmpfiles", "tuned"])
@@ -1171,6 +1173,12 @@ class TestPathsInSys:
         )
         plant(host, files)
         assert seen(host, "sda")["mode"] == mode
+
+    @pytest.mark.parametrize("name", ["nvme0n1", "nvme0c0n1", "*"])
+    def test_the_mode_of_a_disk_of_nvme(self, name: str) -> None:
+        host = ready()
+        plant(host, tuned(f"[sysfs]\n/sys/class/nvme/nvme0/{name}/queue/write_cache=write through\n"))
+        assert seen(host, "nvme0n1")["mode"] == "unknown"
 
     def test_tuned_keeps_the_case_of_a_path(self) -> None:
         host = ready()
