@@ -18,7 +18,7 @@ from ..host.process_context import Place, Places, cgroup_of, resolve, unit_of
 from ..host.processes import Process, Processes
 from ..host.seam import Host, Unobservable
 from ..next_boot import generators
-from . import config_writes, next_preloads, next_start, others, own_names
+from . import config_writes, next_preloads, next_start, other_files, others, own_names
 from .contract import ENGINES
 from .instance import Instance, Observed, Why, reasons_and
 from .managers import Managers
@@ -132,6 +132,7 @@ class Facts:
         observed = self._observe(found, place)
         if not observed:
             return found
+        why_next = why_next or self._other_files(found, place, shown, observed)
         observed = observed if why_next is None else _next_start_unknown(observed, why_next)
         observed = self._with_others(found, place, unit, observed, starter)
         evidence["version"] = observed.version
@@ -193,6 +194,25 @@ class Facts:
         except Unobservable as error:
             return found, why_of(error), None
         return found, None, None
+
+    def _other_files(
+        self, found: Instance, place: Place | str | None, unit: units.Unit | None, observed: Observed
+    ) -> Why:
+        """Return why the next start reads other files than those that were read on the host, None if it reads these."""
+        if isinstance(place, Place) and (place.root or place.namespace == "container"):
+            return None
+        paths = dict.fromkeys((*filter(None, [found.config]), *observed.reads))
+        try:
+            if unit:
+                with named_by.one(self.host, None):
+                    why = other_files.of_unit(self.host, unit, paths)
+                if why:
+                    return why
+            if isinstance(place, Place):
+                return other_files.of_process(self.host, found.processes[0], place, paths)
+        except Unobservable as error:
+            return why_of(error)
+        return None
 
     def _next_preloads(
         self, found: Instance, place: Place | None, unit: units.Unit | None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,12 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import (
     tmpfiles_d,
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.host.foreign import Identity
-from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Result, Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import (
+    Host,
+    Result,
+    Status,
+    Unobservable,
+)
 
 from ..fakes.fake_firebird import FakeDatabase, FirebirdHost
 from ..fakes.fake_host import FakeHost
@@ -40,7 +46,7 @@ from ..fakes.fake_mariadb import DROP_IN, MYSQL, SERVER_CNF, MariaHost
 from ..fakes.fake_postgresql import AUTO, ETC, FakePostgresql
 from ..fakes.fake_postgresql import CONF as CONF_OF_PG
 from ..fakes.fake_postgresql import UNIT as PG_UNIT
-from ..fakes.fake_proc import FakeProcess, ProcHost
+from ..fakes.fake_proc import PRIVATE, FakeProcess, ProcHost
 from ..fakes.vendor_host import CFG, CONF, MSSQL_UNIT, with_faircom, with_mssql
 
 LOG, BINLOG = "innodb_flush_log_at_trx_commit", "sync_binlog"
@@ -1069,6 +1075,57 @@ def test_names_of_postgresql_s_settings_count_only_with_a_value() -> None:
     assert of("synchronous_commit local") == [("synchronous_commit", "local")]
     assert of("wal_sync_method = $METHOD") == [("wal_sync_method", None)]
     assert of('[ "$fsync" = off ]') == []
+
+
+# Other files at the paths of the configuration
+
+
+@pytest.mark.parametrize(
+    ("lines", "word"),
+    [
+        ("BindPaths=/srv/own.cnf:/etc/mysql/mariadb.conf.d/50-server.cnf", "unknown"),
+        ("BindReadOnlyPaths=-/srv/mysql:/etc/mysql:norbind /srv", "unknown"),
+        ("BindPaths=/srv/%i:%t/x", "unknown"),
+        ("TemporaryFileSystem=/etc:ro", "unknown"),
+        ("InaccessiblePaths=-/etc/mysql", "unknown"),
+        ("RootDirectory=/srv/root", "unknown"),
+        ("BindPaths=/srv/mysql:/etc/mysql\nBindPaths=", "1"),
+        ("BindPaths=/etc/mysql /srv/x:/srv/y\nBindReadOnlyPaths=/etc/mysql:/etc/mysql", "1"),
+        ("InaccessiblePaths=/home\nTemporaryFileSystem=/tmp", "1"),
+        ("ReadOnlyPaths=/etc/mysql\nProtectSystem=full", "1"),
+    ],
+)
+@pytest.mark.parametrize("running", [True, False])
+def test_a_unit_that_gives_a_server_other_files_than_the_host_has_leaves_its_next_start_unknown(
+    lines: str, word: str, running: bool
+) -> None:
+    host = MariaHost(running=running)
+    host.files[DROP_IN] = f"[mysqld]\nloose_{BINLOG} = 1\n"
+    host.files[OVERRIDE] = f"[Service]\n{lines}\n"
+    found = setting(host, BINLOG)
+    assert found["persisted"] == word
+    assert word == "1" or f"{OVERRIDE} line 2" in found["reason"]
+
+
+@pytest.mark.parametrize(
+    ("path", "word"), [(SERVER_CNF, "unknown"), ("/etc/my.cnf", "unknown"), ("/etc/other", "1")]
+)
+def test_a_file_in_the_mount_namespace_of_a_server_that_is_not_the_host_s_is_another_one(
+    path: str, word: str
+) -> None:
+    host = maria()
+    host.end(host.process.pid)
+    host.start(replace(host.process, namespace=PRIVATE))
+    real = host.locate
+
+    def locate(asked: str, root: str = "", timeout: float = 10) -> Any:
+        found = real(asked)
+        return found._replace(status=Status(7, 7, 0, 0, 0o100644)) if root and asked == path else found
+
+    host.locate = locate  # type: ignore[method-assign]
+    found = setting(host, BINLOG)
+    assert found["persisted"] == word
+    assert word == "1" or f"{path}: the process has another file there" in found["reason"]
 
 
 # tmpfiles.d
