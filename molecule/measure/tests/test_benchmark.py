@@ -164,7 +164,7 @@ def test_when_fio_is_killed_all_is_put_back_all_the_same(
 
 #: Processes and files of a scratch server, and shared memory.
 REMAINS = """
-ps -e -o comm= | grep -x -E 'postgres|pgbench|timeout|isql-fb|firebird' | sort || true
+ps -e -o comm= | grep -x -E 'postgres|pgbench|mariadbd|sysbench|timeout|isql-fb|firebird' | sort || true
 ls -A /tmp/firebird || true
 ls -A /srv/pg
 ls /dev/shm
@@ -204,6 +204,24 @@ def test_transactions_of_a_scratch_server_leave_nothing(
         assert rows["pgbench_tpcb"]["commits"] > 2
         prices = run.reports["benchmark-pull"]["prices"]
         assert {rate["pattern"] for price in prices for rate in price["rates"]} == set(rows)
+
+
+def test_transactions_of_sysbench_on_a_scratch_mariadb_leave_nothing(
+    machine: Machine, playbooks: Playbooks
+) -> None:
+    before = machine.run(["sh", "-c", REMAINS]).stdout
+    limits = {"patterns": [], "transactions": ["oltp_read_write", "oltp_write_only"], "clients": [2]}
+    run = benchmark(playbooks, mounts=["/srv/pg"], **limits)
+    assert run.code == 0
+    assert machine.run(["sh", "-c", REMAINS]).stdout == before
+    rows = run.reports["benchmark-pull"]["rows"]
+    assert [row["pattern"] for row in rows] == limits["transactions"]
+    for row in rows:
+        assert "MariaDB" in row["server"]
+        assert row["commits"] > 2
+        assert row["p99"] > 0
+        # Some commits share a flush.
+        assert row["flushes_per_commit"] > 0.1, row
 
 
 def test_transactions_of_firebird_need_no_server_and_leave_nothing(
