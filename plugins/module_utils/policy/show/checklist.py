@@ -103,14 +103,15 @@ def _cache(cache: dict[str, str]) -> str:
 
 
 def _commit_delay(case: Case) -> str:
-    """Return the delay of each FairCom DB server; of other engines it is not read."""
-    found = []
+    """Return the delay of each server whose facts have one; of others it is not read."""
+    found, others = [], []
     for instance in case.engines["engines"]:
         delay = instance["settings"].get("COMMIT_DELAY")
-        if instance["engine"] == "faircom":
-            values = (delay["running"], delay["persisted"]) if delay else (UNKNOWN, UNKNOWN)
-            found.append(f"{instance['name']} {values[0]} ms now, {values[1]} ms at the next start")
-    others = dict.fromkeys(each["engine"] for each in case.engines["engines"] if each["engine"] != "faircom")
+        if delay:
+            values = f"{delay['running']} ms now, {delay['persisted']} ms at the next start"
+            found.append(f"{instance['name']} {values}")
+        else:
+            others.append(instance["engine"])
     if others:
-        found.append(f"not read of {', '.join(others)}")
+        found.append(f"not read of {', '.join(dict.fromkeys(others))}")
     return "; ".join(found) or "no server was found"
