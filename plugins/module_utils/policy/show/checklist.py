@@ -25,11 +25,13 @@ HEADINGS = {
 }
 #: Kind of disk -> its cache that this host cannot read.
 _BELOW = {
-    "virtual": "its hypervisor's cache cannot be read from here",
-    "san": "its array's cache cannot be read from here",
-    "network": "its server's cache cannot be read from here",
-    "raid_volume": "with its controller's cache",
+    "virtual": "hypervisor's cache unknown",
+    "san": "array's cache unknown",
+    "network": "server's cache unknown",
+    "raid_volume": "controller's cache included",
 }
+#: Names of one value: an answer fits a line.
+_NAMED = 3
 
 
 def of(case: Case, stack: Stack) -> Checklist | None:
@@ -52,11 +54,16 @@ def lines_of(found: Checklist | None) -> list[str]:
 
 
 def _grouped(found: Iterable[tuple[str, str]]) -> str:
-    """Return each value with the names that have it."""
+    """Return each value with a few of the names that have it: each value is on the first screen."""
     names: dict[str, dict[str, None]] = {}
     for value, name in found:
         names.setdefault(value, {})[name] = None
-    return "; ".join(f"{value} ({', '.join(each)})" for value, each in names.items()) or UNKNOWN
+    return "; ".join(f"{value} ({_few(list(each))})" for value, each in names.items()) or UNKNOWN
+
+
+def _few(names: list[str]) -> str:
+    more = len(names) - _NAMED
+    return f"{', '.join(names[:_NAMED])}{f' +{more} more' if more > 0 else ''}"
 
 
 def _file_system(mount: dict[str, Any]) -> str:
@@ -69,10 +76,10 @@ def _layers(stack: Stack) -> str:
     layers = (layer["type"] for mount in stack["mounts"] for layer in mount["layers"])
     types = dict.fromkeys(each for each in layers if each != "partition")
     disks = _grouped(
-        (f"{disk['kind']}: {_BELOW[disk['kind']]}" if disk["kind"] in _BELOW else disk["kind"], disk["name"])
+        (f"{disk['kind']}, {_BELOW[disk['kind']]}" if disk["kind"] in _BELOW else disk["kind"], disk["name"])
         for disk in stack["disks"]
     )
-    return f"{', '.join(types) or 'none'} over disks: {disks}"
+    return f"{', '.join(types) or 'none'}; disks: {disks}"
 
 
 def _ups(power: PowerFacts | None, attestations: Sequence[Attestation]) -> str:

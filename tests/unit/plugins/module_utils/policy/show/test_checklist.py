@@ -36,7 +36,7 @@ def answers(host: SmallHost | None = None, **given: Any) -> dict[str, str]:
 def test_each_question_is_answered_by_what_was_observed() -> None:
     assert answers(mounts=["/srv/pgdata", "/srv/mssql", "/srv/maria"], power=power()) == {
         "file_systems": "ext4, data=ordered (/srv/pgdata, /srv/maria); xfs (/srv/mssql)",
-        "cache_layers": "none over disks: physical (sda, sdb); virtual: its hypervisor's cache cannot be read from here (vdb)",
+        "cache_layers": "none; disks: physical (sda, sdb); virtual, hypervisor's cache unknown (vdb)",
         "ups": "configured: rack@localhost OL CHRG; shutdown not tested; power cut not tested",
         "write_cache": "enabled, kernel: write back (sda, sdb, vdb)",
         "barriers": "on (/srv/pgdata, /srv/mssql, /srv/maria)",
@@ -46,7 +46,7 @@ def test_each_question_is_answered_by_what_was_observed() -> None:
 
 def test_layers_are_named_in_their_order() -> None:
     found = answers(BigHost(), mounts=["/srv/faircom"])["cache_layers"]
-    assert found.startswith("lvm, md over disks: physical (")
+    assert found.startswith("lvm, md; disks: physical (")
 
 
 def test_a_barrier_that_is_off_and_a_cache_that_is_off_are_answers() -> None:
@@ -58,6 +58,14 @@ def test_a_barrier_that_is_off_and_a_cache_that_is_off_are_answers() -> None:
         "off (/srv/pgdata)",
         "disabled, kernel: write through (sda)",
     )
+
+
+def test_many_names_do_not_hide_another_value() -> None:
+    host = BigHost()
+    host.mounts["/srv/btrfs"].barrier = "off"
+    targets = ["/srv/pgdata", "/srv/mssql", "/srv/maria", "/srv/firebird", "/srv/faircom", "/srv/btrfs"]
+    found = answers(host, mounts=targets)["barriers"]
+    assert "+2 more); off (/srv/btrfs)" in found
 
 
 @pytest.mark.parametrize(
