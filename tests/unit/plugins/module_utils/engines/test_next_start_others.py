@@ -1007,10 +1007,10 @@ def test_commands_that_copy_a_cluster_s_configuration_into_its_directory(command
 def test_a_command_of_a_login_s_table_of_cron_takes_no_more_time_than_its_length(command: str) -> None:
     config = config_writes.of_instance(f"{ETC}/x", [], [], [f"{ETC}/{number}.conf" for number in range(100)])
     names = " ".join(f"*{number}" for number in range(600))
-    before = time.monotonic()
+    before = time.process_time()
     for text in (command * 1000, f"{command} {names} {ETC}", f"{command} {names.replace('*', 'a')} /"):
         assert len(list(config_writes._copies(text, config))) <= 100 * 1000
-    assert time.monotonic() - before < 5
+    assert time.process_time() - before < 5
 
 
 @pytest.mark.parametrize(
