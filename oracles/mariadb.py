@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Our reading of option files and command lines, without a second opinion, against mariadbd and my_print_defaults."""
+"""Our reading of option files and command lines, without a second opinion, against the server and my_print_defaults."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ KNOWN: dict[str, str] = {
     "fast": "from 11.0 on O_DIRECT_NO_FSYNC makes innodb_doublewrite fast when the server starts, which --help does not show",
     "refused": "the program ends without telling its options, or without InnoDB: a server that does not start commits nothing",
 }
-PROGRAM = "/usr/sbin/mariadbd"
+#: MariaDB, or MySQL.
+PROGRAMS = ("/usr/sbin/mariadbd", "/usr/sbin/mysqld")
 _LIMIT = 60
 #: As whom the program is asked: nobody.
 _USER = ("65534", "65534")
@@ -132,6 +133,14 @@ class Configuration(NamedTuple):
     arguments: Sequence[str]
 
 
+class Programs(NamedTuple):
+    """The server, its version, and the path of my_print_defaults."""
+
+    server: str
+    version: mariadb_words.Release
+    defaults: str
+
+
 def build(numbers: random.Random, directory: str = "{0}") -> Configuration:
     """Return a hostile configuration: most lines are as they should be."""
     places = ["my.cnf"]
@@ -208,20 +217,22 @@ def _argument(numbers: random.Random) -> list[str]:
 def prepare(directory: Path) -> Case:
     """Return a case that asks both programs about one configuration."""
     host = Host()
+    server = next((path for path in PROGRAMS if Path(path).exists()), None)
     defaults = shutil.which("my_print_defaults")
-    if not Path(PROGRAM).exists() or defaults is None:
-        raise FileNotFoundError(f"{PROGRAM} and my_print_defaults")
-    said = subprocess.run(
-        [PROGRAM, "--no-defaults", "--version"], capture_output=True, timeout=_LIMIT, check=True
+    if server is None or defaults is None:
+        raise FileNotFoundError(f"{' or '.join(PROGRAMS)}, and my_print_defaults")
+    answer = subprocess.run(
+        [server, "--no-defaults", "--version"], capture_output=True, timeout=_LIMIT, check=True
     )
-    version = mariadb_words.release(said.stdout.decode())
+    version = mariadb_words.release(answer.stdout.decode())
     assert version
+    programs = Programs(server, version, defaults)
     directory.chmod(0o755)
 
     def case(numbers: random.Random) -> Answer:
         configuration = build(numbers, str(directory))
         _write(directory, configuration.files)
-        return _compare(host, configuration, version, str(defaults))
+        return _compare(host, configuration, programs)
 
     return case
 
@@ -239,16 +250,21 @@ def _write(directory: Path, files: Mapping[str, tuple[str, int]]) -> None:
         path.chmod(mode)
 
 
-def _compare(
-    host: Host, configuration: Configuration, version: mariadb_words.Release, defaults: str
-) -> Answer:
-    begun = mariadb_options.start([PROGRAM, *configuration.arguments], {}, PROGRAM)
+def _compare(host: Host, configuration: Configuration, programs: Programs) -> Answer:
+    server, version, defaults = programs
+    begun = mariadb_options.start([server, *configuration.arguments], {}, server)
     files = mariadb_options.Files(host, "", _USER)
     ours = _ours(version, begun, files)
-    stated = _stated(host, configuration.arguments, version)
+    stated = _stated(host, configuration.arguments, programs)
     theirs = {name: _theirs(version, name, stated.values[name]) for name in ours if name in stated.values}
     if stated.values and mariadb_words.LOG_BIN not in theirs:
         del ours[mariadb_words.LOG_BIN]  # Its answer says two things.
+    if stated.values and version.flavour == "mysql":
+        del ours[mariadb_words.NO_SYNC]  # It has none.
+        if (theirs[mariadb_words.METHOD], ours[mariadb_words.METHOD]) == mariadb_words.CHOSEN[
+            mariadb_words.METHOD
+        ]:
+            del ours[mariadb_words.METHOD]  # It chooses at the start, which its answer does not show.
     wrong = {
         name: (ours[name], theirs.get(name)) for name in ours if ours[name] not in (UNKNOWN, theirs.get(name))
     }
@@ -265,13 +281,13 @@ def _compare(
     return declined if UNKNOWN in ours.values() else agreed
 
 
-def _stated(host: Host, arguments: Sequence[str], version: mariadb_words.Release) -> mariadb_options.Stated:
+def _stated(host: Host, arguments: Sequence[str], programs: Programs) -> mariadb_options.Stated:
     """Return what the program says with all of these arguments: the modules give it only those of option files."""
-    argv = [*_AS_NOBODY, PROGRAM, *arguments, "--datadir=/", "--help", "--verbose"]
+    argv = [*_AS_NOBODY, programs.server, *arguments, "--datadir=/", "--help", "--verbose"]
     try:
-        return server_help.read(PROGRAM, host.run(argv), version)
+        return server_help.read(programs.server, host.run(argv), programs.version)
     except Unobservable as error:
-        return mariadb_options.Stated({}, PROGRAM, str(error))
+        return mariadb_options.Stated({}, programs.server, str(error))
 
 
 def _class(wrong: Mapping[str, tuple[str, str | None]], stated: mariadb_options.Stated) -> str:

@@ -22,12 +22,14 @@ for cluster in main second; do
     systemctl --quiet enable --now "postgresql@$postgresql-$cluster.service"
 done
 
-systemctl --quiet stop mariadb.service
-install -d -o mysql -g mysql -m 755 /srv/maria/data /srv/pgdata/binlog
-printf '[mariadbd]\ndatadir = /srv/maria/data\ninnodb_buffer_pool_size = 16M\nlog_bin = /srv/pgdata/binlog/binlog\n' \
-    > /etc/mysql/mariadb.conf.d/60-lab.cnf
-mariadb-install-db --user=mysql --datadir=/srv/maria/data --skip-test-db > /dev/null
-systemctl --quiet enable --now mariadb.service
+# MySQL in its place on the unstable distribution.
+if [ -e /usr/sbin/mariadbd ]; then product=mariadb group=mariadbd; else product=mysql group=mysqld; fi
+systemctl --quiet stop "$product.service"
+install -d -o mysql -g mysql -m 755 /srv/pgdata/binlog
+cp -a /var/lib/mysql /srv/maria/data
+printf '[%s]\ndatadir = /srv/maria/data\ninnodb_buffer_pool_size = 16M\nlog_bin = /srv/pgdata/binlog/binlog\n' "$group" \
+    > "/etc/mysql/$product.conf.d/x-lab.cnf"
+systemctl --quiet enable --now "$product.service"
 
 install -d -o firebird -g firebird -m 770 /srv/fbdata/data /srv/pgxfs/firebird
 for path in /srv/fbdata/data/alias.fdb /srv/fbdata/data/bare.fdb /srv/pgxfs/firebird/xfs.fdb; do

@@ -6,7 +6,8 @@
 #   /boot   xfs < SCSI0001-1
 #   /var    xfs < LV rhel/var < SCSI0001-2
 #   PostgreSQL of the distribution (postgresql.service, /var/lib/pgsql/data) and of the PostgreSQL project's packages
-#   (postgresql-VERSION.service, /var/lib/pgsql/VERSION/data); MariaDB of the distribution (/etc/my.cnf, /var/lib/mysql).
+#   (postgresql-VERSION.service, /var/lib/pgsql/VERSION/data); MariaDB of the distribution (/etc/my.cnf, /var/lib/mysql);
+#   Firebird of EPEL (firebird.service, /etc/firebird, /var/lib/firebird/data).
 #   TuneD is active with the profile that it recommends for a virtual machine.
 disk=/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_SCSI0001
 
@@ -130,8 +131,26 @@ TimeoutStopSec=900
 END
 echo 'd /run/mariadb 0755 mysql mysql -' > /usr/lib/tmpfiles.d/mariadb.conf
 
+install -d -o firebird -g firebird -m 700 /var/lib/firebird/secdb /var/lib/firebird/data
+firebird /var/lib/firebird/data/alias.fdb
+cat > "$units/firebird.service" <<'END'
+[Unit]
+Description=Firebird Database Server ( SuperServer )
+After=syslog.target network.target
+
+[Service]
+User=firebird
+Group=firebird
+Type=forking
+PIDFile=/run/firebird/default.pid
+ExecStart=/usr/sbin/fbguard -pidfile /run/firebird/default.pid -daemon -forever
+
+[Install]
+WantedBy=multi-user.target
+END
+
 systemctl daemon-reload
-systemctl --quiet enable postgresql.service "postgresql-$version.service" mariadb.service tuned.service
+systemctl --quiet enable postgresql.service "postgresql-$version.service" mariadb.service firebird.service tuned.service
 echo virtual-guest > /etc/tuned/active_profile
 echo auto > /etc/tuned/profile_mode
 
@@ -143,7 +162,7 @@ lvcreate -qq --yes --size 64M --name swap rhel
 lvcreate -qq --yes --extents 100%FREE --name var rhel
 mkswap /dev/mapper/rhel-swap > /dev/null
 mkfs.xfs -q /dev/mapper/rhel-var
-copy_var /dev/mapper/rhel-var
+copy /var /dev/mapper/rhel-var
 sed -i '1,/^# <file system>/d' /etc/fstab
 cat > /etc/fstab.new <<END
 

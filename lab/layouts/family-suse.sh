@@ -6,6 +6,7 @@
 #   /opt, /srv, /usr/local, /var   subvolumes of btrfs on VIRT0001-1; /var is not copied on write
 #   PostgreSQL: postgresql.service starts postgresql-script, data in /var/lib/pgsql/data.
 #   MariaDB: mariadb.service starts mysql-systemd-helper, /etc/my.cnf, /var/lib/mysql.
+#   Firebird: a SysV script starts it, /etc/firebird with a directory of files that it includes, data in /srv/firebird.
 #   TuneD is installed and inactive.
 disk=/dev/disk/by-id/virtio-VIRT0001
 
@@ -119,8 +120,45 @@ Alias=mysql.service
 END
 echo 'd /run/mysql 0755 mysql root -' > /usr/lib/tmpfiles.d/mariadb.conf
 
+install -d /var/lib/firebird/secdb
+chown firebird:firebird /var/log/firebird
+chmod 750 /var/log/firebird
+usermod --home /srv/firebird firebird
+install -d -o firebird -g firebird -m 750 /srv/firebird
+printf '\n# allow additional config files\ninclude $(dir_conf)/firebird.conf.d/*.conf\n' >> /etc/firebird/3.0/firebird.conf
+mkdir /etc/firebird/3.0/firebird.conf.d
+echo '# Rebuilt: settings of the server.' > /etc/firebird/3.0/firebird.conf.d/50-server.conf
+ln -s /etc/firebird/firebird.conf.d /usr/lib/x86_64-linux-gnu/firebird/3.0/
+firebird /srv/firebird/alias.fdb
+cat > /etc/init.d/firebird <<'END'
+#!/bin/sh
+### BEGIN INIT INFO
+# Provides:          firebird
+# Required-Start:    $network $remote_fs
+# Required-Stop:
+# Default-Start:     2 3 5
+# Default-Stop:
+# Short-Description: Start Firebird
+### END INIT INFO
+# Rebuilt: starts the guardian as the package's script does, and is not SUSE's own.
+if [ -r /etc/sysconfig/firebird ]; then
+    . /etc/sysconfig/firebird
+fi
+FIREBIRD=/etc/firebird
+FBRunUser=firebird
+export FIREBIRD
+case $1 in
+start) runuser -u $FBRunUser -- /usr/sbin/fbguard -pidfile /run/firebird/default.pid -daemon -forever ;;
+stop)
+    pkill -x fbguard
+    pkill -x firebird
+    ;;
+esac
+END
+chmod 755 /etc/init.d/firebird
+
 systemctl daemon-reload
-systemctl --quiet enable postgresql.service mariadb.service
+systemctl --quiet enable postgresql.service mariadb.service firebird.service
 
 printf 'label: gpt\n,\n' | sfdisk --quiet --wipe always "$disk"
 udevadm settle
@@ -132,7 +170,8 @@ mkdir /mnt/@/usr
 for name in opt srv usr/local var; do btrfs -q subvolume create "/mnt/@/$name"; done
 chattr +C /mnt/@/var
 umount /mnt
-copy_var "$disk-part1" subvol=@/var
+copy /var "$disk-part1" subvol=@/var
+copy /srv "$disk-part1" subvol=@/srv
 sed -i '1,/^# <file system>/d' /etc/fstab
 for name in var usr/local srv opt; do
     echo "UUID=$uuid  /$name  btrfs  subvol=/@/$name  0  0" >> /etc/fstab

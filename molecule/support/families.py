@@ -15,9 +15,9 @@ MSSQL = {"/var/opt/mssql": "mssql:mssql 770", "/var/opt/mssql/mssql.conf": "root
 class Family:
     """A layout below lab/layouts, which is its machine's name too.
 
-    `clusters`: {unit: (name in reports, postgresql.conf)}, the first one drifts. `programs`: {unit: program of its main
-    process}. `owners`: {path: `owner:group mode`}. `numbers`: {user: uid}. `mounts`: {mount point: file system} of what
-    the engines are stored on.
+    `clusters`: {unit: (name in reports, postgresql.conf)}, the first one drifts. `programs`: {unit: program of one of
+    its processes}. `owners`: {path: `owner:group mode`}. `numbers`: {user: uid}. `mounts`: {mount point: file system} of what
+    files are open on.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Family:
     numbers: dict[str, int] = field(default_factory=dict)
     tuned: str = "inactive"
     release: str = "bookworm"
-    products: tuple[str, ...] = ("postgresql", "mariadb")
+    products: tuple[str, ...] = ("postgresql", "mariadb", "firebird")
     client: tuple[str, ...] = ("mariadb",)
 
 
@@ -47,6 +47,7 @@ FAMILIES = {
             "postgresql.service": "/usr/bin/postgres",
             "postgresql-15.service": "/usr/pgsql-15/bin/postgres",
             "mariadb.service": "/usr/libexec/mariadbd",
+            "firebird.service": "/usr/sbin/fbguard",
         },
         mounts={"/var": "xfs"},
         owners={
@@ -55,6 +56,9 @@ FAMILIES = {
             _PROJECT: "postgres:postgres 700",
             "/var/lib/mysql": "mysql:mysql 755",
             "/var/log/mariadb": "mysql:mysql 750",
+            "/var/lib/firebird": "root:root 755",
+            "/var/lib/firebird/secdb": "firebird:firebird 700",
+            "/var/lib/firebird/data": "firebird:firebird 700",
             "/etc/my.cnf": "root:root 644",
         },
         numbers={"postgres": 26, "mysql": 27},
@@ -67,12 +71,16 @@ FAMILIES = {
         programs={
             "postgresql.service": "/usr/lib/postgresql15/bin/postgres",
             "mariadb.service": "/usr/sbin/mariadbd",
+            "firebird.service": "/usr/sbin/fbguard",
         },
         mounts={"/var": "btrfs"},
         owners={
             _PGSQL: "postgres:postgres 700",
             "/var/lib/mysql": "mysql:mysql 700",
             "/etc/my.cnf": "root:root 644",
+            "/srv/firebird": "firebird:firebird 750",
+            "/var/lib/firebird/secdb/security3.fdb": "firebird:firebird 600",
+            "/var/log/firebird": "firebird:firebird 750",
         },
         numbers={"postgres": 26, "mysql": 60},
         client=("mariadb", "--socket=/run/mysql/mysql.sock"),
@@ -87,7 +95,6 @@ FAMILIES = {
         },
         mounts={"/": "ext4"},
         owners={"/var/lib/postgresql/15/main": "postgres:postgres 700", "/var/lib/mysql": "mysql:mysql 755"},
-        products=("postgresql", "mariadb", "firebird"),
     ),
     # Debian's unstable distribution: its own packages, and the newest servers.
     "unstable": Family(

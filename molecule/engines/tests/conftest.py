@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT), str(ROOT / "molecule")]
 
+from support import mysqls  # noqa: E402
 from support.runs import Playbooks  # noqa: E402
 
 from lab.machine import Machine  # noqa: E402
@@ -46,6 +47,12 @@ def machine(states: Iterator[Machine]) -> Machine:
 def postgresql(machine: Machine) -> str:
     """The version of the release's PostgreSQL, as it is in names and paths."""
     return machine.run(["ls", "/usr/lib/postgresql"]).stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def mysql(machine: Machine) -> mysqls.Mysql:
+    """MariaDB, or MySQL on Debian's unstable distribution."""
+    return mysqls.of(machine)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support import stand_ins
+from support import mysqls, stand_ins
 from support.attested import attested
 from support.runs import Executions, Playbooks, Run
 
@@ -19,12 +19,11 @@ from lab.machine import Machine
 
 HOST = "engines"
 ENGINES = {"mssql", "faircom", "firebird", "postgresql", "mariadb"}
-#: Their units, one of each but two of PostgreSQL; the versions are the release's.
+#: Their units but MariaDB's, one of each but two of PostgreSQL; the versions are the release's.
 UNITS = (
     "mssql-server",
     "faircom",
     "firebird?.0.service",
-    "mariadb",
     "postgresql@*-main.service",
     "postgresql@*-second.service",
 )
@@ -114,8 +113,9 @@ def opened(run: Run, engine: str) -> set[tuple[str, str]]:
 
 def main_pids(machine: Machine) -> list[str]:
     """Return the main processes of all servers."""
-    pids = sorted(machine.run(["systemctl", "show", "-P", "MainPID", *UNITS]).stdout.split())
-    assert len(pids) == len(UNITS)
+    units = (*UNITS, mysqls.of(machine).product)
+    pids = sorted(machine.run(["systemctl", "show", "-P", "MainPID", *units]).stdout.split())
+    assert len(pids) == len(units)
     assert "0" not in pids
     return pids
 
@@ -252,12 +252,12 @@ def test_drift_of_files_is_persisted_drift_and_then_waits_for_a_restart_that_is_
 
 
 def test_release_puts_back_what_was_there_and_the_servers_run_on(
-    installed: Machine, playbooks: Playbooks, postgresql: str
+    installed: Machine, playbooks: Playbooks, postgresql: str, mysql: mysqls.Mysql
 ) -> None:
     ours = "find /etc/postgresql /etc/mysql -name 'zz-durable-dbhost.*'"
     assert sh(installed, ours).splitlines() == [
         f"/etc/postgresql/{postgresql}/main/conf.d/zz-durable-dbhost.conf",
-        "/etc/mysql/mariadb.conf.d/zz-durable-dbhost.cnf",
+        *([f"{mysql.directory}/zz-durable-dbhost.cnf"] if mysql.has_our_file else []),
     ]
     forced = f"fbstat -h {DATABASE}"
     assert "force write" in sh(installed, forced)

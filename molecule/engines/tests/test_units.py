@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 import pytest
+from support.mysqls import Mysql
 from support.runs import Playbooks, Run
 
 from lab.machine import Machine
@@ -44,8 +45,9 @@ def await_server(machine: Machine) -> None:
 
 @pytest.mark.fact(64)
 def test_a_server_on_a_mount_with_nofail_waits_for_it_after_a_run_and_no_more_after_release(
-    machine: Machine, playbooks: Playbooks, postgresql: str
+    machine: Machine, playbooks: Playbooks, postgresql: str, mysql: Mysql
 ) -> None:
+    other = f"{mysql.product}.service"
     main, second = (f"postgresql@{postgresql}-{cluster}.service" for cluster in ("main", "second"))
     drop_in = f"/etc/systemd/system/{main}.d/durable-dbhost-mounts.conf"
     assert units(playbooks.run("harden-db", "--check")) == {}
@@ -54,7 +56,7 @@ def test_a_server_on_a_mount_with_nofail_waits_for_it_after_a_run_and_no_more_af
 
     drifting = playbooks.run("harden-db", "--check")
     assert drifting.code == 2
-    assert {main, second, "mariadb.service"} == set(units(drifting))
+    assert {main, second, other} == set(units(drifting))
     assert {row["verdict"] for row in units(drifting).values()} == {"drift_persisted"}
     assert MOUNT not in requires(machine, main)
     assert drop_in in drifting.reports[HOST]["files"]
@@ -62,7 +64,7 @@ def test_a_server_on_a_mount_with_nofail_waits_for_it_after_a_run_and_no_more_af
     mended = playbooks.run("harden-db")
     assert mended.code == 0
     assert {row["verdict"] for row in units(mended).values()} == {"ok"}
-    assert MOUNT in requires(machine, main) & requires(machine, second) & requires(machine, "mariadb.service")
+    assert MOUNT in requires(machine, main) & requires(machine, second) & requires(machine, other)
     assert sh(machine, f"systemctl show --property=MainPID --value '{main}'") == pid
 
     machine.reboot()
@@ -70,11 +72,11 @@ def test_a_server_on_a_mount_with_nofail_waits_for_it_after_a_run_and_no_more_af
     again = playbooks.run("harden-db")
     assert (again.code, again.recap[HOST]["changed"]) == (0, 0)
     # Its disk is away: it does not start on the empty directory below.
-    sh(machine, f"systemctl stop 'postgresql@*' mariadb; umount {DATA}; systemctl mask --runtime {MOUNT}")
+    sh(machine, f"systemctl stop 'postgresql@*' {other}; umount {DATA}; systemctl mask --runtime {MOUNT}")
     assert machine.run(["systemctl", "start", main], check=False).returncode != 0
     sh(
         machine,
-        f"systemctl unmask --runtime {MOUNT}; systemctl start {main} {second} mariadb; mountpoint {DATA}",
+        f"systemctl unmask --runtime {MOUNT}; systemctl start {main} {second} {other}; mountpoint {DATA}",
     )
 
     released = playbooks.run("release_db")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(ROOT), str(ROOT / "molecule")]
+sys.path[:0] = [str(ROOT), str(ROOT / "molecule"), str(ROOT / "playbooks/collections")]
 
 from support import stand_ins  # noqa: E402
 from support.families import FAMILIES, Family  # noqa: E402

@@ -12,11 +12,16 @@ import re
 import time
 from typing import Any
 
+import yaml
 from support import stand_ins, truth
+from support.attested import attested
 from support.devices import sh
 from support.families import MSSQL, Family
 from support.runs import Playbooks, Run
 
+from ansible_collections.durable.dbhost.plugins.module_utils.capture import capture, recording
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.inputs import Inputs
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessment import assess
 from lab.machine import Machine
 
 #: What the stand-ins stand in for, on each machine.
@@ -46,6 +51,36 @@ def state(machine: Machine) -> dict[str, Any]:
     return found
 
 
+def assert_reproduced(run: Run, machine: Machine, playbooks: Playbooks) -> None:
+    """Require that the assessment of a capture, without the machine, is that of a run."""
+    assert playbooks.run("capture").code == 0
+    (path,) = playbooks.directory.glob("durable-report/capture-*.json")
+    recorded = recording.loads(path.read_text(encoding="ascii"))
+    assert (recorded["failed"], recorded["differs"]) == (None, [])
+    profiles = yaml.safe_load(
+        (playbooks.collection / "playbooks/vars/profiles.yml").read_text(encoding="utf-8")
+    )
+    servers = capture.replay_engines(recorded)
+    assert servers
+    now = servers["time"]
+    inputs = Inputs(
+        profile="strict",
+        shipped=profiles["durable_shipped_profiles"],
+        own={},
+        overrides={},
+        attestations={"durable_attestations": [attested("host_honours_flush")]},
+        allow=["restart_engines"],
+    )
+    found = assess(inputs, capture.replay(recorded, now), now, servers)
+    report = run.reports[machine.name]
+    assert found["verdict"] == report["verdict"], found["why"]
+    verdicts = [
+        sorted((row["setting"], row["verdict"]) for row in each["settings"]) for each in (found, report)
+    ]
+    assert verdicts[0] == verdicts[1]
+    assert sorted(each["id"] for each in found["reasons"]) == sorted(each["id"] for each in report["reasons"])
+
+
 def assert_converged(machine: Machine, playbooks: Playbooks) -> None:
     """Require that a check finds nothing to change."""
     check = playbooks.run("harden-db", "--check")
@@ -60,7 +95,8 @@ def test_the_machine_is_laid_out_as_the_familys_documents_say(machine: Machine, 
     for user, number in family.numbers.items():
         assert sh(machine, f"id -u {user}; id -g {user}").split() == [str(number)] * 2
     for unit, program in family.programs.items():
-        assert sh(machine, f"readlink /proc/$(systemctl show -P MainPID {unit})/exe").strip() == program
+        pids = f"/sys/fs/cgroup$(systemctl show -P ControlGroup {unit})/cgroup.procs"
+        assert program in sh(machine, f"for pid in $(cat {pids}); do readlink /proc/$pid/exe; done").split()
     for target, fstype in family.mounts.items():
         assert sh(machine, f"findmnt -no FSTYPE {target}").strip() == fstype
     for label in re.findall(r"^LABEL=(\S+)", sh(machine, "cat /etc/fstab"), re.M):
@@ -117,6 +153,7 @@ def test_drift_is_found_and_fixed(machine: Machine, playbooks: Playbooks, family
         (other, "innodb_flush_log_at_trx_commit"): "drift_running",
     }
     assert verdict(check, machine) == (2, "at_risk")
+    assert_reproduced(check, machine, playbooks)
     run = playbooks.run("harden-db")
     assert verdict(run, machine) == (0, "attested"), wrong(run, machine)
     running = machine.run([*family.client, "-Ne", "select @@innodb_flush_log_at_trx_commit"]).stdout
@@ -129,6 +166,8 @@ def test_it_is_at_the_profile_after_a_power_cycle(
     before = truth.read(machine)["boot_id"]
     machine.reset()
     assert truth.read(machine)["boot_id"] != before
+    # On a busy computer some still start.
+    machine.run(["systemctl", "is-system-running", "--wait"], check=False)
     for unit in (*family.programs, *(f"{name}.service" for name in stand_ins.UNITS)):
         machine.run(["systemctl", "is-active", unit])
     assert_converged(machine, playbooks)
@@ -136,7 +175,7 @@ def test_it_is_at_the_profile_after_a_power_cycle(
 
 def test_release_leaves_nothing_of_ours(machine: Machine, playbooks: Playbooks, family: Family) -> None:
     assert playbooks.run("release_db").code == 0
-    own = "find /etc /usr/local /srv /var/lib/pgsql /var/lib/mysql -path '*durable*' 2> /dev/null || true"
+    own = "find /etc /usr/local /srv /var/lib/pgsql /var/lib/mysql /var/lib/firebird -path '*durable*' 2> /dev/null || true"
     assert sh(machine, own) == ""
     assert "durable" not in sh(machine, "cat /etc/fstab")
     _unit, (_name, conf) = next(iter(family.clusters.items()))
