@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from .host.printable import line, message, name
 
+#: The fix of a finding that a run fixes.
+RUN = "run harden_db"
 #: The fix for a value that could not be read, without a known cause.
 FIX_READ_ERROR = "correct the error that the reason names, then run again"
 #: The beginning of the reason why a host that hangs is unreachable.
@@ -109,6 +111,11 @@ class Kind(NamedTuple):
         return Reason(self.id, self.verdict, self.says.format(**texts).rstrip(), do, targets, observed)
 
 
+def value_of(setting: str, value: str) -> str:
+    """Return the sentence of a value without a meaning."""
+    return f"{setting} is {value}"
+
+
 class Setting(NamedTuple):
     """One setting of one target.
 
@@ -165,6 +172,6 @@ class Setting(NamedTuple):
         row = self._asdict()
         row["class"] = row.pop("klass")
         if row.pop("means"):
-            row["why"] = f"{self.setting} is {self.running}: {self.why}"
+            row["why"] = f"{value_of(self.setting, self.running)}: {self.why}"
         row["finding"] = self.id
         return row

@@ -115,9 +115,9 @@ def text(row: Mapping[str, Any], key: str = "reason") -> str:
     return "; ".join([*found, *([quote(row[key])] if row.get(key) else [])])
 
 
-def fix(row: Mapping[str, Any]) -> str:
-    """Return what an administrator does about the causes of an unknown value, '' without an entry in FIX."""
-    return ", and ".join(dict.fromkeys(each.fix for each in _of_row(row) if each.fix))
+def fix(row: Mapping[str, Any]) -> str | None:
+    """Return what an administrator does about the causes of an unknown value, None without an entry in FIX."""
+    return ", and ".join(dict.fromkeys(each.fix for each in _of_row(row) if each.fix)) or None
 
 
 def _of_row(row: Mapping[str, Any]) -> list[of_storage.Explained]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from ..host import our_paths
-from ..rows import FIX_READ_ERROR, MOVE, Kind
+from ..rows import FIX_READ_ERROR, MOVE, RUN, Kind
 
 BARRIER_OFF = Kind(
     "risk.barrier_off",
@@ -35,14 +35,14 @@ FLUSH_PENDING = Kind(
     "risk.flush_pending",
     "at_risk",
     "commits since the last flush on {disk} can be lost: a run ended before it flushed that disk",
-    "run harden_db",
+    RUN,
 )
 RAID_CACHE = Kind("risk.raid_cache", "at_risk", "commits on {disk} can be lost: {cause}", "{cure}")
 WRITE_THROUGH = Kind(
     "risk.write_through",
     "at_risk",
     "commits since the last flush on {disk} can be lost: its kernel cache mode is write through, so the kernel never flushes it",
-    "run harden_db",
+    RUN,
 )
 FLUSH_BLOCKED = Kind(
     "risk.flush_blocked",

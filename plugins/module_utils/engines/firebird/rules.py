@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...facts.engines import DatabaseFacts, InstanceFacts
 from ...host.observation import NOTHING, UNKNOWN
 from ...host.printable import command
-from ...rows import FIX_READ_ERROR, Kind, Reason, Setting
+from ...rows import FIX_READ_ERROR, RUN, Kind, Reason, Setting
 from ..owners import OWNERS
 from ..rule import Rules, rule
 from ..rules import Judge, Subject, judge, why_of
@@ -53,7 +53,7 @@ def _rows(subject: Subject, wanted: Rules) -> Iterator[Setting]:
             evidence={"running": header if database["running"] == "closed" else source, "persisted": header},
             why=why,
             means=verdict == "drift_running",
-            remedy="" if verdict == "ok" else "run harden_db" if can else _gfix(instance, database, verdict),
+            remedy="" if verdict == "ok" else RUN if can else _gfix(instance, database, verdict),
         )
 
 

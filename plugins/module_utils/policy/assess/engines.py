@@ -31,7 +31,7 @@ from ...facts.storage import MountFacts, StorageFacts
 from ...host.observation import NOTHING, UNKNOWN
 from ...host.printable import command
 from ...host.printable import name as quoted
-from ...rows import FIX_READ_ERROR, Reason, Setting
+from ...rows import FIX_READ_ERROR, RUN, Reason, Setting
 from ..expect import chosen_layers
 from ..expect.engine_scope import Standing
 from ..expect.guarantees import Server
@@ -168,7 +168,7 @@ def _unknowns(subject: Subject) -> Iterator[Reason]:
     evidence, own = instance["evidence"], judge_of(instance)
     if evidence.get("observation"):
         observed = evidence["observation"]
-        cure = engine_causes.fix(observed) or None
+        cure = engine_causes.fix(observed)
         yield findings.OBSERVATION.found(label, fix=cure, engine=label, cause=str(observed["reason"]))
     elif not instance["settings"] and not instance.get("databases"):
         yield findings.NO_SETTINGS.found(label, engine=label)
@@ -186,7 +186,7 @@ def _unknowns(subject: Subject) -> Iterator[Reason]:
         # It has no process, and so no open files, libraries and namespace.
         lost &= {"directories"}
     for field in sorted(lost):
-        cure = engine_causes.fix(evidence.get(field, NOTHING)) or None
+        cure = engine_causes.fix(evidence.get(field, NOTHING))
         yield findings.FIELDS[field].found(label, fix=cure, engine=label, cause=subject.reason(field))
     starter = evidence.get("start_arguments")
     if starter and instance["state"] != "stopped" and subject.profile.promises_durability:
@@ -359,7 +359,7 @@ def _remedy(
     if verdict == "ok":
         return ""
     if phase:
-        return "run harden_db"
+        return RUN
     manager = instance["managed_by"]
     if verdict == "pending":
         return _RESTARTS.get(manager, f"restart the server{_or_give(_RESTART)}")
@@ -400,7 +400,7 @@ def _override(
         phase=None if held else rule.phase,
         evidence={"running": observation, "persisted": observation, "override": where},
         why=f"{override['setting']} is {value} for {override['scope']}: {rule.meaning(value)}",
-        remedy=held or "run harden_db",
+        remedy=held or RUN,
         klass=rule.klass,
     )
 

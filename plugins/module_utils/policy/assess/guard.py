@@ -16,7 +16,7 @@ from ...facts.storage import MountFacts
 from ...facts.ups import GuardFacts, PowerFacts, Seconds
 from ...host.observation import UNKNOWN
 from ...host.our_paths import LEASE
-from ...rows import Reason, Setting
+from ...rows import RUN, Reason, Setting
 from ...storage import flush_passthrough, mount_settings
 from ...ups import findings
 from ..report_types import LeaseTerms
@@ -206,7 +206,7 @@ def _row(
 ) -> Setting:
     reason = why if current == UNKNOWN else None
     observed = {"value": current, "source": LEASE, "reason": reason}
-    remedy = "" if verdict == "ok" else "run harden_db" if phase else _UNKNOWN
+    remedy = "" if verdict == "ok" else RUN if phase else _UNKNOWN
     return Setting.of(
         layer=LAYER,
         target="host",

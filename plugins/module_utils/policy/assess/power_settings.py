@@ -14,7 +14,7 @@ from ...facts.ups import PowerFacts, UpsFacts
 from ...host.observation import NOTHING, UNKNOWN, Evidence
 from ...host.our_paths import CHAINED, CHAINED_SCRIPTS, HOOK
 from ...host.printable import name as quoted
-from ...rows import Setting
+from ...rows import RUN, Setting, value_of
 from ...ups import nut_mode
 from ...ups.apcupsd_scripts import EVENTS
 from ..expect.ups_inputs import Requested
@@ -153,14 +153,10 @@ def _row(
     sets = _SETS.get(power["monitor"], ())
     phase = "tighten" if verdict.startswith("drift") and (sets is None or name in sets) else None
     if verdict != "ok":
-        remedy = (
-            "run harden_db"
-            if phase
-            else "correct the monitor's configuration that the reason names, then run again"
-        )
+        remedy = RUN if phase else "correct the monitor's configuration that the reason names, then run again"
         remedy = _ELSEWHERE.format(name=name) if power["monitor"] == "apcupsd" and not phase else remedy
     shown = quoted(current) if current not in ("", wanted) else current
-    meaning = {current: why.get(current, f"{name} is {shown}")}
+    meaning = {current: why.get(current, value_of(name, shown))}
     return Setting.of(
         layer=LAYER,
         target="host",

@@ -13,7 +13,7 @@ from ...profiles import (
     choose,
     known,
 )
-from ...rows import Reason
+from ...rows import RUN, Reason
 from ..expect import chosen_layers, guarantees, managed
 from ..expect.inputs import Inputs
 from ..expect.waivers import Waivers
@@ -25,8 +25,6 @@ from .found import Findings
 
 #: Verdicts that a host without a profile can have from its findings.
 NOW = ("at_risk", UNKNOWN)
-#: The fix of a finding that a run fixes.
-_RUN = "run harden_db"
 
 
 def rate(case: Case) -> dict[str, Rating]:
@@ -60,7 +58,7 @@ def _rating(case: Case, profile: Profile, pinned: Profile) -> Rating:
         "after": "at_risk" if found.lasting else verdicts.of(found._replace(rows=remaining, risks=[])),
         "changes": plan.changes(steps, found.planned),
         "unmet": [need.as_dict() for need in found.needed if need.state in ("unmet", "unverified")],
-        "why": [each.text() for each in reasons if each.fix != _RUN],
+        "why": [each.text() for each in reasons if each.fix != RUN],
     }
 
 
@@ -82,7 +80,7 @@ def now(case: Case, first: str = "pin a profile") -> tuple[list[Reason], Finding
     # A run changes nothing here.
     found_now = [
         each._replace(fix=f"{first}, then {each.fix}")
-        if each.fix.startswith(_RUN) or each.fix.endswith(f", then {_RUN}")
+        if each.fix.startswith(RUN) or each.fix.endswith(f", then {RUN}")
         else each
         for each in found_now
     ]

@@ -12,7 +12,7 @@ from ...facts.storage import DiskFacts, TunedFacts
 from ...host.observation import UNKNOWN
 from ...next_boot.tuned import BY as TUNED
 from ...profiles import KEEP, Profile
-from ...rows import FIX_READ_ERROR, Setting
+from ...rows import FIX_READ_ERROR, RUN, Setting
 from ...storage import causes
 from ..expect.guarantees import Disk, Mount
 from . import requirements
@@ -97,7 +97,7 @@ def _row(
         "unset": f"no rule sets the {setting} of {name}, so its own default applies",
     }
     phase: str | None = "tighten"
-    remedy, addition = "run harden_db", ""
+    remedy, addition = RUN, ""
     if verdict == "ok":
         phase, remedy = None, ""
     elif tuned["profile"] == UNKNOWN:

@@ -24,7 +24,7 @@ from ...profiles import (
     Profile,
     rank,
 )
-from ...rows import FIX_READ_ERROR, MOVE, Setting
+from ...rows import FIX_READ_ERROR, MOVE, RUN, Setting, value_of
 from ...storage import (
     caches,
     disk_kinds,
@@ -535,7 +535,7 @@ def _mount_remedy(
     if verdict == "pending":
         return f"reboot, or unmount and mount {mount['target']} when its database is down"
     if phase:
-        return "run harden_db"
+        return RUN
     if mount["hidden_in"] is not None:
         return f"mount it by the host's /etc/fstab and pass it to {mount['hidden_in']} as a volume"
     if mount_settings.waits(mount) and verdict == "drift_persisted" and persisted != UNSET:
@@ -839,7 +839,7 @@ def _disk_remedy(disk: DiskFacts, profile: Profile, setting: str, verdict: str, 
     if verdict == "ok":
         return ""
     if phase:
-        return "run harden_db"
+        return RUN
     if disk["kind"] in (disk_kinds.MEMORY, disk_kinds.EPHEMERAL):
         return findings.NOT_KEPT.fix
     if disk["id"] is None:
@@ -860,7 +860,7 @@ def _disk_remedy(disk: DiskFacts, profile: Profile, setting: str, verdict: str, 
         return f"{cure}, or attest power_loss_protection for {disk['id']}"
     if disk["switchable"] == "yes":
         # A run switches it. Other settings follow the cache, or could not be read.
-        return FIX_READ_ERROR if verdict == UNKNOWN else "run harden_db"
+        return FIX_READ_ERROR if verdict == UNKNOWN else RUN
     return _elsewhere(disk, profile, setting)
 
 
@@ -910,5 +910,5 @@ def reason(
         when = "running" if running == UNKNOWN else "persisted"
         return evidence[when]["reason"] or f"{setting} could not be read"
     if verdict == "drift_persisted":
-        return meanings.get(persisted, f"{setting} is {persisted}")
-    return meanings.get(running, f"{setting} is {running}")
+        return meanings.get(persisted, value_of(setting, persisted))
+    return meanings.get(running, value_of(setting, running))

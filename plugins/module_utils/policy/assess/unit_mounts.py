@@ -19,7 +19,7 @@ from ...engines.unit_mounts import SETTING
 from ...facts.engines import InstanceFacts
 from ...facts.storage import StorageFacts
 from ...host.observation import UNKNOWN
-from ...rows import Reason, Setting
+from ...rows import RUN, Reason, Setting
 from ...storage.mount_units import unit_name
 
 LAYER = "unit_mounts"
@@ -84,7 +84,7 @@ def _row(unit: str, optional: dict[str, str], held: Any) -> Setting:
         "drift_persisted": f"at the next boot {unit} does not wait for {', '.join(missing)}, which the boot goes on without:"
         f" its server fails, or starts without its files ({optional[missing[0]] if missing else ''})",
     }[verdict]
-    remedy = {"ok": "", UNKNOWN: "systemctl daemon-reload, then run again"}.get(verdict, "run harden_db")
+    remedy = {"ok": "", UNKNOWN: "systemctl daemon-reload, then run again"}.get(verdict, RUN)
     evidence = {"value": observed, "source": source, "reason": stale if held == UNKNOWN else None}
     return Setting.of(
         layer=LAYER,

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from ...catalog import LAYERS, is_engine
 from ...host.observation import UNKNOWN
 from ...host.printable import name as quoted
-from ...rows import VERDICTS, Reason, Setting
+from ...rows import VERDICTS, Reason, Setting, value_of
 from ...storage import mount_settings
 from .. import kinds
 from ..expect.waivers import Accepted
@@ -123,7 +123,7 @@ def _state(row: Setting) -> str:
     else:
         observed, expected, when = row.running, row.wanted_running, ""
     # Some sentences have only the observed value.
-    is_value = row.why == f"{row.setting} is {observed}" and observed != expected
+    is_value = row.why == value_of(row.setting, observed) and observed != expected
     meaning = "" if is_value else f": {row.why}"
     if row.verdict == UNKNOWN:
         return f" is unknown{meaning}"
