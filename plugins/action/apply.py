@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import getpass
 import platform
+import re
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -147,7 +148,12 @@ def _switch(answer: dict[str, Any], lost: bool) -> str:
 
 
 def _number(number: Any) -> int:
-    """Return the number of the last run on the host, or one with which nothing is changed if it is missing."""
+    """Return the number of the last run on the host, or one with which nothing is changed if it is missing.
+
+    Before ansible-core 2.19 a template makes a text of a number.
+    """
+    if isinstance(number, str) and re.fullmatch(r"-?[0-9]{1,15}", number):
+        return int(number)
     return number if isinstance(number, int) else -1
 
 

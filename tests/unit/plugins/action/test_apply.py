@@ -169,7 +169,15 @@ def test_a_module_that_could_not_do_its_work_is_told(answer: Any, why: str, begu
     assert result["changed"] is bool(begun)
 
 
-@pytest.mark.parametrize("looked_at", [None, "", "4"])
+@pytest.mark.parametrize(("looked_at", "number"), [("4", 4), ("0", 0), ("-1", -1), (140737488355328, 2**47)])
+def test_a_number_that_a_template_of_an_older_ansible_made_a_text_of_is_a_number(
+    looked_at: Any, number: int
+) -> None:
+    _result, given = run({"taken": []}, looked_at=looked_at)
+    assert given["looked_at"] == number
+
+
+@pytest.mark.parametrize("looked_at", [None, "", "four", "4 "])
 def test_without_the_number_of_a_look_nothing_can_be_changed(looked_at: Any) -> None:
     _result, given = run({"taken": []}, looked_at=looked_at)
     assert given["looked_at"] == -1
