@@ -98,17 +98,21 @@ def _of_layer(
     found = early & {uuid, container, layer["label"]} - {""}
     if found or ours:
         source = _KERNEL if ours is None or found else f"{PATH} line {ours.row + 1}"
-        if ours and ours.renews and not found:
-            yield {
-                **_fault(mount, source, "refused", "new_contents", {"container": where, "word": ours.renews}),
-                "boot": "optional",
-            }
+        if ours and not found:
+            yield from _renewed(mount, source, ours, where)
         spec = ours.spec if ours and not found else f"UUID={uuid}" if uuid in found else ""
         for cause, values in device_names.of_container(devices.host, devices, container, (spec, source)):
             named_values = {**values, "container": where}
             yield {**_fault(mount, source, UNKNOWN, cause, named_values), "boot": "optional"}
         return
     yield _unopened(mount, layer, named, uuid)
+
+
+def _renewed(mount: MountFacts, source: str, entry: Entry, container: str) -> Iterator[BootFaultFacts]:
+    """Yield that each boot makes a new container, with a random key, as `swap` or as `tmp`."""
+    if entry.renews:
+        values = {"container": container, "word": entry.renews}
+        yield {**_fault(mount, source, "refused", "new_contents", values), "boot": "optional"}
 
 
 def _unopened(mount: MountFacts, layer: LayerFacts, named: Entry | None, uuid: str) -> BootFaultFacts:
