@@ -9,12 +9,16 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 PACKAGE_OF = {
     "qemu-system-x86_64": "qemu-system-x86",
     "qemu-img": "qemu-utils",
     "mmdebstrap": "mmdebstrap",
+    # with community.general
+    "ansible-playbook": "ansible",
     "mkfs.ext4": "e2fsprogs",
     "ssh": "openssh-client",
     "ssh-keygen": "openssh-client",
@@ -36,7 +40,7 @@ SBIN = "/usr/sbin:/sbin"
 def missing() -> dict[str, str]:
     """Return the missing tools, each with the Debian package that holds it."""
     wanted = PACKAGE_OF | ({} if os.geteuid() == 0 else PACKAGE_OF_USER)
-    path = f"{os.environ.get('PATH', os.defpath)}:{SBIN}"
+    path = f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}:{SBIN}"
     absent = {tool: package for tool, package in wanted.items() if not shutil.which(tool, path=path)}
     if not find_spec("yaml"):
         absent["yaml (Python)"] = "python3-yaml"

@@ -247,7 +247,7 @@ def _pack(recipe: Recipe, work: Path, log: Path) -> None:
             ),
         ],
         log,
-        env={"MKE2FS_CONFIG": str(recipe.directory / "mke2fs.conf")},
+        env={**os.environ, "MKE2FS_CONFIG": str(recipe.directory / "mke2fs.conf")},
     )
     if recipe.kernel:
         (work / "vmlinux").write_bytes(vmlinux.unpack((work / "vmlinuz").read_bytes()))

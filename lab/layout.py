@@ -33,6 +33,13 @@ NEEDS = {
 FILE_SYSTEMS = ("ext2", "ext3", "ext4", "xfs", "btrfs")
 ROOT_SERIAL = "LABROOT"
 SERIAL = r"[A-Za-z0-9]{1,20}"
+#: Names below /dev/disk/by-id, the same in all releases.
+LINKS = {
+    "sata": "ata-QEMU_HARDDISK_",
+    "scsi": "scsi-0QEMU_QEMU_HARDDISK_",
+    "nvme": "nvme-QEMU_NVMe_Ctrl_",
+    "virtio": "virtio-",
+}
 UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 SMALLEST_XFS = 300 * 2**20  # mkfs.xfs of xfsprogs 6 refuses less
 
@@ -55,14 +62,20 @@ class Disk:
     mount: str | None = None
     options: str = "defaults"
 
+    @property
+    def link(self) -> str:
+        """The stable name in the guest."""
+        has_wwn = self.bus == "scsi" and self.wwn
+        return f"/dev/disk/by-id/{f'wwn-{self.wwn}' if has_wwn else LINKS[self.bus] + self.serial}"
+
 
 @dataclass(frozen=True)
 class Layout:
     """A machine's memory in MiB, its disks in order, packages beyond the image's own.
 
-    `script` is the text of a shell script that finishes what keys cannot say. `needs` holds words of NEEDS.
-    `release_packages` are those that only one Debian release has, or that have its version in their name. A machine that is
-    not `frozen` is always booted: what its script has changed holds from the next boot on.
+    `playbook` is the text of a playbook for what a disk has no keys for, `script` that of a shell script, run after it.
+    `needs` has names from NEEDS. `release_packages` are those that only one Debian release has, or that have its version in
+    their name. A machine that is not `frozen` is always booted: what its script has changed holds from the next boot on.
     """
 
     disks: tuple[Disk, ...] = ()
@@ -70,6 +83,7 @@ class Layout:
     packages: tuple[str, ...] = ()
     append: str | None = None
     script: str = ""
+    playbook: str = ""
     needs: tuple[str, ...] = ()
     release_packages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     frozen: bool = True
@@ -119,13 +133,14 @@ def parse(text: str, directory: Path = Path()) -> Layout:
         raise LabError(f"memory is {memory!r}; give MiB, at least 256")
     if unknown := sorted(set(raw.get("needs", [])) - set(NEEDS)):
         raise LabError(f"needs has unknown words {unknown}; known are {sorted(NEEDS)}")
-    script = _script(raw["script"], directory) if "script" in raw else Layout.script
+    script = _texts(raw, "script", directory)
+    playbook = _texts(raw, "playbook", directory / "playbooks")
     packages, needs = tuple(raw.get("packages", [])), tuple(raw.get("needs", []))
     of_release = _release_packages(raw.get("release_packages", {}))
     frozen = raw.get("frozen", Layout.frozen)
     if not isinstance(frozen, bool):
         raise LabError(f"frozen is {frozen!r}; give true or false")
-    return Layout(disks, memory, packages, raw.get("append"), script, needs, of_release, frozen)
+    return Layout(disks, memory, packages, raw.get("append"), script, playbook, needs, of_release, frozen)
 
 
 def size_in_bytes(value: object) -> int:
@@ -143,20 +158,21 @@ def _release_packages(raw: object) -> dict[str, tuple[str, ...]]:
     return {release: tuple(names) for release, names in raw.items()}
 
 
-def _script(named: object, directory: Path) -> str:
-    """Return the text of the script beside the layout, or of several in their order: some begin alike."""
+def _texts(raw: Mapping[str, Any], key: str, directory: Path) -> str:
+    """Return the text of the file that a key of the layout names, or of several in their order: some begin alike."""
+    named = raw.get(key, [])
     names = named if isinstance(named, list) else [named]
-    return "".join(_text(name, directory) for name in names)
+    return "".join(_text(name, key, directory) for name in names)
 
 
-def _text(name: object, directory: Path) -> str:
+def _text(name: object, key: str, directory: Path) -> str:
     if not isinstance(name, str) or not re.fullmatch(r"[\w-][\w.-]*", name):
-        raise LabError(f"script is {name!r}; give the name of a file beside the layout")
+        raise LabError(f"{key} is {name!r}; give the name of a file in {directory}")
     try:
         return (directory / name).read_text()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise LabError(f"cannot read the script {name}: {reason}") from error
+        raise LabError(f"cannot read the {key} {name}: {reason}") from error
 
 
 def _known_keys(raw: object, shape: type[Disk] | type[Layout], where: str) -> None:

@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import shutil
+import sys
+import uuid
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from lab.guest import Guest
 from lab.hardware import Hardware
 from lab.kinds import KINDS
-from lab.layout import Disk
+from lab.layout import Disk, Layout
 from lab.locks import locked
 from lab.paths import Lab
-from lab.progress import say
+from lab.progress import say, stream
 
 READY = "ready"
-SCRIPT = Path(__file__).parent / "guest" / "prepare_disks.sh"
-SCRIPT_LIMIT = 600.0  # for the layout's own
+PLAYBOOK = Path(__file__).parent / "layouts" / "playbooks" / "prepare_disks.yml"
+SCRIPT_LIMIT = 600  # seconds of a script, and of a task of a playbook
 
 
 class Scratch(Guest, Protocol):
@@ -49,22 +53,30 @@ class Scratch(Guest, Protocol):
 def key(lab: Lab, hardware: Hardware) -> str:
     """Return a hash of all that a prepared machine depends on."""
     identity = KINDS[hardware.kind].identity(lab, hardware)
-    on_disks = [rows(hardware.layout.disks), [disk.size for disk in hardware.layout.disks]]
+    on_disks = [variables(hardware.layout.disks), [disk.size for disk in hardware.layout.disks]]
     freezes = KINDS[hardware.kind].freezes(hardware.layout)
     parts = json.dumps([hardware.kind, hardware.image.key, identity, on_disks, freezes]).encode()
-    scripts = SCRIPT.read_bytes() + hardware.layout.script.encode()
-    return hashlib.sha256(parts + scripts).hexdigest()[:16]
+    texts = PLAYBOOK.read_text() + hardware.layout.playbook + hardware.layout.script
+    return hashlib.sha256(parts + texts.encode()).hexdigest()[:16]
 
 
-def rows(disks: tuple[Disk, ...]) -> str:
-    """Return what the guest's script reads: a line for each disk that is to be changed."""
-    lines = [
-        f"{disk.serial} {'yes' if disk.partition else 'no'} "
-        f"{disk.fstype or '-'} {disk.mount or '-'} {disk.options}\n"
-        for disk in disks
-        if disk.partition or disk.fstype
-    ]
-    return "".join(lines)
+def variables(disks: tuple[Disk, ...]) -> dict[str, list[dict[str, Any]]]:
+    """Return the variables of PLAYBOOK: the disks that it changes."""
+    return {
+        "disks": [
+            {
+                "link": disk.link,
+                "partition": disk.partition,
+                "volume": disk.link + ("-part1" if disk.partition else ""),
+                "fstype": disk.fstype,
+                "uuid": str(uuid.uuid5(uuid.NAMESPACE_OID, disk.serial)),
+                "mount": disk.mount,
+                "options": disk.options,
+            }
+            for disk in disks
+            if disk.partition or disk.fstype
+        ]
+    }
 
 
 def ensure(lab: Lab, hardware: Hardware, scratch: Scratch) -> Path:
@@ -86,7 +98,7 @@ def _prepare(hardware: Hardware, scratch: Scratch, target: Path) -> None:
     try:
         scratch.boot()
         say("preparing: file systems")
-        scratch.run(["sh", "-c", SCRIPT.read_text()], input=rows(hardware.layout.disks))
+        _play(hardware.layout, scratch)
         if hardware.layout.script:
             say("preparing: the layout's script")
             scratch.run(["sh", "-c", hardware.layout.script], timeout=SCRIPT_LIMIT)
@@ -103,3 +115,20 @@ def _prepare(hardware: Hardware, scratch: Scratch, target: Path) -> None:
         scratch.stop()
         raise
     scratch.down()
+
+
+def _play(layout: Layout, scratch: Guest) -> None:
+    """Run the playbooks of a layout on the machine."""
+    own = scratch.files.directory / "playbook.yml"
+    own.write_text(layout.playbook)
+    given = variables(layout.disks)
+    playbooks = [*([str(PLAYBOOK)] if given["disks"] else []), *([str(own)] if layout.playbook else [])]
+    if not playbooks:
+        return
+    # Molecule's settings are those of the scenario.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+    path = f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}"
+    program = shutil.which("ansible-playbook", path=path) or "ansible-playbook"
+    argv = [program, "-i", str(scratch.files.inventory), "-e", json.dumps(given), *playbooks]
+    environment |= {"ANSIBLE_PIPELINING": "true", "ANSIBLE_TASK_TIMEOUT": str(SCRIPT_LIMIT)}
+    stream(argv, scratch.files.directory / "playbook.log", env=environment)

@@ -47,7 +47,7 @@ def stream(
             stdin=given,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **(env or {})},
+            env=env,
         ) as process,
     ):
         assert process.stdout is not None

@@ -16,7 +16,9 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
@@ -26,6 +28,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 VENVS = ROOT / ".venv"
 STORE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "durable-dbhost-venvs"
+#: Requirements of the environments with collections.
+COLLECTIONS = "collections.txt"
 #: Days after which a new checkout gets a new environment, and after which an old one is deleted.
 FRESH, REMOVED_AFTER = 7, 60
 LINK = ROOT / "playbooks/collections/ansible_collections/durable/dbhost"
@@ -34,23 +38,25 @@ LINK = ROOT / "playbooks/collections/ansible_collections/durable/dbhost"
 class Recipe(NamedTuple):
     """How to make an environment: Pythons in order of preference, the distribution's before all others; a requirements file.
 
-    `alone`: made only if it is requested by name, because one target alone needs it.
+    `alone`: made only if it is requested by name, because one target alone needs it. `collections`: has those of
+    requirements/collections.txt.
     """
 
     pythons: tuple[str, ...]
     requirements: str
     alone: bool = False
+    collections: bool = False
 
 
 NEWEST_FIRST = ("3.13", "3.12", "3.14", "3.11")
 RECIPES = {
-    "run": Recipe(NEWEST_FIRST, "run.txt"),
+    "run": Recipe(NEWEST_FIRST, "run.txt", collections=True),
     "lint": Recipe(NEWEST_FIRST, "lint.txt"),
     "ansible-2.16": Recipe(("3.11", "3.12"), "ansible-2.16.txt"),
     "ansible-2.18": Recipe(("3.11", "3.12", "3.13"), "ansible-2.18.txt", alone=True),
-    "ansible-2.19": Recipe(("3.11", "3.12", "3.13"), "ansible-2.19.txt"),
+    "ansible-2.19": Recipe(("3.11", "3.12", "3.13"), "ansible-2.19.txt", collections=True),
     "ansible-2.20": Recipe(("3.13", "3.12", "3.14"), "ansible-2.20.txt", alone=True),
-    "ansible-latest": Recipe(("3.13", "3.12", "3.14"), "ansible-latest.txt"),
+    "ansible-latest": Recipe(("3.13", "3.12", "3.14"), "ansible-latest.txt", collections=True),
     "python-3.9": Recipe(("3.9",), "unit.txt"),
     "docs": Recipe(NEWEST_FIRST, "docs.txt"),
     "browser": Recipe(("3.13", "3.12", "3.11"), "browser.txt"),
@@ -93,7 +99,8 @@ def ensure(name: str) -> Path:
         if not (venv / "bin").is_dir():
             raise Unavailable(f"{name} is not in {VENVS.resolve()}, to which .venv leads: make it there")
         return venv
-    stamp = hashlib.sha256(f"{python}\n{read_requirements(recipe.requirements)}".encode()).hexdigest()
+    texts = [read_requirements(file) for file in (recipe.requirements, *[COLLECTIONS] * recipe.collections)]
+    stamp = hashlib.sha256("\n".join([python, *texts]).encode()).hexdigest()
     if not is_made(venv, stamp):
         with locked(name):
             lead(venv, from_store(name, stamp, python, recipe.requirements))
@@ -159,7 +166,21 @@ def make(venv: Path, name: str, python: str, requirements: str) -> None:
         ],
         check=True,
     )
+    if RECIPES[name].collections:
+        add_collections(venv)
     print(f"setup: .venv/{name} made, {time.monotonic() - started:.0f} s", flush=True)
+
+
+def add_collections(venv: Path) -> None:
+    """Unpack community.general where Python's packages are: Ansible finds it there, and needs no Galaxy."""
+    requirements, python = ROOT / "requirements" / COLLECTIONS, str(venv / "bin/python")
+    packages = next(venv.glob("lib/python*/site-packages"))
+    with tempfile.TemporaryDirectory() as scratch:
+        options = ("--quiet", "--disable-pip-version-check", "--no-deps", "--dest", scratch)
+        subprocess.run([python, "-m", "pip", "download", *options, "-r", str(requirements)], check=True)
+        with zipfile.ZipFile(next(Path(scratch).glob("*.whl"))) as wheel:
+            prefix = "ansible_collections/community/general/"
+            wheel.extractall(packages, [name for name in wheel.namelist() if name.startswith(prefix)])
 
 
 def link_collection() -> None:

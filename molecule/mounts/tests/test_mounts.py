@@ -16,7 +16,7 @@ from lab.machine import Machine
 
 #: One release is enough for what does not depend on it.
 pytestmark = pytest.mark.parametrize("machine", ["bookworm"], indirect=True)
-#: Mount point -> the disks that it writes to, as lab/layouts/mounts.sh laid them out.
+#: Mount point -> the disks that it writes to, as lab/layouts/playbooks/mounts.yml laid them out.
 LEAVES = {
     "/srv/extjournal": {"SCSI0005", "SCSI0001"},
     "/srv/xfslog": {"VIRT0001", "SCSI0006"},

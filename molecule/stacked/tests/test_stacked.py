@@ -19,7 +19,7 @@ from support.runs import Executions, Playbooks
 
 from lab.machine import Machine
 
-#: Mount point -> the disks below it, as lab/layouts/stacked.sh laid them out.
+#: Mount point -> the disks below it, as lab/layouts/playbooks/stacked.yml laid them out.
 LEAVES = {
     "/srv/pgdata": {"SCSI0003", "SCSI0001"},
     "/srv/mssql": {"SCSI0004", "VIRT0001"},

@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from lab.cli import DEFAULT_LAYOUT
 from lab.errors import LabError
@@ -123,10 +124,12 @@ def test_a_file_that_is_not_there() -> None:
 
 
 def test_a_script_is_read_from_beside_the_layout(tmp_path: Path) -> None:
-    """Its text belongs to the layout: another text is another machine."""
+    """Its text belongs to the layout: another text is another machine. So does that of a playbook."""
     (tmp_path / "one.sh").write_text("true\n")
-    (tmp_path / "one.yml").write_text("script: one.sh\n")
-    assert load(tmp_path / "one.yml") == Layout(script="true\n")
+    (tmp_path / "playbooks").mkdir()
+    (tmp_path / "playbooks/two.yml").write_text("- hosts: all\n")
+    (tmp_path / "one.yml").write_text("{script: one.sh, playbook: two.yml}\n")
+    assert load(tmp_path / "one.yml") == Layout(script="true\n", playbook="- hosts: all\n")
 
 
 def test_several_scripts_are_one_in_their_order(tmp_path: Path) -> None:
@@ -139,7 +142,7 @@ def test_several_scripts_are_one_in_their_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "message"),
     [
-        ("5", "script is 5; give the name of a file beside the layout"),
+        ("5", "script is 5; give the name of a file in /"),
         ("", "script is None"),
         ("../one.sh", r"script is '\.\./one\.sh'"),
         ("/etc/passwd", "script is '/etc/passwd'"),
@@ -159,11 +162,12 @@ def test_a_script_that_cannot_be_read(script: str, message: str, tmp_path: Path)
 
 @pytest.mark.parametrize("path", sorted(DEFAULT_LAYOUT.parent.glob("*.yml")), ids=lambda path: path.name)
 def test_our_layouts_are_right(path: Path) -> None:
-    """Their scripts too, as far as a shell can tell, and each serial in them is a disk's."""
+    """Their scripts and playbooks too, as far as a shell and a parser can tell, and each serial in them is a disk's."""
     layout = load(path)
+    assert not layout.playbook or [play["hosts"] for play in yaml.safe_load(layout.playbook)] == ["all"]
     done = subprocess.run(["sh", "-n"], input=layout.script, text=True, check=False)
     assert done.returncode == 0
-    named = set(re.findall(r"\b(?:SATA|SCSI|NVME|VIRT)\d{4}\b", layout.script))
+    named = set(re.findall(r"\b(?:SATA|SCSI|NVME|VIRT)\d{4}\b", layout.script + layout.playbook))
     assert named <= {disk.serial for disk in layout.disks}
 
 

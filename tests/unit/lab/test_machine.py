@@ -46,7 +46,9 @@ def files(tmp_path: Path) -> MachineFiles:
 
 def test_a_record_is_read_as_it_was_written(files: MachineFiles) -> None:
     """Another process boots the same machine from it."""
-    layout = Layout((Disk("scsi", "A", fua=True),), 512, ("nut",), "quiet", "true\n", ("smp",))
+    layout = Layout(
+        (Disk("scsi", "A", fua=True),), 512, ("nut",), "quiet", "true\n", "- hosts: all\n", ("smp",)
+    )
     record = Record(Hardware(Image(Path("/i"), "u"), layout, "qemu", "tcg"), 2222, "0123")
     record.write(files)
     assert Record.read(files) == record

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -40,25 +41,41 @@ class Scratch(Machine):
 
     def run(self, argv: list[str], **_: Any) -> Any:
         """Note the script."""
-        self.told.append("disks" if argv[2] == prepared.SCRIPT.read_text() else argv[2])
+        self.told.append(argv[2])
+
+    def play(self, argv: list[str], _log: Path, *, env: dict[str, str]) -> None:
+        """Note the playbooks, in the place of ansible-playbook."""
+        assert argv[:3] == [argv[0], "-i", str(self.inventory)]
+        assert env["ANSIBLE_PIPELINING"] == "true"
+        assert "ANSIBLE_CONFIG" not in env
+        assert env["PATH"]
+        (disk,) = json.loads(argv[4])["disks"] or [{}]
+        self.told += [f"{Path(name).stem} {disk.get('mount')}" for name in argv[5:]]
+
+
+MOUNTED = Disk("sata", "A", fstype="ext4", mount="/a")
 
 
 @pytest.mark.parametrize(
-    ("bus", "script", "steps"),
+    ("disk", "playbook", "script", "steps"),
     [
-        ("sata", "mine", ["boot", "disks", "mine", "save", "stop"]),
-        ("nvme", "mine", ["boot", "disks", "mine", "power_off"]),
-        ("sata", "", ["boot", "disks", "save", "stop"]),
+        (MOUNTED, "", "mine", ["boot", "prepare_disks /a", "mine", "save", "stop"]),
+        (MOUNTED, "own", "mine", ["boot", "prepare_disks /a", "playbook /a", "mine", "save", "stop"]),
+        (Disk("nvme", "A"), "own", "", ["boot", "playbook None", "power_off"]),
+        (Disk("sata", "A"), "", "", ["boot", "save", "stop"]),
     ],
 )
-def test_the_layouts_script_has_the_last_word(
-    bus: str, script: str, steps: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_playbooks_and_then_the_script_prepare_a_machine(
+    disk: Disk, playbook: str, script: str, steps: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It finds the disks formatted and mounted, and what it does is frozen."""
+    """The script finds the disks formatted and mounted, and its result is frozen."""
     monkeypatch.setattr(accel, "qemu_version", lambda: "QEMU 7.2")
+    monkeypatch.setenv("ANSIBLE_CONFIG", "/of/molecule")
     lab = Lab(tmp_path)
-    hardware = Hardware(Image(Path("/i"), "u"), Layout((Disk(bus, "A"),), script=script), "qemu", "tcg")
+    layout = Layout((disk,), playbook=playbook, script=script)
+    hardware = Hardware(Image(Path("/i"), "u"), layout, "qemu", "tcg")
     scratch = Scratch(lab)
+    monkeypatch.setattr(prepared, "stream", scratch.play)
     target = prepared.ensure(lab, hardware, scratch)
     assert target.is_dir()
     assert scratch.told == ["down", *steps, "down"]

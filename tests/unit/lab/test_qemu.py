@@ -204,12 +204,22 @@ def test_another_qemu_is_another_prepared_machine(monkeypatch: pytest.MonkeyPatc
     assert prepared.key(LAB, hardware(Layout())) != before
 
 
-def test_what_the_guest_is_told_to_make() -> None:
-    """A raw disk is left alone."""
+def test_the_playbook_gets_the_disks_that_change() -> None:
+    """A raw disk is left alone, and each name is one that all releases have."""
     disks = (
         Disk("sata", "A", partition=True, fstype="ext4", mount="/a", options="noatime"),
         Disk("sata", "B", partition=True),
         Disk("sata", "C"),
-        Disk("sata", "D", fstype="xfs"),
+        Disk("scsi", "D", fstype="xfs", wwn="0x5000000000000001"),
+        Disk("virtio", "E", fstype="ext4"),
     )
-    assert prepared.rows(disks) == ("A yes ext4 /a noatime\nB yes - - defaults\nD no xfs - defaults\n")
+    found = prepared.variables(disks)["disks"]
+    by_id = "/dev/disk/by-id"
+    assert [(disk["volume"], disk["partition"], disk["fstype"], disk["mount"]) for disk in found] == [
+        (f"{by_id}/ata-QEMU_HARDDISK_A-part1", True, "ext4", "/a"),
+        (f"{by_id}/ata-QEMU_HARDDISK_B-part1", True, None, None),
+        (f"{by_id}/wwn-0x5000000000000001", False, "xfs", None),
+        (f"{by_id}/virtio-E", False, "ext4", None),
+    ]
+    assert found[0]["link"] == f"{by_id}/ata-QEMU_HARDDISK_A"
+    assert len({disk["uuid"] for disk in found}) == len(found)

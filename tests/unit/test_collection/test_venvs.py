@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+import zipfile
 from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
@@ -137,6 +138,39 @@ def test_one_that_was_broken_off_is_made_again(
     left.rmdir()  # as the real make begins
     monkeypatch.setattr(tool, "make", whole)
     assert (tool.ensure("run") / "stamp").exists()
+
+
+def test_other_collections_make_another_environment_of_those_with_collections(
+    tool: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = tool.read_requirements
+    tool.ensure("run")
+    tool.ensure("docs")
+    monkeypatch.setattr(
+        tool, "read_requirements", lambda name: read(name) + name * (name == tool.COLLECTIONS)
+    )
+    tool.ensure("run")
+    tool.ensure("docs")
+    assert [venv.name.partition("@")[0] for venv in tool.made] == ["run", "docs", "run"]
+
+
+def test_of_the_package_with_all_collections_one_is_unpacked(
+    tool: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    packages = tmp_path / "lib/python3.11/site-packages"
+    packages.mkdir(parents=True)
+
+    def download(argv: list[str], *, check: bool) -> None:
+        assert check
+        assert argv[-2:] == ["-r", str(ROOT / "requirements/collections.txt")]
+        with zipfile.ZipFile(Path(argv[argv.index("--dest") + 1]) / "ansible.whl", "w") as wheel:
+            for collection in ("community/general", "community/mysql"):
+                wheel.writestr(f"ansible_collections/{collection}/MANIFEST.json", "{}")
+
+    monkeypatch.setattr(tool.subprocess, "run", download)
+    tool.add_collections(tmp_path)
+    found = [path.relative_to(packages) for path in packages.rglob("*") if path.is_file()]
+    assert found == [Path("ansible_collections/community/general/MANIFEST.json")]
 
 
 def test_a_directory_of_before_gives_way_to_the_link(tool: Any) -> None:
