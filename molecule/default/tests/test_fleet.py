@@ -77,7 +77,7 @@ def test_serial_goes_batch_by_batch_and_no_batch_forgets_the_failure_of_another(
     playbooks.inventories.append(inventory(tmp_path / "more.yml", second))
     variables = {"durable_serial": 2, "durable_hosts": "databases"}
     run = playbooks.run("harden-db", "--check", variables=variables)
-    assert run.output.count("PLAY [Bring database hosts") == 2
+    assert run.output.count("PLAY [Apply the pinned profile to database hosts") == 2
     assert {host: report["verdict"] for host, report in run.reports.items()} == {
         "away": "unreachable",
         "dbhost": "attested",
