@@ -16,6 +16,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.measure import (
     plug_job,
     plug_log,
     server_trace,
+    spare,
     trace,
     transactions,
 )
@@ -86,3 +87,12 @@ def plug_log_file(text: str) -> None:
 )
 def transactions_output(text: str) -> None:
     transactions.parse(text, 4)
+
+
+@of_text(
+    seeds=[
+        "# /dev/sda\nvg UUID=x /dev/disk/by-path/pci-0000:00:1f.2-ata-1 luks\n<source dev='/dev/sdb'/> /dev/sdc:/key\n"
+    ]
+)
+def configuration_with_devices(text: str) -> None:
+    assert all(device.startswith("/") for device in spare._devices(text))

@@ -43,6 +43,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
     boot_blockers,
     device_names,
     fstab,
+    nfs_conf,
 )
 from fuzz.target import of_text
 
@@ -149,3 +150,16 @@ def file_that_replaces_another(text: str) -> None:
         boot_blockers._makes(generators._without_comments(text), name, line)
     assert set(device_names._plain_uuid(text)) <= set("0123456789abcdef")
     assert redact_devices.generator(text, Identities(text)) is not None
+
+
+@of_text(
+    Unobservable,
+    seeds=[
+        '[ NFSMount_Global_Options ]\nSoft=True\n[ MountPoint "/srv/x" ]\n# c\nSoft = "true"\n',
+        "[Server \u201cfiler\u201d]\nsofterr='true'\ninclude /x\n",
+    ],
+)
+def nfsmount_conf(text: str) -> None:
+    ours = {("nfsmount_global_options", ""), ("mountpoint", "/srv/x")}
+    for found in nfs_conf._options(text, "/x", ours):
+        assert found.value in ("soft", "softerr")

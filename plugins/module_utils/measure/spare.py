@@ -49,6 +49,8 @@ _CONFIGURED = (
     *("/etc/fstab", "/etc/crypttab", "/etc/drbd.conf", "/etc/drbd.d/*.res", "/etc/libvirt/qemu/*.xml"),
     *("/etc/target/saveconfig.json", "/etc/rtslib-fb-target/saveconfig.json"),
 )
+#: No name of a device has more parts. Each is tried with those before it, so their number has a bound.
+_MOST_COLONS = 32
 _DEVICE = re.compile(r"/dev/[^\s,;\"'<>]+")
 #: Files of sysfs with a disk's own name: of SCSI, NVMe and virtio. An NVMe serial number is that of all namespaces.
 _OWN_NAMES = ("device/wwid", "wwid", "serial")
@@ -194,7 +196,7 @@ def _devices(text: str) -> Iterator[str]:
     for line in text.splitlines():
         for path in _DEVICE.findall(line) if not line.lstrip().startswith("#") else ():
             parts = path.split(":")
-            yield from (":".join(parts[:number]) for number in range(1, len(parts) + 1))
+            yield from (":".join(parts[:number]) for number in range(1, min(len(parts), _MOST_COLONS) + 1))
 
 
 def _exported(host: Host, spare: Spare) -> str:
