@@ -139,7 +139,7 @@ class Device(NamedTuple):
 
     def attribute(self, pattern: str) -> str:
         """Return which attribute of the device a path in /sys is, '' for none; the path may be a pattern."""
-        requested = _normal(_pattern(pattern)).split("/")
+        requested = plain(_pattern(pattern)).split("/")
         for path, attribute in self._attributes():
             parts = path.split("/")
             if len(parts) == len(requested) and all(map(fnmatchcase, parts, requested)):
@@ -148,7 +148,7 @@ class Device(NamedTuple):
 
     def may_be(self, pattern: str) -> str:
         """Return which attribute of the device a path in /sys by its host, bus or partition may be, '' for none."""
-        path = _normal(_pattern(pattern))
+        path = plain(_pattern(pattern))
         name = posixpath.basename(path)
         own = re.match(r"/sys/(?:class/)?block/([^/]+)/(?:device|\.\.)/", pattern)
         is_elsewhere = path.startswith("/sys/") and (
@@ -229,8 +229,8 @@ def _names(word: str, device: Device) -> bool:
     return fnmatchcase(device.name if head[1] else device.number, pattern)
 
 
-def _normal(path: str) -> str:
-    """Return a path in its plainest form; normpath keeps two slashes at the beginning."""
+def plain(path: str) -> str:
+    """Return a path in its plainest form, a relative one too; normpath keeps two slashes at the beginning."""
     return re.sub("^//", "/", posixpath.normpath(path))
 
 

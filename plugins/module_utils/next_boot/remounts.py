@@ -71,7 +71,7 @@ def _effects(
 
 def _of_mount(act: Act, targets: list[str], fstype: str, device: Device | None) -> dict[str, str]:
     options, places = remounted(act.words[1:])
-    is_named = any(_plain(place) in targets for place in places)
+    is_named = any(acts.plain(place) in targets for place in places)
     is_named = is_named or (device is not None and any(map(device.is_named, map(_as_link, places))))
     is_remount = "remount" in ",".join(options).split(",")
     if is_remount and not is_named and _may_name(act.words[1:], places, targets, device):
@@ -83,11 +83,6 @@ def _of_mount(act: Act, targets: list[str], fstype: str, device: Device | None) 
     # With one name mount(8) takes all else of fstab. With two it can mount another file system, or with other options.
     is_of_fstab = act.words[0] == "mount" and len(places) == 1 and not options
     return {} if is_of_fstab else dict.fromkeys((BARRIER, ATIME), UNKNOWN)
-
-
-def _plain(place: str) -> str:
-    """Return a path in its plainest form; normpath keeps two slashes at the beginning."""
-    return re.sub("^//+", "/", posixpath.normpath(place))
 
 
 def _as_link(place: str) -> str:
