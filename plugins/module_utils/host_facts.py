@@ -63,7 +63,7 @@ def collect(
 
 
 def collect_for(host: Host, now: str, given: Mapping[str, Any]) -> HostFacts:
-    """Return the facts of a host by the values of ARGUMENTS. Raises Unobservable where nothing can be collected at all."""
+    """Return the facts of a host by the values of ARGUMENTS. Raises Unobservable if nothing can be collected."""
     why = refusal(host, given["margin"])
     if why:
         raise Unobservable(why)

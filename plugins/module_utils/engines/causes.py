@@ -52,6 +52,8 @@ SAYS: dict[str, str] = {
     "source_unread": "what {text} sets is unknown: {why}",
     "changed_since": "what it read is unknown until it is restarted: {text}",
     "disables_fsync": "{place}: {text} makes fsync do nothing",
+    "other_files": "{place} gives the server other files at {path} than the host has there",
+    "other_view": "{path}: the process has another file there, in its own mount namespace",
     "not_running": "it does not run, and the location of its data is unknown: {why}",
     "unit_without_place": "it does not run, and its unit does not name its configuration",
     "arguments_unread": "whether the file is what runs is unknown: {why}",
@@ -90,6 +92,7 @@ FIX: dict[str, str] = {
     "not_flushed": "run again",
     "undocumented_program": "start it, then run again: the arguments of a running server are read",
     "disables_fsync": "remove {text} from {place}, then restart the server",
+    "other_files": "put the server's files at {path} on the host and remove the setting from the unit, then run again",
     "databases_hidden": "grant VIEW ANY DATABASE to the login and revoke each DENY of it, then run again",
 }
 SENTENCES = of_storage.Sentences(SAYS, FIX)

@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 
 from ..host import unit_lines
+from ..host.observation import Because
 from ..host.paths import normal
 from ..host.process_context import Place
 from ..host.processes import Process
@@ -23,7 +24,7 @@ _BINDS, _HIDES = ("BindPaths", "BindReadOnlyPaths"), ("TemporaryFileSystem", "In
 _TREES = ("RootDirectory", "RootImage", "MountImages", "ExtensionImages", "ExtensionDirectories")
 
 
-def of_unit(host: Host, unit: Unit, paths: Iterable[str]) -> str | None:
+def of_unit(host: Host, unit: Unit, paths: Iterable[str]) -> Because | None:
     """Return why the next start of a unit has other files at one of these paths, None if it has none. Raises Unobservable."""
     found: dict[str, list[Line]] = {}
     for line in unit_lines.lines(host, dict.fromkeys((unit.name, *unit.names))):
@@ -35,21 +36,18 @@ def of_unit(host: Host, unit: Unit, paths: Iterable[str]) -> str | None:
             above = normal(target).rstrip("/") + "/"
             path = next((path for path in own if "%" in target or f"{path}/".startswith(above)), None)
             if path:
-                return (
-                    f"{line.source}: {line.key} gives the server other files at {path} than the host has there: put those of"
-                    " the server there, and remove the line"
-                )
+                return Because("other_files", {"place": f"{line.source}: {line.key}", "path": path})
     return None
 
 
-def of_process(host: Host, main: Process, place: Place, paths: Iterable[str]) -> str | None:
+def of_process(host: Host, main: Process, place: Place, paths: Iterable[str]) -> Because | None:
     """Return why a running server has another file at one of these paths, None if it has the host's. Raises Unobservable."""
     if place.root or place.namespace != "private":
         return None
     for path in paths:
         here, there = (_status(host, path, root) for root in ("", f"/proc/{main.pid}/root"))
         if (here and (here.device, here.inode)) != (there and (there.device, there.inode)):
-            return f"{path}: the process has another file there, in its own mount namespace"
+            return Because("other_view", {"path": path})
     return None
 
 

@@ -53,6 +53,8 @@ _NEXT_START = {
     "encrypted_settings": "path",
     "set_by_arguments": "setting",
     "disables_fsync": "place text",
+    "other_files": "place path",
+    "other_view": "path",
 }
 _SERVERS = {
     "stopped": "",
