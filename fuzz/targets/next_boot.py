@@ -34,6 +34,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Un
 from ansible_collections.durable.dbhost.plugins.module_utils.host.textfile import Malformed
 from ansible_collections.durable.dbhost.plugins.module_utils.next_boot import (
     acts,
+    command_lines,
     commands,
     generators,
     tmpfiles,
@@ -42,6 +43,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.next_boot import (
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
     boot_blockers,
     device_names,
+    extra_mounts,
     fstab,
     nfs_conf,
 )
@@ -136,6 +138,20 @@ def drop_in_with_others_lines(text: str) -> None:
 @of_text(seeds=["[ATA]\nWriteCacheEnabled=true\nWriteCacheEnabled = false\n"])
 def drive_of_udisks(text: str) -> None:
     assert len(udisks.parse(text, "/etc/udisks2/ata-x_y.conf", [_DISK])) <= text.count("\n") + 1
+
+
+@of_text(
+    seeds=[
+        "systemd.mount-extra=/dev/sda1:/srv/x:ext4:noatime",
+        'rd.systemd.mount_extra="UUID=a\\:b:/sysroot//srv/./x" systemd.mount-extra=tmpfs:/x:tmpfs:',
+    ]
+)
+def word_of_a_command_line(text: str) -> None:
+    for word in (text, *command_lines.split(text)):
+        line = extra_mounts.parse(word, "/x")
+        if line:
+            assert line.spec and line.target.startswith("/") and line.options and line.fstype != "swap"
+            assert ":" in word and line.source == "/x"
 
 
 @of_text(

@@ -121,7 +121,8 @@ ansible_facts:
               description:
                 - How it affects the boot. V(required) where it stops, V(read_only) where it leaves C(/) so, V(undecided) where
                   it does one of both, V(without) where it leaves a mount out that it needs, V(empty) where systemd makes an
-                  empty directory for a bind mount that has none, else V(optional).
+                  empty directory for a bind mount that has none, V(hides) where it mounts over what is there now, else
+                  V(optional).
               type: str
               returned: always
             cause:

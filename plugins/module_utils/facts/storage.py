@@ -47,11 +47,12 @@ PLATFORMS = (
 #: What a root is made of: storage/root_image.py.
 ROOT_IMAGES = ("ostree", "transactional", "read_only", "none")
 #: A boot stops; it comes up with / read-only, and without some of its mounts; it does one of both; it leaves out a mount that it
-#: needs; it mounts an empty directory, which systemd makes where a bind mount has none; or it does not need this one. systemd
-#: leaves out the whole of local-fs.target, to which the remount of / belongs, where a unit cannot be loaded that it requires;
+#: needs; it mounts an empty directory, which systemd makes where a bind mount has none; it hides what is at a mount point
+#: now; or it does not need this one. systemd leaves out the whole of local-fs.target, to which the remount of / belongs, where
+#: a unit cannot be loaded that it requires;
 #: where that unit is required by one of its mounts, it may leave out the mount's device in its place, and then the mount fails.
 #: Of units that wait for each other it leaves out one that it chooses.
-EFFECTS = ("required", "read_only", "undecided", "without", "empty", "optional")
+EFFECTS = ("required", "read_only", "undecided", "without", "empty", "hides", "optional")
 #: storage/disk_kinds.py recognises them.
 KINDS = ("physical", "raid_volume", "san", "network", "virtual", "ephemeral", "memory", UNKNOWN)
 #: Tools of RAID controllers.
@@ -126,7 +127,8 @@ class BootFaultFacts(TypedDict):
         one_of(*EFFECTS),
         "How it affects the boot. V(required) where it stops, V(read_only) where it leaves C(/) "
         "so, V(undecided) where it does one of both, V(without) where it leaves a mount out that it "
-        "needs, V(empty) where systemd makes an empty directory for a bind mount that has none, else "
+        "needs, V(empty) where systemd makes an empty directory for a bind mount that has none, "
+        "V(hides) where it mounts over what is there now, else "
         "V(optional).",
     ]
     cause: Annotated[

@@ -80,6 +80,8 @@ CHAINED = f"{CONFIGURED}/notify-command"
 CHAINED_SCRIPTS = f"{LIBRARY}/bin/apcupsd"
 #: The directories of hook, program, lease and notify command, the lowest first: the monitor's user comes through them.
 UPS_WAY = (f"{LIBRARY}/bin", LIBRARY, CONFIGURED)
+#: Units of this collection that a boot or an event starts.
+UNITS = (RESUME_SERVICE, WATCH_SERVICE, WATCH_TIMER, UNDO_SERVICE, SERVICE)
 #: Goes with the boot, as a lease's use does.
 RUNTIME = f"{VOLATILE}/guard"
 STATE = f"{RUNTIME}/state.json"

@@ -7,12 +7,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from ..host.seam import Host
 from . import boot_entries
 from .boot_entries import Entry
 
-_WANTS = re.compile(r"""(?:^|\s)["']?systemd\.wants=["']?([^\s"']+)""")
+_QUOTES = re.compile("[\"']")
+
+
+class Word(NamedTuple):
+    """A word of a command line: the key as it is written, the value, the place, and whether all candidates have it."""
+
+    key: str
+    value: str
+    place: str
+    is_sure: bool
 
 
 def candidates(host: Host) -> list[Entry]:
@@ -30,8 +40,30 @@ def of_this_boot(host: Host) -> tuple[str, str]:
     return host.read("/proc/cmdline"), "the kernel's command line of this boot (/proc/cmdline)"
 
 
+def words(host: Host) -> dict[str, Word]:
+    """Return {word without quotes: its parts} of all candidates; without a boot loader of this boot. Raises Unobservable."""
+    lines = {entry.line: entry.at for entry in candidates(host)} or dict([of_this_boot(host)])
+    parts = [(split(line), place) for line, place in lines.items()]
+    found: dict[str, Word] = {}
+    for each, place in reversed(parts):
+        for word in each:
+            key, _equals, value = word.partition("=")
+            is_sure = all(word in others for others, _place in parts)
+            found[word] = Word(key, value, place, is_sure)
+    return found
+
+
+def split(line: str) -> list[str]:
+    """Return the words of a command line without quotes."""
+    return _QUOTES.sub("", line).split()
+
+
+def plain(key: str) -> str:
+    """Return a key as systemd compares it: an underscore is a dash."""
+    return key.replace("_", "-")
+
+
 def wants(host: Host) -> Mapping[str, bool]:
     """Return {unit: whether each candidate has it} of `systemd.wants=`. Raises Unobservable."""
-    lines = [each.line for each in candidates(host)] or [of_this_boot(host)[0]]
-    found = [set(_WANTS.findall(line)) for line in lines]
-    return {unit: all(unit in each for each in found) for unit in set().union(*found)}
+    found = [each for each in words(host).values() if plain(each.key) == "systemd.wants" and each.value]
+    return {each.value: each.is_sure for each in found}

@@ -24,6 +24,20 @@ from . import fstab, mount_units
 from .boot_faults import Devices, Fault, Value, boot_lines, names_a_device
 from .fstab import Entry
 
+#: Values of a command line that systemd takes for no (parse_boolean()).
+_NO = frozenset("no n false f off 0".split())
+#: Options by which an initramfs ends in a shell or in another target than the root's.
+_ENDS_EARLY = frozenset("rd.break rdbreak break rd.systemd.unit rd.emergency rd.rescue".split())
+#: Options that name another root or /usr than this boot's, if this boot did not have them.
+_OTHER_ROOT = frozenset("mount.usr mount.usrfstype mount.usrflags usrhash roothash".split())
+#: Units of an initramfs with systemd, without which it does not mount the root.
+_OF_INITRAMFS = re.compile(r"(?:sysroot\.mount|initrd-.*|sysinit\.target|basic\.target|systemd-udev.*)")
+#: Credentials of which systemd's components make mounts, units, rules, and values of /sys: systemd.system-credentials(7).
+_CREDENTIAL = re.compile(
+    r"fstab\.extra|systemd\.(?:extra-unit|unit-dropin)\..+|udev\.(?:rules|conf)\..+|tmpfiles\.extra"
+)
+#: Where systemd has those that firmware, hypervisor, boot loader and command line give it at each boot.
+_CREDENTIALS = ("/run/credentials/@system", "/run/credentials/@encrypted")
 #: Units without which no mount of fstab is made as it should: what a boot comes to if one is masked.
 _CORE = {
     "systemd-remount-fs.service": "read_only",
@@ -121,6 +135,7 @@ def of_host(
         ("modules", _drivers),
         ("target", _start),
         ("command_line", _options),
+        ("credentials", _credentials),
         ("requirements", _required),
         ("generators", _generators),
     )
@@ -369,28 +384,43 @@ def _options(boot: Boot) -> Iterator[Fault]:
     If several entries may be next, an option that one of them lacks is unknown.
     """
     units = {mount_units.unit_name(each.target) for each in boot.lines if boot.matters(each)} | set(_CORE)
-    lines = {entry.line: entry.at for entry in command_lines.candidates(boot.host)}
-    lines = lines or dict([command_lines.of_this_boot(boot.host)])
-    words = {word: place for line, place in reversed(lines.items()) for word in line.split()}
-    for word, place in words.items():
+    now = command_lines.split(command_lines.of_this_boot(boot.host)[0])
+    for word, (key, value, place, is_sure) in command_lines.words(boot.host).items():
         cause, named = _option(boot.host, word, units)
+        if not cause and key in _OTHER_ROOT and word not in now:
+            cause = "other_root"
         if cause:
-            state = "refused" if all(word in line.split() for line in lines) else UNKNOWN
-            yield _of_host(
-                place, cause, state, {"word": _shown(word), "key": word.partition("=")[0], **named}
-            )
+            state = "refused" if is_sure and cause != "credential" else UNKNOWN
+            yield _of_host(place, cause, state, {"word": _shown(word, key, value), "key": key, **named})
     yield from _overlay(boot.host)
+
+
+def _credentials(boot: Boot) -> Iterator[Fault]:
+    """Yield the credentials of this boot from which systemd makes mounts, units or rules: the next boot has them too."""
+    for directory in _CREDENTIALS:
+        for name in boot.host.names(directory) if boot.host.exists(directory) else ():
+            if _CREDENTIAL.fullmatch(name):
+                yield _of_host(f"{directory}/{name}", "given_credential", UNKNOWN, {"unit": name})
 
 
 def _option(host: Host, word: str, units: set[str]) -> tuple[str, dict[str, str]]:
     """Return the cause of a fault that an option of the kernel's command line is, '' if it is none, with its values."""
     key, _equals, value = word.partition("=")
-    if key == "systemd.mask" and value in units:
+    if key == "systemd.mask" and (value in units or value in our_paths.UNITS):
         return "masks_unit", {"unit": value}
-    if key in ("fstab", "rd.fstab") and value in ("no", "0", "off", "false"):
+    if key == "rd.systemd.mask" and _OF_INITRAMFS.fullmatch(value):
+        return "masks_unit", {"unit": value}
+    if key in ("fstab", "rd.fstab") and value.lower() in _NO:
         return "no_fstab", {}
-    if (key == "systemd.volatile" and value != "no") or key == "rd.break" or _is_overlay(key, value):
+    if (
+        (key == "systemd.volatile" and value.lower() not in _NO)
+        or key in _ENDS_EARLY
+        or _is_overlay(key, value)
+    ):
         return "other_root", {}
+    if command_lines.plain(key) in ("systemd.set-credential", "systemd.set-credential-binary"):
+        name = value.partition(":")[0]
+        return ("credential", {"unit": name}) if _CREDENTIAL.fullmatch(name) else ("", {})
     if key == "init" and not _SHELL.search(word) and not _INIT.fullmatch(host.resolve(value)):
         return "other_init", {"unit": value}
     if key == "systemd.run":
@@ -414,12 +444,13 @@ def _overlay(host: Host) -> Iterator[Fault]:
             if equals and key == "overlayroot":
                 last = (f"{path} line {row}", key, value)
     if last and _is_overlay(*last[1:]):
-        yield _of_host(last[0], "overlay_root", "refused", {"word": _shown("=".join(last[1:]))})
+        yield _of_host(last[0], "overlay_root", "refused", {"word": _shown("=".join(last[1:]), *last[1:])})
 
 
-def _shown(word: str) -> str:
-    """Return an option for people; behind a colon overlayroot can have a password."""
-    return word.partition(":")[0] if word.startswith("overlayroot=") else word
+def _shown(word: str, key: str, value: str) -> str:
+    """Return an option for people; behind a colon overlayroot and a credential can have a password."""
+    has_secret = key == "overlayroot" or "credential" in key
+    return f"{key}={value.partition(':')[0]}" if has_secret else word
 
 
 def _required(boot: Boot) -> Iterator[Fault]:

@@ -185,6 +185,17 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "other_init": ("{source}: {word} has the next boot start {unit} instead of systemd", ""),
     "one_command": ("{source}: {word} has the next boot run one command, and power off", ""),
     "preload": ("{source}: {word} has systemd load a library into each program", ""),
+    "extra_mount": ("{source}: {key} mounts {spec} at {target}, {covers}", ""),
+    "credential": (
+        "{source}: {word} gives the next boot the credential {unit}, which can change each mount, disk and server",
+        "",
+    ),
+    "given_credential": (
+        "firmware, hypervisor or boot loader give each boot the credential {unit} ({source}), which can change each mount, disk"
+        " and server",
+        "remove {unit} from the credentials of the virtual machine (SMBIOS strings, fw_cfg) or of the EFI system partition"
+        " (loader/credentials), and put its contents in files of this host",
+    ),
     "masked_generator": (
         "{path} masks systemd-fstab-generator, and nothing makes units of /etc/fstab",
         "remove {path}",
@@ -243,6 +254,7 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "unread.modules": ("which modules the next boot loads cannot be read: {error}", _READABLE),
     "unread.target": ("the target of the boot cannot be read: {error}", _READABLE),
     "unread.command_line": ("the kernel's command line cannot be read: {error}", _READABLE),
+    "unread.credentials": ("the credentials of the boot cannot be read: {error}", _READABLE),
     "unread.requirements": ("the units that the mounts wait for cannot be read: {error}", _READABLE),
     "unread.generators": ("the generators of units cannot be read: {error}", _READABLE),
 }
@@ -266,6 +278,10 @@ PHRASES = {
     },
     "rest": {"none": "all others lack a file too", "some": "another one has all of its files"},
     "of": {"driver": "the driver of {device}", "file_system": "the file system of {target}"},
+    "covers": {
+        "mount": "where fstab, a unit or a person mounts another file system",
+        "files": "where files are now",
+    },
     "starts": {
         "unit": "{unit}",
         "missing": "{unit}, which is not there",

@@ -289,6 +289,8 @@ def _plan_boot(
 
 def _plan_way(work: Work, way: Persisted, words: dict[str, str], image: Image) -> Work:
     """Add other options for one fstab line, or a drop-in over one mount unit."""
+    if way.place == "command_line":
+        return work  # It is not ours to edit: the value stays unknown.
     work = work._replace(images={**work.images, way.target: image})
     if way.place == "unit":
         options = _changed(way.options, words, image.fstype)

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ..host import system_conf, unit_names
 from ..host.seam import Host, Unobservable
+from ..next_boot import command_lines
 
 #: Where units lie that outlive a boot, the strongest first (systemd.unit(5)); what systemd makes
 #: of fstab comes between the two groups.
@@ -69,17 +70,16 @@ def mount_point(name: str) -> str:
 
 
 def started(host: Host) -> list[str]:
-    """Return the mount points of all units that a target or service asks for at boot, or whose automount it asks for.
+    """Return the mount points of all units that a target, a service or the kernel's command line asks for at boot, or whose
+    automount it asks for.
 
     Raises Unobservable.
     """
-    found = set()
-    for directory in _asking(host):
-        for name in host.names(directory):
-            stem, _dot, kind = name.rpartition(".")
-            if kind in ("mount", "automount"):
-                found.add(mount_point(f"{stem}.mount"))
-    return sorted(found)
+    linked = [name for directory in _asking(host) for name in host.names(directory)]
+    named = (name.rpartition(".") for name in (*linked, *_by_line(host)))
+    return sorted(
+        {mount_point(f"{stem}.mount") for stem, _dot, kind in named if kind in ("mount", "automount")}
+    )
 
 
 def is_masked(host: Host, path: str) -> bool:
@@ -218,11 +218,28 @@ def _entries(host: Host, directory: str) -> list[str]:
 
 
 def _is_started(host: Host, name: str) -> bool:
-    """Return whether a target or service asks for the unit at boot, or for its automount."""
-    automount = f"{name[: -len('.mount')]}.automount"
-    return any(
-        host.exists(f"{directory}/{unit}") for directory in _asking(host) for unit in (name, automount)
-    )
+    """Return whether a target, a service or the kernel's command line asks for the unit at boot, or for its automount.
+
+    Raises Unobservable if only some of the entries of the boot loader do.
+    """
+    names = (name, f"{name[: -len('.mount')]}.automount")
+    if any(host.exists(f"{directory}/{unit}") for directory in _asking(host) for unit in names):
+        return True
+    by_line = _by_line(host)
+    found = [by_line[unit] for unit in names if unit in by_line]
+    if found and not any(found):
+        raise Unobservable(
+            f"{name}: observed systemd.wants= in some of the entries of the boot loader; expected all or none"
+        )
+    return bool(found)
+
+
+def _by_line(host: Host) -> Mapping[str, bool]:
+    """Return what the next boot's command line asks for; if it cannot be read, a fault of the boot reports that."""
+    try:
+        return command_lines.wants(host)
+    except Unobservable:
+        return {}
 
 
 def _asking(host: Host) -> Iterator[str]:

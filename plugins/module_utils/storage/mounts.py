@@ -29,6 +29,7 @@ from . import (
     boot_loader,
     device_names,
     ext4,
+    extra_mounts,
     fstab,
     mount_settings,
     mount_units,
@@ -63,8 +64,8 @@ class Superblock(NamedTuple):
 class Persisted(NamedTuple):
     """Where the next boot's options come from, and the options in the order they apply.
 
-    `place` is fstab, unit (a systemd mount unit or its drop-in) or rootflags; `target` the mount
-    point that it is about. `before`: how the initramfs mounts the root that a line of fstab remounts, None elsewhere.
+    `place` is fstab, unit (a systemd mount unit or its drop-in), rootflags or command_line (systemd.mount-extra=); `target`
+    is the mount point. `before`: how the initramfs mounts the root that a line of fstab remounts, None elsewhere.
     """
 
     place: str
@@ -88,6 +89,7 @@ class Mounts:
         self._started: list[tuple[str, MountUnit]] | None = None
         self.fstab, self.fstab_error = self._read_fstab()
         self._of_names: list[boot_faults.Fault] = []
+        self._extras: list[extra_mounts.Extra] | None = None
 
     def superblocks(self) -> list[Superblock]:
         """Return the file systems that could hold data, those mounted here first.
@@ -265,12 +267,17 @@ class Mounts:
         """Return what keeps the next boot from mounting lines of fstab; `properties`: what udev knows of block devices."""
         visible = self._visible()
         units = self._units_beside_fstab()
-        found = boot_faults.of_fstab(self.host, self.fstab, visible, properties)
+        extras = self._extra_mounts()
+        planned = {line.target for line in (*self.fstab, *units)}
+        added_lines = [extra.line for extra in extras if extra.line.target not in planned]
+        found = boot_faults.of_fstab(self.host, [*self.fstab, *added_lines], visible, properties)
         sources = {fault.line.source for fault in found}
         targets = {mount.target for mount in visible}
         added = [unit for unit in units if unit.source not in sources and unit.target in targets]
         found += boot_faults.of_units(self.host, added, visible, properties)
         found += boot_blockers.of_host(self.host, self.fstab, visible, properties)
+        here = {mount.target: mount for mount in visible}
+        found += extra_mounts.faults(self.host, extras, [*self.fstab, *units], here, self._names)
         return [fault.as_dict() for fault in [*found, *self._of_names]]
 
     def check_names(self, properties: Mapping[str, dict[str, str]]) -> None:
@@ -279,6 +286,15 @@ class Mounts:
         replaced = {unit.target for unit in units}
         lines = [line for line in self.fstab if line.target not in replaced]
         self._of_names = device_names.faults(self.host, [*lines, *units], self._visible(), properties)
+
+    def _extra_mounts(self) -> list[extra_mounts.Extra]:
+        """Return the mounts that the next boot's command line adds; if it cannot be read, a fault reports that."""
+        if self._extras is None:
+            try:
+                self._extras = extra_mounts.of_host(self.host)
+            except Unobservable:
+                self._extras = []
+        return self._extras
 
     def _units_beside_fstab(self) -> list[fstab.Entry]:
         """Return the mount units that a boot starts, in the form of lines of fstab."""
@@ -315,7 +331,13 @@ class Mounts:
         units = [target for target, unit in self._started_units() if self._is_of(unit, group[0])]
         targets = ["/"] if "/" in here else list(dict.fromkeys([*here, *lines, *units]))
         found = [way for way in (self._way(target, group[0]) for target in targets) if way]
-        return found if any(way.target in here for way in found) else []
+        if not any(way.target in here for way in found):
+            return []
+        extras = (extra.line for extra in self._extra_mounts() if self._names(extra.line, group[0]))
+        return [
+            *found,
+            *(Persisted("command_line", line.target, line.source, line.options) for line in extras),
+        ]
 
     def _way(self, target: str, mount: Mount) -> Persisted | None:
         """Return what mounts the superblock of a mount at a target at the next boot, if anything does."""

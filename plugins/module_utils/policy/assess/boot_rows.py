@@ -104,6 +104,7 @@ def row(fault: BootFaultFacts) -> Setting:
         "undecided": "stops or leaves / read-only",
         "without": "leaves a mount out",
         "empty": f"mounts an empty directory at {target}",
+        "hides": f"hides what is at {target} now",
     }
     effect = effects.get(fault["boot"], f"does not {mounts}")
     can = "will" if setting in ("name", "copies") else "can"

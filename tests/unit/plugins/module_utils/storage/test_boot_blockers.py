@@ -340,6 +340,73 @@ class TestDrivers:
         )
 
 
+class TestExtraMounts:
+    """systemd.mount-extra=WHAT:WHERE[:FSTYPE[:OPTIONS]] of the next boot."""
+
+    @staticmethod
+    def machine(value: str, key: str = "systemd.mount-extra") -> Machine:
+        machine = Machine()
+        machine.files["/v"] = "a kernel"
+        text = f"menuentry 'a' {{\n linux /v root=UUID=root ro {key}={value}\n}}\n"
+        machine.files["/boot/grub/grub.cfg"] = text
+        machine.files["/srv/data/17/PG_VERSION"] = "17\n"
+        return machine
+
+    @pytest.mark.parametrize("key", ["systemd.mount-extra", "systemd.mount_extra"])
+    def test_one_over_files_is_named_even_with_nofail(self, key: str) -> None:
+        for options in ("noatime", "nofail"):
+            found = faults(self.machine(f"/dev/vda1:/srv//data/:ext4:{options}", key))
+            assert [(each["cause"], each["state"], each["boot"]) for each in found] == [
+                ("extra_mount", "refused", "hides")
+            ]
+            assert found[0]["why"] == (
+                f"/boot/grub/grub.cfg line 2: {key} mounts /dev/vda1 at /srv/data, where files are now"
+            )
+            assert found[0]["remedy"].startswith(f"remove {key} from the boot")
+
+    def test_what_cannot_be_listed_is_unknown(self) -> None:
+        machine = self.machine("/dev/vda1:/srv/data/17/PG_VERSION")
+        assert [(each["cause"], each["state"]) for each in faults(machine)] == [("extra_mount", "unknown")]
+
+    @pytest.mark.parametrize("key", ["systemd.mount-extra", "rd.systemd.mount-extra"])
+    def test_one_over_a_mount_is_unknown_as_fstab_may_win(self, key: str) -> None:
+        root = "/sysroot" if key.startswith("rd.") else ""
+        (found,) = faults(self.machine(f"/dev/vda1:{root}/srv/pgdata:ext4", key))
+        assert (found["cause"], found["state"], found["target"]) == ("extra_mount", "unknown", "/srv/pgdata")
+        assert found["parameters"]["covers"] == "mount"
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            "/dev/vda1:/srv/empty:ext4",  # is not there
+            "/dev/sda1:/srv/pgdata:ext4",  # is mounted there now
+            "/dev/vda1:/srv/data:ext4:rw:x",  # systemd passes over five fields
+            "/dev/vda1",
+            "/dev/vda1:srv/data",
+        ],
+    )
+    def test_others_are_not(self, value: str) -> None:
+        assert faults(self.machine(value)) == []
+
+    def test_what_the_initramfs_mounts_for_itself_is_not(self) -> None:
+        assert faults(self.machine("/dev/vda1:/srv/data", "rd.systemd.mount-extra")) == []
+
+    def test_its_device_and_options_are_checked_as_those_of_a_line(self) -> None:
+        found = faults(self.machine("/dev/sdz9:/srv/new:ext4:nobarier"))
+        assert {(each["cause"], each["boot"]) for each in found} == {
+            ("no_device", "required"),
+            ("unknown_option", "required"),
+        }
+        assert {each["source"] for each in found} == {"/boot/grub/grub.cfg line 2"}
+        assert faults(self.machine("/dev/sdz9:/srv/new:ext4:nofail"))[0]["boot"] == "optional"
+
+    def test_options_of_a_second_mount_of_a_file_system_count(self) -> None:
+        machine = self.machine("/dev/sda1:/mnt/second:ext4:nobarrier")
+        (mount,) = [each for each in collect(machine, NOW)["mounts"] if each["target"] == "/srv/pgdata"]
+        assert mount["persisted"]["barrier"] == "unknown"
+        assert mount["evidence"]["persisted.barrier"]["cause"] == "ways_differ"
+
+
 class TestWords:
     @pytest.mark.parametrize(
         ("word", "key"),
@@ -353,7 +420,16 @@ class TestWords:
             ("init=/opt/start", "init"),
             ("systemd.setenv=LD_PRELOAD=libeatmydata.so", "systemd.setenv"),
             ("systemd.run=/opt/once", "systemd.run"),
+            ("systemd.mask=durable-dbhost-guard.service", "systemd.mask"),
+            ("rd.systemd.mask=sysroot.mount", "rd.systemd.mask"),
+            ("fstab=N", "fstab"),
+            ("break=mount", "break"),
+            ("rd.systemd.unit=emergency.target", "rd.systemd.unit"),
+            ("mount.usr=/dev/sdz1", "mount.usr"),
             ("systemd.mask=other.mount", ""),
+            ("rd.systemd.mask=plymouth-start.service", ""),
+            ("systemd.volatile=0", ""),
+            ("systemd.set_credential=passwd.hashed-password.root:x", ""),
             ("fstab=yes", ""),
             ("systemd.volatile=no", ""),
             ("overlayroot=disabled", ""),
@@ -372,6 +448,45 @@ class TestWords:
         for each in found:
             assert each["why"].startswith(f"/boot/grub/grub.cfg line 2: {word} ")
             assert each["remedy"].startswith(f"remove {key} from the boot")
+
+    def test_another_usr_than_this_boots_is_named_and_this_boots_own_is_not(self) -> None:
+        machine = Machine()
+        machine.files["/proc/cmdline"] = "root=UUID=root ro mount.usr=/dev/sdz1 mount.usrflags=noatime\n"
+        assert faults(machine) == []
+        machine.files["/v"] = "a kernel"
+        line = "linux /v root=UUID=root ro mount.usr=/dev/sdz1 mount.usrflags=nobarrier"
+        machine.files["/boot/grub/grub.cfg"] = f"menuentry 'a' {{\n {line}\n}}\n"
+        (found,) = faults(machine)
+        assert (found["cause"], found["parameters"]["key"]) == ("other_root", "mount.usrflags")
+
+    @pytest.mark.parametrize(
+        ("name", "key"),
+        [
+            ("fstab.extra", "systemd.set_credential"),
+            ("systemd.unit-dropin.srv-pgdata.mount", "systemd.set-credential"),
+            ("udev.rules.99-x", "systemd.set_credential_binary"),
+        ],
+    )
+    def test_a_credential_that_makes_mounts_or_units_is_named_without_its_value(
+        self, name: str, key: str
+    ) -> None:
+        machine = Machine()
+        machine.files["/proc/cmdline"] = f'root=UUID=root ro "{key}={name}:geheim"\n'
+        (found,) = faults(machine)
+        assert (found["cause"], found["state"]) == ("credential", "unknown")
+        assert found["parameters"] == {"key": key, "unit": name, "word": f"{key}={name}"}
+
+    def test_a_credential_of_firmware_is_named_and_others_are_not(self) -> None:
+        machine = Machine()
+        machine.files["/run/credentials/@system/ssh.authorized_keys.root"] = "x"
+        assert faults(machine) == []
+        machine.files["/run/credentials/@system/tmpfiles.extra"] = "x"
+        (found,) = faults(machine)
+        assert (found["cause"], found["state"], found["source"]) == (
+            "given_credential",
+            "unknown",
+            "/run/credentials/@system/tmpfiles.extra",
+        )
 
     def test_a_word_of_one_of_the_entries_that_may_be_next_is_unknown(self) -> None:
         machine = Machine()

@@ -24,6 +24,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.storage.mount_units
     parse,
     render,
     split_options,
+    started,
     unit_name,
 )
 
@@ -67,6 +68,22 @@ def host_with(*names: str, options: str = "nobarrier", started: bool = True) -> 
 def test_unit_names(target: str, expected: str) -> None:
     assert unit_name(target) == expected
     assert mount_point(expected) == (target.replace("//", "/").rstrip("/") or "/")
+
+
+def test_a_unit_that_the_command_line_of_the_next_boot_asks_for_is_started() -> None:
+    host = host_with(f"{UNITS}/{UNIT}", started=False)
+    host.files["/proc/cmdline"] = f"root=UUID=root ro systemd.wants={UNIT}\n"
+    assert PG in started(host)
+    found = find(host, PG, False)
+    assert found is not None and found.starts
+    # Of two configurations, only one has it.
+    for path, word in {
+        "/boot/grub/grub.cfg": "quiet",
+        "/boot/grub2/grub.cfg": f"systemd.wants={UNIT}",
+    }.items():
+        host.files[path] = f"menuentry 'a' {{\n linux /v root=UUID=root ro {word}\n}}\n"
+    with pytest.raises(Unobservable, match="some of the entries"):
+        find(host, PG, False)
 
 
 def test_a_unit_whose_automount_is_asked_for_is_started() -> None:

@@ -60,6 +60,21 @@ def test_a_journal_that_the_next_mount_leaves_out_is_unknown(option: str) -> Non
     assert row["remedy"].startswith(f"remove {option} from /etc/fstab line ")
 
 
+def test_a_mount_of_the_command_line_is_left_to_its_owner_and_stays_unknown() -> None:
+    host = SmallHost()
+    enforce(host, look(host, "strict", mounts=[PG]))
+    assert look(host, "strict", mounts=[PG])["verdict"] == "durable"
+    words = "systemd.mount-extra=/dev/sda1:/mnt/second:ext4:nobarrier"
+    host.files["/proc/cmdline"] = f"root=UUID=root ro {words}\n"
+    text = host.read("/etc/fstab").replace("pgdata\text4\t", "pgdata\text4\tbarrier=0,")
+    host.files["/etc/fstab"] = text
+    found = look(host, "strict", mounts=[PG])
+    assert found["verdict"] == "drifted"
+    enforce(host, found)
+    assert not host.exists("/etc/systemd/system/mnt-second.mount.d/zz-durable-dbhost.conf")
+    assert look(host, "strict", mounts=[PG])["verdict"] == "unknown"
+
+
 def test_a_drop_in_about_something_else_does_not() -> None:
     host = SmallHost()
     host.files["/etc/systemd/system/srv-pgdata.mount.d/x.conf"] = "[Unit]\nAfter=network.target\n"
