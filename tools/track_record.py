@@ -48,8 +48,9 @@ Defects of the collection, which are corrected, and of other software. Add one: 
 - *reproduce*: a **mutant** puts the defect back into a copy, where a test must fail (`make mutants ONLY='NAME'`). A **test**
   fails if the defect returns (`.venv/ansible-latest/bin/pytest tests/unit -k NAME`). A **command** makes the evidence again.
 - *last*: the day of the last such run.
-- *found by*: [proof](proof.md): power cuts. Boot oracle: predictions compared with real boots. Fault matrix: runs with a
-  fault. Kill test: runs killed before each change. Planted boots: wrong boot files. Report: an issue. Review: reading.
+- *found by*: [proof](proof.md): power cuts. Lab: a scenario. Boot oracle: predictions compared with real boots. Fault matrix:
+  runs with a fault. Kill test: runs killed before each change. Planted boots: wrong boot files. Fuzzing: `make fuzz`.
+  Report: an issue. Review: reading.
 """
 
 

@@ -24,6 +24,9 @@ def test_each_alert_goes_by_numbers_that_there_are_and_is_tested() -> None:
         named = re.findall(r"durable_dbhost_(\w+)", rule["expr"])
         assert named and set(named) <= set(metrics.HELP)
         assert f"alertname: {rule['alert']}\n" in tests
+        # One missing scrape, or one failed check, is no alert.
+        assert re.fullmatch(r"[1-9]\d*[mhd]", rule["for"]), rule["alert"]
+    assert "absent(durable_dbhost_info)" in [rule["expr"] for rule in group["rules"]]
 
 
 def test_the_page_has_each_number() -> None:

@@ -65,7 +65,8 @@ def test_the_workflow_asks_for_stages_that_are_there(monkeypatch: pytest.MonkeyP
 def test_each_week_ansible_test_runs_with_each_ansible_core_and_the_next_one() -> None:
     found = load(GITHUB / "workflows/test.yml")
     # YAML 1.1 reads `on` as true.
-    assert found.get("on", found.get(True))["schedule"]
+    (schedule,) = found.get("on", found.get(True))["schedule"]
+    assert re.fullmatch(r"\d+ \d+ \* \* [0-6]", schedule["cron"])
     cores = found["jobs"]["sanity"]["strategy"]["matrix"]["core"]
     oldest = re.search(r">=2\.(\d+)", (ROOT / "meta/runtime.yml").read_text())
     newest = re.search(r">=2\.(\d+)", (ROOT / "requirements/ansible-latest.txt").read_text())
@@ -100,7 +101,42 @@ def test_what_tests_share_lies_apart_from_tests() -> None:
     assert not [*(unit / "fakes").rglob("test_*.py")]
 
 
-def test_the_fragments_of_the_changelog_are_in_its_own_markup() -> None:
+RELEASES = load(ROOT / "changelogs/changelog.yaml")["releases"]
+
+
+def test_the_changelog_has_this_version_and_the_page_has_each_of_its_entries() -> None:
+    assert list(RELEASES)[-1] == load(ROOT / "galaxy.yml")["version"]
+    page = re.sub(r"</?code>", "``", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").replace("\\", ""))
+    shown = " ".join(page.split())
+    for release in RELEASES.values():
+        changes = dict(release["changes"])
+        entries = [changes.pop("release_summary"), *(entry for rows in changes.values() for entry in rows)]
+        assert [entry for entry in entries if " ".join(entry.split()) not in shown] == []
+
+
+def test_entries_of_the_changelog_are_in_its_own_markup() -> None:
     """That of the modules' documentation would stand there as it is."""
-    for path in (ROOT / "changelogs/fragments").glob("*.yml"):
+    for path in (ROOT / "changelogs/changelog.yaml", *(ROOT / "changelogs/fragments").glob("*.yml")):
         assert not re.findall(r"\b[CVOMIBL]\(", path.read_text(encoding="utf-8")), path.name
+
+
+def test_the_code_of_conduct_is_ansible_s() -> None:
+    text = (ROOT / "CODE_OF_CONDUCT.md").read_text(encoding="utf-8")
+    assert "(https://docs.ansible.com/ansible/latest/community/code_of_conduct.html)" in text
+
+
+def test_each_part_of_the_contract_has_a_row_for_major_and_minor_versions() -> None:
+    text = (ROOT / "docs/support.md").read_text(encoding="utf-8").partition("## Versions")[2]
+    parts = " ".join(re.findall(r"^\| ([^|]+) \| [^|]*\w[^|]* \| [^|]+ \|$", text, re.M)).lower()
+    contract = (
+        "variables",
+        "roles",
+        "modules",
+        "playbooks",
+        "facts",
+        "report keys",
+        "verdicts",
+        "exit codes",
+    )
+    assert [each for each in (*contract, "metrics", "[finding](findings.md) ids") if each not in parts] == []
+    assert "(https://semver.org/)" in text

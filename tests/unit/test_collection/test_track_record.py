@@ -47,6 +47,13 @@ def test_each_row_has_one_way_to_reproduce_it_and_a_day(tool: Any) -> None:
         assert "|" not in row["defect"] and isinstance(row["reproduced"], datetime.date)
 
 
+def test_the_page_explains_each_way_in_which_a_defect_was_found(tool: Any) -> None:
+    explained = tool.HEAD.partition("- *found by*: ")[2].replace("\n  ", " ")
+    names = set(re.findall(r"(?:^|\. )([A-Z[][\w ]+?\]?)(?:\([^)]*\))?:", f". {explained}"))
+    used = {row["found_by"] for rows in tool.read().values() for row in rows}
+    assert {name.strip("[]").lower() for name in names} == used
+
+
 def test_each_mutant_and_each_test_exists(tool: Any) -> None:
     known = {mutant.name for mutant in tool.mutants.read()}
     for row in (row for rows in tool.read().values() for row in rows):

@@ -86,6 +86,9 @@ def test_steps_are_taken_in_the_order_that_they_are_given(host: SmallHost, run: 
     found = run(barriers("on"), CACHE_OFF)
     assert [taken["step"][1] for taken in found["taken"]] == ["mount_options", "write_cache"]
     assert (host.mounts["/srv/pgdata"].barrier, host.disks["sda"].cache) == ("on", "disabled")
+    # The lines of files that a step writes, behind its settings.
+    shown = [[each["after_header"] for each in taken["diff"][1:]] for taken in found["taken"]]
+    assert shown == [[], [our_paths.CACHE_RULES, our_paths.RESUME_UNIT]]
 
 
 @pytest.mark.parametrize("error", [ChangeFailed("it refused"), KeyError("nobody foresaw it")])

@@ -76,6 +76,8 @@ def test_check_predicts_what_a_run_does_and_a_second_run_does_nothing(
     assert done == predicted
     assert done["changed"] is True
     assert done["diff"][0]["before"] != done["diff"][0]["after"]
+    # Behind the settings, the lines of each file.
+    assert all(each["after_header"].startswith("/etc/") for each in done["diff"][1:]) and done["diff"][1:]
     assert {tuple(change) for change in done["changes"]} == {("target", "setting", "when", "before", "after")}
     for check in (True, False):
         host.mutations.clear()

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils import catalog
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce import file_diff
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce.bring import bring
 from ansible_collections.durable.dbhost.plugins.module_utils.enforce.file_diff import Edit, of_plan, of_root
@@ -160,6 +161,11 @@ def test_each_file_that_a_layer_writes_is_shown_by_check_run_and_release(
     done = bring(host, layer, {**arguments, "state": "released"}, foretell=False, shows_files=True)
     assert (done.failures, done.files) == ((), foretold.files)
     expect_shown(before, dict(host.files), done.files)
+
+
+def test_each_layer_that_writes_files_is_above() -> None:
+    """A vendor's own program writes those of the others."""
+    assert {name.partition(" ")[0] for name in LAYERS} == {*catalog.LAYERS, "watch"} - {"mssql", "firebird"}
 
 
 def test_without_diff_no_line_is_sent() -> None:

@@ -220,6 +220,7 @@ def test_disarmed_nothing_is_left() -> None:
     assert installed.disarm(host, NOW) == (installed.NONE, "")
     assert not [path for path in (*host.files, *host.links) if "undo" in path]
     assert not host.waits
+    assert ("change", "systemctl", "reset-failed", "durable-dbhost-undo.*") in host.mutations
     assert put_back.put_back(host, NOW) == 0
     assert host.mounts["/srv/pgdata"].barrier == "off"
 
