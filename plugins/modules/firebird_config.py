@@ -52,7 +52,8 @@ options:
     type: str
     default: localhost
   state:
-    description: V(released) restores what each database had before the first change, if it is still the same database.
+    description: >-
+      V(released) restores, at once, what each database had before the first change, if it is still the same database.
 requirements:
   - Root. gfix of Firebird 3, 4 or 5; setpriv, cat, grep, stat, uname and getent.
 author:

@@ -54,7 +54,7 @@ options:
   state:
     description:
       - V(released) restores the original options of every line that was changed and the C(data=) of the superblock of C(/),
-        and takes our drop-ins away.
+        and takes our drop-ins away. Mounts stay as they are until the next boot.
 author:
   - durable.dbhost contributors (@durable-db)
 """

@@ -13,6 +13,7 @@ import yaml
 
 from ansible_collections.durable.dbhost.plugins.module_utils import catalog
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect import inputs
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.show import release
 from ansible_collections.durable.dbhost.plugins.module_utils.rows import FAIL_ON, VERDICTS
 from ansible_collections.durable.dbhost.plugins.plugin_utils import variables
 
@@ -20,6 +21,8 @@ ROOT = Path(__file__).resolve().parents[3]
 HARDEN = ROOT / "roles/harden"
 #: Without the whole, whose variables are checked by the policy: there a host with bad ones stays in the report.
 ROLES = sorted(path for path in (ROOT / "roles").iterdir() if path.is_dir() and path.name != "harden")
+#: What makes a server use its restored configuration, and how a role's page states it.
+WAYS = {"restart": "next start", "reload or restart": "reload or restart"}
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -42,6 +45,44 @@ class TestRole:
     def test_no_required_option_has_a_default(self, role: Path) -> None:
         required = {name for name, option in options(role).items() if option.get("required")}
         assert required & set(load(role / "defaults/main.yml")) == set()
+
+    def test_the_readme_has_each_option_with_its_default(self, role: Path) -> None:
+        text = (role / "README.md").read_text(encoding="utf-8")
+        table = text[text.index("| variable |") :].partition("\n\n")[0]
+        rows = dict(re.findall(r"^\| `(\w+)` \|.*\| (.*?) \|$", table, re.M))
+        assert set(rows) == set(options(role))
+        for name, option in options(role).items():
+            default = option.get("default")
+            if default or default is False:
+                assert rows[name] == f"`{yaml.safe_dump(default).split()[0]}`", name
+            else:
+                # An empty one has a meaning, or the option is required.
+                assert rows[name].startswith(("none", "empty", "`[]`")), name
+
+    def test_the_readme_states_when_a_release_has_effect_as_its_page_does(self, role: Path) -> None:
+        name = role.name
+        at_once = name in release._NOW or name == "firebird"
+        when = (
+            "at once"
+            if at_once
+            else "until the next boot"
+            if name in release._BOOT
+            else WAYS[release._REREADS[name]]
+        )
+        (row,) = re.findall(
+            rf"^\| `{name}_state` \|.*", (role / "README.md").read_text(encoding="utf-8"), re.M
+        )
+        assert when in row
+
+
+def test_the_page_on_recovery_has_each_layer_by_its_name_on_the_page_of_a_release() -> None:
+    text = " ".join(
+        (ROOT / "docs/recover.md").read_text(encoding="utf-8").partition("\n## Release\n")[2].split()
+    )
+    at_once, stays = re.findall(r"- (The UPS guard.*?) change at once\. (.*?) until the next boot", text)[0]
+    assert [each for each in release._NOW.values() if each not in at_once] == []
+    assert [each for each in release._BOOT.values() if each not in stays] == []
+    assert "`systemctl --failed` no longer lists them" in text
 
 
 def test_there_are_roles() -> None:

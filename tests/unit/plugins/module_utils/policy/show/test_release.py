@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.durable.dbhost.plugins.module_utils import catalog
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.release import Released, render
 
 
@@ -61,6 +62,13 @@ def test_each_server_has_what_it_uses_its_restored_configuration_by() -> None:
     assert "  in effect at once: mounts that servers require" in found
     assert "  unchanged until restart: mariadb, mssql" in found
     assert "  unchanged until reload or restart: postgresql 15/main, postgresql 15/other" in found
+
+
+@pytest.mark.parametrize("layer", [*catalog.LAYERS, "watch"])
+def test_of_each_layer_the_page_states_when_its_release_has_effect(layer: str) -> None:
+    found = page(Released("db1", {layer: [change("x", "setting", "ours", "theirs")]}))
+    stated = [row for row in found if row.startswith(("  in effect at once: ", "  unchanged until "))]
+    assert len(stated) == 1
 
 
 def test_a_firebird_database_uses_its_restored_value_at_once() -> None:
