@@ -12,6 +12,11 @@ from typing import Any
 import pytest
 import yaml
 
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.variable_names import INPUTS
+
+from .test_action_groups import MODULES
+from .test_private_modules import PRIVATE
+
 ROOT = Path(__file__).resolve().parents[3]
 GITHUB = ROOT / ".github"
 TARGETS = set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.M))
@@ -112,6 +117,22 @@ def test_the_changelog_has_this_version_and_the_page_has_each_of_its_entries() -
         changes = dict(release["changes"])
         entries = [changes.pop("release_summary"), *(entry for rows in changes.values() for entry in rows)]
         assert [entry for entry in entries if " ".join(entry.split()) not in shown] == []
+
+
+def test_an_entry_of_the_changelog_names_first_what_a_user_calls() -> None:
+    found = {path.stem for kind in ("callback", "lookup") for path in (ROOT / "plugins" / kind).glob("*.py")}
+    found |= {path.stem for path in (ROOT / "playbooks").glob("*.yml")} | INPUTS
+    found |= {path.name for path in (ROOT / "roles").iterdir()} | set(MODULES) - PRIVATE
+    found |= {"All modules", "Action groups", "Private modules", "examples", "profiles", "report"}
+    for release in RELEASES.values():
+        changes = release["changes"]
+        rows = [
+            row
+            for name in changes
+            if name not in ("release_summary", "known_issues")
+            for row in changes[name]
+        ]
+        assert [row for row in rows if not set(row.partition(" - ")[0].split(", ")) <= found] == []
 
 
 def test_entries_of_the_changelog_are_in_its_own_markup() -> None:
