@@ -129,7 +129,9 @@ def survivors(mutants: list[Mutant], checkouts: list[Path]) -> Iterator[Mutant]:
             every = list(dict.fromkeys(mutant.tests for mutant in mutants))
             for tests, code in zip(every, pool.map(tried, [None] * len(every), every), strict=True):
                 if code == _ENDLESS:
-                    raise Wrong(f"{' '.join(tests)}: no end after {_LIMIT} s without any mutant; is the machine busy?")
+                    raise Wrong(
+                        f"{' '.join(tests)}: no end after {_LIMIT} s without any mutant; is the machine busy?"
+                    )
                 if code != _PASSED:
                     raise Wrong(f"{' '.join(tests)}: fails without any mutant; fix that first")
             codes = pool.map(tried, mutants, [mutant.tests for mutant in mutants])
