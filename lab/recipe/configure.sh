@@ -73,6 +73,9 @@ for generator in debug gpt-auto hibernate-resume integritysetup rc-local run ssh
 do
     ln -s /dev/null "/etc/systemd/system-generators/systemd-$generator-generator"
 done
+# A busy computer can need more than the 90 seconds that systemd waits for a device. (bullseye's systemd ignores the key.)
+mkdir -p /etc/systemd/system.conf.d
+printf '[Manager]\nDefaultDeviceTimeoutSec=300\n' > /etc/systemd/system.conf.d/lab.conf
 # Of 600 devices and modules that udev is told of at a boot, two thirds are of kinds that no test looks at.
 mkdir -p /etc/systemd/system/systemd-udev-trigger.service.d
 cat > /etc/systemd/system/systemd-udev-trigger.service.d/lab.conf <<'END'

@@ -171,13 +171,6 @@ def test_our_layouts_are_right(path: Path) -> None:
     assert named <= {disk.serial for disk in layout.disks}
 
 
-def test_a_boot_of_stacked_waits_as_long_for_the_container_as_for_its_mount() -> None:
-    (play,) = yaml.safe_load(load(DEFAULT_LAYOUT.with_name("stacked.yml")).playbook)
-    text = yaml.safe_dump(play["tasks"], width=1000).replace("{{ patient }}", play["vars"]["patient"])
-    listed = re.findall(r"(?:mssql\.key luks,|\}\} defaults,)(x-systemd\.device-timeout=\d+)", text)
-    assert listed == ["x-systemd.device-timeout=300"] * 2
-
-
 @pytest.mark.parametrize(("text", "size"), [("1K", 1024), ("3M", 3145728), ("2G", 2**31), (512, 512)])
 def test_sizes(text: object, size: int) -> None:
     """Powers of 1024."""
