@@ -10,7 +10,6 @@ from typing import Any
 
 from ansible_collections.durable.dbhost.plugins.action.engine_facts import Bounded
 from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import printable
-from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.inputs import Inputs
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results import (
     assess_answer,
     cause,
@@ -18,13 +17,12 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results
     limit_of_collection,
     question,
     reported_switch,
-    unreadable,
     wants_reboot,
 )
 from ansible_collections.durable.dbhost.plugins.plugin_utils.as_text import packed, unpacked
 from ansible_collections.durable.dbhost.plugins.plugin_utils.on_host import connect_anew, execute, learned
 from ansible_collections.durable.dbhost.plugins.plugin_utils.publish import benchmark_of
-from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Unreadable, Variables
+from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Variables
 
 
 class ActionModule(Bounded):
@@ -40,24 +38,19 @@ class ActionModule(Bounded):
         answer: dict[str, Any] = {}
         before = unpacked(given["before"]) if given.get("before") else None
         inventory = Variables(self._templar, task_vars or {})
-        try:
-            inputs = inventory.inputs(bool(given.get("rate")))
-        except Unreadable as error:
-            inputs = Inputs()
-            found = printable(unreadable(inputs, str(error)))
+        inputs = inventory.inputs(bool(given.get("rate")))
+        if before and self._task.check_mode:
+            found = before  # Nothing was changed since.
         else:
-            if before and self._task.check_mode:
-                found = before  # Nothing was changed since.
-            else:
-                is_confirmed = disarms(inputs, given)
-                if is_confirmed:
-                    connect_anew(self)
-                module = "durable.dbhost.confirm" if is_confirmed else "durable.dbhost.host_facts"
-                limit = limit_of_collection(inventory.time_limit(), given.get("applied"))
-                answer = execute(self, module, question(inputs), task_vars or {}, limit)
-                inputs = inputs._replace(benchmark=benchmark_of(inventory))
-                now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-                found = printable(assess_answer(inputs, now, answer))
+            is_confirmed = disarms(inputs, given)
+            if is_confirmed:
+                connect_anew(self)
+            module = "durable.dbhost.confirm" if is_confirmed else "durable.dbhost.host_facts"
+            limit = limit_of_collection(inventory.time_limit(), given.get("applied"))
+            answer = execute(self, module, question(inputs), task_vars or {}, limit)
+            inputs = inputs._replace(benchmark=benchmark_of(inventory))
+            now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            found = printable(assess_answer(inputs, now, answer))
         reboot = wants_reboot(inputs, found, before, given.get("applied"))
         why = cause(given["failed"]) or "a task failed without a message" if given.get("failed") else None
         result.update(

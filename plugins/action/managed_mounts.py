@@ -19,7 +19,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results
 from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput, choose, known
 from ansible_collections.durable.dbhost.plugins.plugin_utils.on_host import execute, learned
 from ansible_collections.durable.dbhost.plugins.plugin_utils.output import refused
-from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Unreadable, Variables
+from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Variables
 
 
 class ActionModule(Bounded):
@@ -35,10 +35,11 @@ class ActionModule(Bounded):
         """
         result: dict[str, Any] = super().run(tmp, task_vars)
         inventory = Variables(self._templar, task_vars or {})
-        try:
-            inputs = inventory.inputs()
-        except Unreadable as error:
-            raise refused(f"{error}. Nothing was written.") from error
+        inputs = inventory.inputs()
+        if inputs.unreadable:
+            raise refused(
+                f"{'. Also: '.join(error for _name, error in inputs.unreadable)}. Nothing was written."
+            )
         arguments = {"databases": inputs.databases, "power": "never"}
         answer = execute(
             self, "durable.dbhost.host_facts", arguments, task_vars or {}, inventory.time_limit()

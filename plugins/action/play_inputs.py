@@ -11,16 +11,21 @@ from typing import Any
 from ansible.plugins.action import ActionBase
 from ansible.utils.vars import load_extra_vars
 
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect import declared
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.page import names
-from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput
 from ansible_collections.durable.dbhost.plugins.plugin_utils.output import refused
-from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Unreadable, Variables
+from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Variables
 
 #: What a play reads before any variable of the inventory.
 _READ_FIRST = ("durable_hosts", "durable_serial")
 _UNREAD = (
     "{name}: observed in the inventory, where a play cannot read it; expected -e {name}=... on the command line, or vars of"
     " import_playbook: delete it there"
+)
+_UNPINNED = (
+    "No host of this run has a durable_profile; expected one pinned in the inventory's group_vars, for example"
+    " durable_profile: strict in group_vars/databases.yml in the same directory as the inventory file"
+    " (group_vars next to a playbook that imports this one are not read)"
 )
 _UNCHANGED = ". Nothing was changed."
 
@@ -56,44 +61,28 @@ class ActionModule(ActionBase):
             unreadable = [_UNREAD.format(name=name) for name in unread if name in hostvars[host]]
             for error in (*unreadable, *given.report_errors()):
                 wrong.setdefault(error, []).append(host)
+        if self._task.args.get("pinned") and not _is_pinned(variables, play_hosts):
+            wrong[_UNPINNED] = []
         if wrong:
+            today = time.strftime("%Y-%m-%d", time.gmtime())
             for host, given in read_in.items():
-                for error in _errors_of(given):
+                for error in declared.errors(given.inputs(), today):
                     wrong.setdefault(error, []).append(host)
             raise refused(
                 ". Also: ".join(f"{error}{_on(hosts)}" for error, hosts in wrong.items()) + _UNCHANGED
             )
         own.report_dir()
         own.report_formats()
-        if self._task.args.get("pinned"):
-            _check_pinned(variables, play_hosts)
         result.update(changed=False, clock=time.monotonic_ns())
         return result
-
-
-def _errors_of(given: Variables) -> tuple[str, ...]:
-    """Return what is wrong with the other variables of a host, each read alone."""
-    try:
-        given.inputs().check()
-    except Unreadable:
-        pass  # The assessment reports it.
-    except BadInput as error:
-        return error.errors
-    return ()
 
 
 def _on(hosts: list[str]) -> str:
     return f" (of {names(hosts)})" if hosts else ""
 
 
-def _check_pinned(variables: dict[str, Any], hosts: list[str]) -> None:
-    """Refuse a run that can change nothing: no host of it has a profile."""
-    if "durable_profile" in variables or any(
+def _is_pinned(variables: dict[str, Any], hosts: list[str]) -> bool:
+    """Return whether a host of the run has a profile. A run without one can change nothing."""
+    return "durable_profile" in variables or any(
         "durable_profile" in variables["hostvars"][host] for host in hosts
-    ):
-        return
-    raise refused(
-        "No host of this run has a durable_profile; expected one pinned in the inventory's group_vars, for example"
-        " durable_profile: strict in group_vars/databases.yml in the same directory as the inventory file"
-        " (group_vars next to a playbook that imports this one are not read). Nothing was changed."
     )

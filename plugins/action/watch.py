@@ -5,17 +5,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from ansible_collections.durable.dbhost.plugins.action.engine_facts import Bounded
-from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput
+from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect import declared
 from ansible_collections.durable.dbhost.plugins.plugin_utils.on_host import execute
 from ansible_collections.durable.dbhost.plugins.plugin_utils.output import refused
-from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import (
-    Unreadable,
-    Variables,
-    collection_version,
-)
+from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Variables, collection_version
 
 
 class ActionModule(Bounded):
@@ -37,12 +34,9 @@ class ActionModule(Bounded):
 
 def _inputs(inventory: Variables) -> dict[str, Any]:
     """Return what the inventory says of the host, as an assessment takes it."""
-    try:
-        found = inventory.inputs()
-        found.check()
-    except (Unreadable, BadInput) as error:
-        end = "" if str(error).endswith(("?", ".")) else "."
-        # With a cause Ansible shows the text twice.
-        raise refused(f"{error}{end} Nothing was changed.") from None
+    found = inventory.inputs()
+    wrong = ". Also: ".join(declared.errors(found, time.strftime("%Y-%m-%d", time.gmtime())))
+    if wrong:
+        raise refused(f"{wrong}{'' if wrong.endswith(('?', '.')) else '.'} Nothing was changed.")
     own = [name for name in found.names if name.startswith("durable_")]
     return found._replace(names=own)._asdict()

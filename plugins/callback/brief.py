@@ -67,6 +67,11 @@ class CallbackModule(Default):
         if self._display.verbosity or not self._has_page:
             super().v2_playbook_on_stats(stats)
 
+    def v2_playbook_on_no_hosts_remaining(self) -> None:
+        """Show that no host is left unless a page has shown how the run ended."""
+        if self._display.verbosity or not self._has_page:
+            super().v2_playbook_on_no_hosts_remaining()
+
     def v2_playbook_on_include(self, included_file: Any) -> None:
         """Show no list of hosts."""
         if self._display.verbosity:

@@ -56,7 +56,10 @@ def laid_out(text: str) -> Lines:
 
 def refused(why: object) -> AnsibleActionFail:
     """Return the error that ends an action."""
-    return AnsibleActionFail(line(str(why)))
+    error = AnsibleActionFail(line(str(why)))
+    # Before ansible-core 2.19 a callback would report an exception with a traceback above the message.
+    error.result.pop("exception", None)
+    return error
 
 
 def measured(name: str, host: str, suffix: str) -> str:

@@ -20,7 +20,7 @@ from ..module_utils.policy.expect.inputs import (
     Inputs,
     time_limit_is_valid,
 )
-from ..module_utils.profiles import Refusal, as_list, near
+from ..module_utils.profiles import CORRECT, Refusal, as_list, near
 from ..module_utils.rows import FAIL_ON
 from .output import refused
 
@@ -35,7 +35,7 @@ _ATTESTATIONS = ("durable_attestations", "durable_attestations_group", "durable_
 
 
 class Unreadable(Exception):
-    """A variable that Ansible cannot read: its name, and what Ansible says."""
+    """A variable that Ansible cannot read: its name, the message of Ansible, and the fix."""
 
 
 class Variables:
@@ -57,32 +57,50 @@ class Variables:
         try:
             value = _decrypted(self._templar.template(self._raw[name]))
         except AnsibleError as error:
-            raise Unreadable(f"{name}: {error}") from error
+            raise Unreadable(_unread(name, error)) from error
         return default if value is None else value
 
     def inputs(self, rate: bool = False) -> Inputs:
-        """Return what the inventory says of the host. Raises Unreadable."""
+        """Return the variables of the host; one that Ansible cannot read has its default, and is in `unreadable`."""
+        unreadable: dict[str, str] = {}
+
+        def get(name: str, default: Any = None) -> Any:
+            try:
+                return self.get(name, default)
+            except Unreadable as error:
+                unreadable[name] = error.args[0]
+                return default
+
+        own = get("durable_profiles", {})
+        # One that is there and empty is a slip, and no host that nobody has pinned.
+        profile = get("durable_profile", "") if "durable_profile" in self._raw else None
+        mount_profiles = get("durable_mount_profiles", {})
+        if "durable_profiles" in unreadable:
+            # They can name a profile of it.
+            mount_profiles = {}
+        if not unreadable.keys().isdisjoint(("durable_profile", "durable_profiles")):
+            profile = None
         return Inputs(
-            # One that is there and empty is a slip, and no host that nobody has pinned.
-            profile=self.get("durable_profile", "") if "durable_profile" in self._raw else None,
+            profile=profile,
             shipped=shipped(),
-            own=self.get("durable_profiles", {}),
-            overrides=self.get("durable_overrides", {}),
-            attestations={name: self.get(name, []) for name in _ATTESTATIONS},
-            mounts=self.get("durable_mounts"),
-            databases=self.get("durable_databases"),
-            mount_profiles=self.get("durable_mount_profiles", {}),
-            ignore=self.get("durable_ignore", []),
-            accept=self.get("durable_accept", []),
-            allow=self.get("durable_allow", []),
-            layers=self.get("durable_layers"),
-            accept_data_loss=self.get("durable_accept_data_loss", False),
-            undo_after=self.undo_after(),
-            time_limit=self.get("durable_time_limit", TIME_LIMIT),
-            fail_on=self.get("durable_fail_on", FAIL_ON),
-            ups=self._ups(),
+            own=own,
+            overrides=get("durable_overrides", {}),
+            attestations={name: get(name, []) for name in _ATTESTATIONS},
+            mounts=get("durable_mounts"),
+            databases=get("durable_databases"),
+            mount_profiles=mount_profiles,
+            ignore=get("durable_ignore", []),
+            accept=get("durable_accept", []),
+            allow=get("durable_allow", []),
+            layers=get("durable_layers"),
+            accept_data_loss=get("durable_accept_data_loss", False),
+            undo_after=get("durable_undo_after", UNDO_AFTER),
+            time_limit=get("durable_time_limit", TIME_LIMIT),
+            fail_on=get("durable_fail_on", FAIL_ON),
+            ups=_without_password(get("durable_ups", {})),
             rate=rate,
             names=[str(name) for name in self._raw],
+            unreadable=tuple(unreadable.items()),
         )
 
     def undo_after(self) -> Any:
@@ -142,18 +160,29 @@ class Variables:
                 if not (isinstance(found, str) and "{{" in found):
                     yield from errors(found)
 
-    def _ups(self) -> Any:
-        """Return `durable_ups` with True for the password. What should be a mapping and is none may be one."""
-        found = self.get("durable_ups", {})
-        if not isinstance(found, Mapping):
-            return _emptied(found)
-        if "monitor" not in found:
-            return dict(found)
-        monitor = found["monitor"]
-        if not isinstance(monitor, Mapping):
-            return {**found, "monitor": _emptied(monitor)}
-        shown = {name: value for name, value in monitor.items() if name != "password"}
-        return {**found, "monitor": {**shown, "password": True} if monitor.get("password") else shown}
+
+def _without_password(found: Any) -> Any:
+    """Return `durable_ups` with True for the password. A value that is no mapping can be the password."""
+    if not isinstance(found, Mapping):
+        return _emptied(found)
+    if "monitor" not in found:
+        return dict(found)
+    monitor = found["monitor"]
+    if not isinstance(monitor, Mapping):
+        return {**found, "monitor": _emptied(monitor)}
+    shown = {name: value for name, value in monitor.items() if name != "password"}
+    return {**found, "monitor": {**shown, "password": True} if monitor.get("password") else shown}
+
+
+def _unread(name: str, error: AnsibleError) -> Refusal:
+    """Return the error of a variable that Ansible cannot read."""
+    text = " ".join(str(error).split())
+    first, _, rest = text.partition(". ")
+    # ansible-core 2.16 reports an undefined name twice.
+    text = first if first == rest else text
+    is_vault = "decrypt" in text
+    fix = "give its vault password with --vault-password-file or --ask-vault-pass" if is_vault else CORRECT
+    return Refusal(f"{name}: {text.rstrip('.')}", fix)
 
 
 def _emptied(value: Any) -> Any:

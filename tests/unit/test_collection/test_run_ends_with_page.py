@@ -131,6 +131,7 @@ def test_the_brief_callback_shows_what_else_fails_and_then_the_recap(directory: 
     code, out, _err = run(directory, *formats, ANSIBLE_STDOUT_CALLBACK="durable.dbhost.brief")
     assert code == 2
     assert "durable_report_formats: observed 'jsn'; expected a list" in out
+    assert "exception" not in out
     assert "PLAY RECAP" in out
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ... import attestations
 from ...attestations import Attestation
-from ...profiles import gathered
+from ...profiles import BadInput, gathered
 from . import (
     chosen_layers,
     engine_scope,
@@ -56,3 +56,12 @@ def read(inputs: Inputs, today: str) -> Declared:
         )
     )
     return Declared(inputs, in_force, expired, ups_requested, ignoring, entries, layers, accepted)
+
+
+def errors(inputs: Inputs, today: str) -> tuple[str, ...]:
+    """Return what is wrong with variables before any fact is known; `today` is an ISO 8601 date."""
+    try:
+        gathered((inputs.check, functools.partial(read, inputs, today), inputs.chosen))
+    except BadInput as error:
+        return error.errors
+    return ()

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ...profiles import BadInput, Refusal, as_list, near
+from ...profiles import BadInput, Profile, Refusal, as_list, choose, near
 from ...rows import FAIL_ON, VERDICTS
 from . import variable_names as names
 
@@ -25,8 +25,8 @@ class Inputs(NamedTuple):
     """The inventory's variables of one host, as written; read by `assess`.
 
     `ups` is `durable_ups` without the password of its monitor; `names` are those of all variables of the
-    host, to find a misspelt one. `benchmark` is the text of its stored benchmark, '' for none and None for
-    an unreadable one.
+    host, to find a misspelt one. `unreadable` has each variable that Ansible cannot read, with its error; its value here is
+    the default. `benchmark` is the text of its stored benchmark, '' for none and None for an unreadable one.
     """
 
     profile: Any = None
@@ -48,6 +48,7 @@ class Inputs(NamedTuple):
     ups: Any = None
     rate: bool = False
     names: Any = ()
+    unreadable: Sequence[tuple[str, str]] = ()
     benchmark: str | None = ""
 
     def check(self) -> None:
@@ -58,6 +59,7 @@ class Inputs(NamedTuple):
 
     def _errors(self) -> Iterator[str]:
         """Yield the errors of each variable that is read alone."""
+        yield from (error for _name, error in self.unreadable)
         yield from names.unknown(self.names)
         for name, value, accepted in (
             ("durable_allow", self.allow, PERMISSIONS),
@@ -67,7 +69,8 @@ class Inputs(NamedTuple):
             if value is not given or any(each not in accepted for each in given):
                 unknown = next((each for each in given if each not in accepted), value)
                 problem = f"{name}: observed {value!r}; expected a list of {', '.join(accepted)}"
-                yield Refusal(problem, as_list(name, value), near(unknown, accepted))
+                question = near(unknown, accepted) if unknown not in accepted else ""
+                yield Refusal(problem, as_list(name, value), question)
         if not isinstance(self.accept_data_loss, bool):
             # Ansible passes -e name=value as text.
             text = isinstance(self.accept_data_loss, str)
@@ -86,6 +89,12 @@ class Inputs(NamedTuple):
                 f"durable_time_limit: observed {self.time_limit!r}; expected whole seconds from {_LEAST_LIMIT} to {_MOST_LIMIT}, "
                 "or 0 for no limit"
             )
+
+    def chosen(self) -> tuple[Profile, Profile] | None:
+        """Return the pinned profile, with its overrides and without, or None. Raises BadInput."""
+        if self.profile is None:
+            return None
+        return choose(self.profile, self.shipped, self.own, self.overrides)
 
     def fails(self, verdict: str) -> bool:
         """Return whether a verdict fails its host; always, if the input is invalid."""

@@ -22,9 +22,7 @@ from ...host.observation import UNKNOWN
 from ...host.printable import message, quote
 from ...profiles import (
     BadInput,
-    Profile,
     Refusal,
-    choose,
     gathered,
 )
 from ...rows import VERDICTS, Reason
@@ -103,7 +101,10 @@ def _known_anyway(
     given = inputs._replace(profile=None, own={}, overrides=None, layers=None, accept=None)
     left_out: dict[str, Any] = dict.fromkeys(itertools.chain(*_LEFT_OUT))
     given = given._replace(**left_out)
+    unreadable = {name for name, _error in inputs.unreadable}
     for names in _LEFT_OUT:
+        if not unreadable.isdisjoint(f"durable_{name}" for name in names):
+            continue
         as_given: dict[str, Any] = {name: getattr(inputs, name) for name in names}
         tried = given._replace(**as_given)
         with contextlib.suppress(BadInput):
@@ -133,7 +134,7 @@ def _assess(
         (
             inputs.check,
             functools.partial(_case, inputs, storage, found_engines, power, today),
-            functools.partial(_chosen, inputs),
+            inputs.chosen,
         )
     )
     storage = case.storage
@@ -201,13 +202,6 @@ def _case(
 ) -> Case:
     """Return the host for its assessment. Raises BadInput."""
     return cases.of(declared.read(inputs, today), storage, found_engines, power, today)
-
-
-def _chosen(inputs: Inputs) -> tuple[Profile, Profile] | None:
-    """Return the pinned profile, with its overrides and without, or None. Raises BadInput."""
-    if inputs.profile is None:
-        return None
-    return choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
 
 
 def _recommendation(case: Case, ratings: dict[str, Rating]) -> Recommendation | None:

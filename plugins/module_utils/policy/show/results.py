@@ -16,7 +16,7 @@ from ...facts.engines import EnginesFacts
 from ...facts.storage import StorageFacts
 from ...facts.ups import PowerFacts
 from ...host.printable import line, quote
-from ...profiles import CORRECT, BadInput, choose
+from ...profiles import BadInput
 from ...rows import FIX_READ_ERROR, Reason
 from ...undo.installed import WAITS
 from .. import kinds
@@ -230,19 +230,12 @@ def power_wanted(inputs: Inputs) -> str:
     if inputs.rate or inputs.profile is None:
         return "always"
     try:
-        profile, _pinned = choose(inputs.profile, inputs.shipped, inputs.own, inputs.overrides)
+        chosen = inputs.chosen()
         entries = guarantees.read(inputs.mount_profiles, inputs.shipped, inputs.own)
     except BadInput:
         return "guarded"
-    every = (profile, *(entry.named[0] for entry in entries.values() if entry.named))
+    every = (*(chosen or ())[:1], *(entry.named[0] for entry in entries.values() if entry.named))
     return "always" if any(each.rests_on == "ups" for each in every) else "guarded"
-
-
-def unreadable(inputs: Inputs, why: str) -> dict[str, Any]:
-    """Return the assessment of a host with a variable that Ansible cannot read."""
-    return unobserved(
-        inputs, kinds.INPUT.found(cause=f"the host's variables: {' '.join(why.split())}", cure=CORRECT)
-    )
 
 
 def assess_answer(inputs: Inputs, now: str, answer: Result) -> dict[str, Any]:

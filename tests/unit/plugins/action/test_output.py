@@ -38,6 +38,14 @@ def a_file_of_others(tmp_path: Path) -> Path:
     return path
 
 
+def test_a_refusal_has_no_traceback() -> None:
+    try:
+        raise ValueError("inner")
+    except ValueError:
+        error = output.refused("observed 1; expected 2")
+    assert (error.message, "exception" in error.result) == ("observed 1; expected 2", False)
+
+
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
 @pytest.mark.parametrize(("mode", "promised"), [((), 0o640), ((REPORT,), 0o640), ((PRIVATE,), 0o600)])
 def test_others_read_no_report(umask: int, mode: tuple[int, ...], promised: int, tmp_path: Path) -> None:

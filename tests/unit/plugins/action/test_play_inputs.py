@@ -55,6 +55,10 @@ def test_other_variables_are_nobodys_business(monkeypatch: pytest.MonkeyPatch) -
 def test_a_run_without_a_pinned_host_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(AnsibleActionFail, match="No host of this run has a durable_profile"):
         run(monkeypatch, {"a": {}, "b": {}}, {}, pinned=True)
+    with pytest.raises(
+        AnsibleActionFail, match=r"^No host .*Also: durable_profil: .*Did you mean durable_profile\? \(of b\)"
+    ):
+        run(monkeypatch, {"a": {}, "b": {"durable_profil": "strict"}}, {}, pinned=True)
     pinned = {"durable_profile": "strict"}
     assert run(monkeypatch, {"a": {}, "b": pinned}, {}, pinned=True)["changed"] is False
     # Of a play's own variables hostvars knows nothing.
@@ -86,7 +90,8 @@ def test_no_error_hides_another_and_each_names_its_hosts(monkeypatch: pytest.Mon
     hosts = {
         "a": {"durable_hosts": "all", "durable_allow": ["reboots"]},
         "b": {"durable_serial": "ten", "durable_report_dir": 5, "durable_allow": ["reboots"]},
-        "c": {"durable_report_formats": ["pdf"], "durable_profle": "strict"},
+        "c": {"durable_report_formats": ["pdf"], "durable_profle": "strict", "durable_allow": "reboot"},
+        "d": {"durable_profile": "stritc", "durable_mounts": ["srv"]},
     }
     with pytest.raises(AnsibleActionFail) as caught:
         run(monkeypatch, hosts, {})
@@ -97,7 +102,10 @@ def test_no_error_hides_another_and_each_names_its_hosts(monkeypatch: pytest.Mon
         ("durable_report_dir: observed 5", "'/var/lib/durable-report' (of b)"),
         ("durable_report_formats: observed ['pdf']", "sarif (of c)"),
         ("durable_allow: observed ['reboots']", "Did you mean reboot? (of a, b)"),
+        ("durable_allow: observed 'reboot'", "write a list: durable_allow: [reboot] (of c)"),
         ("durable_profle: no such variable", "Did you mean durable_profile? (of c)"),
+        ("durable_profile: observed 'stritc'", "Did you mean strict? (of d)"),
+        ("durable_mounts[0]: observed 'srv'", "Did you mean /srv? (of d)"),
     ):
         (each,) = [each for each in said.split(". Also: ") if each.startswith(start)]
         assert each.removesuffix(". Nothing was changed.").endswith(end), each

@@ -38,6 +38,13 @@ def test_a_name_that_nothing_reads_is_refused(monkeypatch: pytest.MonkeyPatch) -
         run(monkeypatch, "present", durable_watch="yes", durable_allow=["reboots"])
 
 
+def test_every_bad_value_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(
+        AnsibleActionFail, match=r"durable_mounts\[0\]: observed 'srv'.*durable_profile: observed 'x'"
+    ):
+        run(monkeypatch, "present", durable_profile="x", durable_mounts=["srv"])
+
+
 def test_known_inputs_reach_the_host_and_a_release_takes_none(monkeypatch: pytest.MonkeyPatch) -> None:
     (known,) = run(monkeypatch, "present", durable_profile="strict")
     assert (known["inputs"]["profile"], known["version"]) == ("strict", collection_version())

@@ -442,6 +442,11 @@ def test_bad_input_blocks_the_host_and_nothing_is_planned(
         {"ups": {"quite": 1}},
         {"accept_data_loss": "yes"},
         {"mounts": 7, "databases": 7, "ignore": 7, "attestations": 7, "own": 7},
+        {"unreadable": [["durable_profile", "durable_profile: 'x' is undefined"]], "profile": None},
+        {
+            "unreadable": [["durable_mount_profiles", "durable_mount_profiles: 'x' is undefined"]],
+            "mounts": ["/"],
+        },
     ],
 )
 def test_bad_input_hides_no_risk(given_inputs: dict[str, Any]) -> None:
