@@ -21,7 +21,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host.printable impo
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect.inputs import undo_is_valid
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results import cause
 from ansible_collections.durable.dbhost.plugins.plugin_utils.on_host import execute, learned
-from ansible_collections.durable.dbhost.plugins.plugin_utils.output import laid_out, refused
+from ansible_collections.durable.dbhost.plugins.plugin_utils.output import difference, refused
 from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Unreadable, Variables
 
 _MODULE = "durable.dbhost.apply"
@@ -167,7 +167,7 @@ def _results(answer: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
                 "is_slow": step["class"] == "performance",
                 "failures": [line(str(why)) for why in step["failures"]],
                 "diff": [
-                    _diff(f"{phase} {layer}", shown)
+                    difference(shown, f"{phase} {layer}")
                     for shown in step.get("diff", ())
                     if shown["before"] or shown["after"]
                 ],
@@ -178,11 +178,3 @@ def _results(answer: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
         ], []
     except (TypeError, KeyError, ValueError) as error:
         return [], [f"its answer is not one of the module's: {error!r}"]
-
-
-def _diff(step: str, shown: Mapping[str, Any]) -> dict[str, str]:
-    """Return what --diff shows of the settings of a step, or of a file that has its own headers."""
-    return {
-        **{name: line(str(shown.get(name, step))) for name in ("before_header", "after_header")},
-        **{name: str(laid_out(str(shown[name]))) for name in ("before", "after")},
-    }

@@ -20,6 +20,7 @@ from ansible.plugins.action.normal import ActionModule as Normal
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds
 from ansible_collections.durable.dbhost.plugins.plugin_utils.deadline import Expired, deadline
+from ansible_collections.durable.dbhost.plugins.plugin_utils.output import difference
 
 #: Seconds for the removal of a temporary directory.
 _CLEANUP = 30
@@ -46,6 +47,8 @@ class Bounded(ActionBase):
             return {"failed": True, "msg": bounds.refused("it took more memory than that")}
         except TooMuch as error:
             return {"failed": True, "msg": bounds.refused(str(error))}
+        if "diff" in result:
+            result["diff"] = _printable(result["diff"])
         return result
 
     def cleanup(self, force: bool = False) -> None:
@@ -71,6 +74,14 @@ class Bounded(ActionBase):
 
 class ActionModule(Bounded, Normal):
     """The module; nothing else is done here."""
+
+
+def _printable(diff: Any) -> list[dict[str, str]]:
+    """Return what a host reports for `--diff`, nothing if it is none of our modules': its root can forge it."""
+    try:
+        return [difference(each) for each in diff]
+    except (AttributeError, KeyError, TypeError):
+        return []
 
 
 @contextlib.contextmanager

@@ -10,8 +10,8 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from ansible import constants
@@ -51,7 +51,17 @@ def show(rows: Iterable[str]) -> None:
 
 def laid_out(text: str) -> Lines:
     """Return a text of several lines that came from a host: its lines stay, all else in it is printable."""
-    return lines(text.split("\n")[: -1 if text.endswith("\n") else None])
+    return lines(text.removesuffix("\n").split("\n") if text else ())
+
+
+def difference(shown: Mapping[str, Any], header: str = "") -> dict[str, str]:
+    """Return what a host reports for `--diff` of one file or one step, printable: Ansible shows it as it is.
+
+    `header`: for one that has none. Raises KeyError and TypeError for no such difference.
+    """
+    headers = {name: line(str(shown.get(name) or header)) for name in ("before_header", "after_header")}
+    texts = {name: str(laid_out(str(shown[name]))) for name in ("before", "after")}
+    return {**{name: text for name, text in headers.items() if text}, **texts}
 
 
 def refused(why: object) -> AnsibleActionFail:

@@ -180,7 +180,9 @@ def test_a_release_ends_with_its_page(directory: Path, callback: str, check: boo
         "before": "present",
         "after": "absent",
     }
-    (directory / "watch.json").write_text(json.dumps({"changed": True, "changes": [gone]}))
+    unit = {"before_header": "/etc/x.timer", "after_header": "/etc/x.timer (absent)"}
+    forged = {**unit, "before": "OnCalendar\x1b[2J\n", "after": ""}
+    (directory / "watch.json").write_text(json.dumps({"changed": True, "changes": [gone], "diff": [forged]}))
     (directory / "apply.json").write_text(json.dumps({"changed": True, "taken": [taken]}))
     (directory / "python").write_text(PYTHON.format(directory))
     (directory / "python").chmod(0o755)
@@ -217,6 +219,9 @@ def test_a_release_ends_with_its_page(directory: Path, callback: str, check: boo
         *(f"{SIGNS[side]}{lines[side]}" for side in FSTAB),
     ]
     assert [row.rstrip("\n") in out.split("\n") for row in shown] == [not check] * 4
+    # What a host's root forges does not move the terminal, and a file that is not there has no line.
+    assert "\x1b[2J" not in out
+    assert ("+++ after: /etc/x.timer (absent)\n@@ -1 +0,0 @@\n-OnCalendar\\x1b[2J\n" in out) is not check
 
 
 def test_a_value_of_a_vault_is_a_text(directory: Path) -> None:

@@ -114,6 +114,8 @@ def test_lines_of_files_have_the_headers_of_their_files() -> None:
     result, _given = run({"changed": True, "taken": [taken(0, files=[edit])]})
     assert result["diff"] == [{**edit, "after": "b\\x1b[2J\nc\n"}]
     assert "diff" not in run({"changed": True, "taken": [taken(0)]})[0]
+    result, _given = run({"changed": True, "taken": [taken(0, files=[{**edit, "before": ""}])]})
+    assert result["diff"][0]["before"] == ""
 
 
 @pytest.mark.parametrize("files", [["x"], [{"before": "a"}], [7]])

@@ -18,6 +18,7 @@ pytest.importorskip("ansible")
 
 import yaml
 
+from ansible_collections.durable.dbhost.plugins.action import engine_facts
 from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -112,6 +113,24 @@ def test_a_host_that_floods_the_controller_is_unknown_and_the_others_go_on(tmp_p
 )
 def test_what_is_too_much(said: str, why: str | None) -> None:
     assert bounds.too_much(said, "") == why
+
+
+@pytest.mark.parametrize(
+    ("diff", "shown"),
+    [
+        ([{"before": "", "after": "a\x1b[2J\n"}], [{"before": "", "after": "a\\x1b[2J\n"}]),
+        ([{"before": "", "after": "", "prepared": "\x1b[2J"}], [{"before": "", "after": ""}]),
+        ("\x1b[2J", []),
+        ({"before": "\x1b[2J"}, []),
+        (7, []),
+    ],
+)
+def test_differences_of_a_host_are_printable_or_none(
+    diff: Any, shown: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_facts.ActionBase, "_execute_module", lambda *_args, **_more: {"diff": diff})
+    plugin = engine_facts.Bounded.__new__(engine_facts.ActionModule)
+    assert plugin._execute_module() == {"diff": shown}
 
 
 def test_every_module_that_runs_on_a_host_is_run_so() -> None:
