@@ -67,6 +67,20 @@ def test_the_workflow_asks_for_stages_that_are_there(monkeypatch: pytest.MonkeyP
         assert stages.select(stages.all_stages(Path("scratch")), name)
 
 
+def test_each_week_the_examples_run_with_their_programs_and_a_release_needs_each_test_of_integrations() -> (
+    None
+):
+    jobs = load(GITHUB / "workflows/test.yml")["jobs"]
+    (command,) = [step["run"] for step in jobs["integrations"]["steps"] if step.get("name") == "Test"]
+    assert command == "make integrations" and "'schedule'" in jobs["integrations"]["if"]
+    page = (ROOT / "docs/releasing.md").read_text(encoding="utf-8")
+    recipes = re.findall(r"^([a-z-]+):.*?\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.M)
+    for path in (ROOT / "tests/integrations").glob("test_*.py"):
+        name = f"tests/integrations/{path.name}"
+        ways = [f"`make {target}`" for target, recipe in recipes if name in recipe] or [name]
+        assert [way for way in ways if way in page], name
+
+
 def test_each_week_ansible_test_runs_with_each_ansible_core_and_the_next_one() -> None:
     found = load(GITHUB / "workflows/test.yml")
     # YAML 1.1 reads `on` as true.
