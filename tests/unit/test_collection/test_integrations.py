@@ -40,6 +40,15 @@ def test_the_page_names_each_directory(directory: str) -> None:
     assert f"../examples/{directory}" in PAGE
 
 
+def test_the_comparison_describes_the_move_from_each() -> None:
+    text = (ROOT / "docs/compare.md").read_text(encoding="utf-8")
+    parts = dict(re.findall(r"^## (\S+)\n+((?:(?!^## ).*\n)+)", text, re.M))
+    assert list(parts) == ["storage", "postgresql", "microsoft.sql.server", "TuneD", "dev-sec"]
+    assert all(re.search(r"\b([Dd]elete|[Rr]emove|unset)\b", part) for part in parts.values())
+    rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (\d) \| (\d) \|.*", parts["microsoft.sql.server"], re.M)
+    assert rows == [("true", "on", "1", "0"), ("false", "off", "0", "0")]
+
+
 def test_the_dashboard_shows_metrics_that_there_are() -> None:
     names = {variable["name"] for variable in DASHBOARD["templating"]["list"]}
     for panel in DASHBOARD["panels"]:

@@ -8,6 +8,7 @@ import ast
 import datetime
 import importlib
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,19 @@ def test_each_command_is_one_of_the_proof_s_and_its_evidence_has_the_cell(tool: 
         text = (ROOT / row["evidence"]).read_text(encoding="utf-8")
         for word in words[1].split():
             assert word.isdigit() or word == "uml" or word in (options_of if word.startswith("--") else text)
+
+
+def test_a_command_is_dated_no_later_than_its_evidence(tool: Any) -> None:
+    for row in (row for row in tool.read()["other_software"] if "command" in row):
+        git = ["git", "-C", str(ROOT)]
+        changed, written = (
+            subprocess.run(
+                [*git, *words, "--", row["evidence"]], stdout=subprocess.PIPE, text=True, check=True
+            )
+            for words in (("status", "--porcelain"), ("log", "-1", "--format=%cs"))
+        )
+        day = datetime.date.today() if changed.stdout else datetime.date.fromisoformat(written.stdout.strip())
+        assert row["reproduced"] <= day, row
 
 
 def test_no_day_is_before_the_project_or_to_come(tool: Any) -> None:
