@@ -36,6 +36,8 @@ EARLIER = "35339196625fb6db8dbbe2ced5ec07bbb7b917d3"
 #: Disks by their serials: which one is called sda may be another at each boot.
 _SNAPSHOT = r"""
 cd /
+# In the first seconds after a boot, a busy machine answers later than systemctl waits by itself.
+export SYSTEMD_BUS_TIMEOUT=300
 find etc usr/local run/durable-dbhost var/lib/durable-dbhost var/lib/systemd/timers run/systemd/system run/udev/rules.d \
     ! -type d -printf '%p %y %m %u:%g %l\n' 2> /dev/null | sort
 find etc usr/local -type f -print0 | sort -z | xargs -0 sha256sum
