@@ -42,6 +42,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.next_boot import (
 )
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
     boot_blockers,
+    boot_loader,
     device_names,
     extra_mounts,
     fstab,
@@ -152,6 +153,18 @@ def word_of_a_command_line(text: str) -> None:
         if line:
             assert line.spec and line.target.startswith("/") and line.options and line.fstype != "swap"
             assert ":" in word and line.source == "/x"
+
+
+@of_text(
+    seeds=[
+        "kernel_cmdline+=\" quiet rootflags=nobarrier,data='x' \"\n# c\nROOTFLAGS='-o nobarrier'\n",
+        'export GRUB_CMDLINE_LINUX_DEFAULT="$A rootflags=barrier=0"\nexport ROOTFLAGS=-onobarrier\n',
+    ]
+)
+def options_of_the_next_update(text: str) -> None:
+    for _place, _directory, _ending, key in (*boot_loader._INITRAMFS, boot_loader._GRUB):
+        rows = boot_loader.parse_stored(text, key)
+        assert all(flags and 1 <= row <= text.count("\n") + 1 for row, flags in rows)
 
 
 @of_text(

@@ -543,6 +543,10 @@ ansible_facts:
                   description: V(hard), V(soft), V(softerr), V(unset) or V(unknown).
                   type: str
                   returned: for NFS
+                sync:
+                  description: V(sync), V(async) or V(unknown).
+                  type: str
+                  returned: if another component than the mount may set it
             stack:
               description: The layers below, top first, down to the disks.
               type: list

@@ -379,7 +379,7 @@ class Readahead(TypedDict, total=False):
     ]
 
 
-class _MountPersistedOfNfs(TypedDict, total=False):
+class _MountPersistedOfSome(TypedDict, total=False):
     recovery: Annotated[
         str,
         EVIDENCED,
@@ -387,9 +387,16 @@ class _MountPersistedOfNfs(TypedDict, total=False):
         When("for NFS"),
         "V(hard), V(soft), V(softerr), V(unset) or V(unknown).",
     ]
+    sync: Annotated[
+        str,
+        EVIDENCED,
+        one_of("sync", "async", UNKNOWN),
+        When("if another component than the mount may set it"),
+        "V(sync), V(async) or V(unknown).",
+    ]
 
 
-class MountPersisted(_MountPersistedOfNfs):
+class MountPersisted(_MountPersistedOfSome):
     """The next mount, from superblock defaults and C(options_boot).
 
     V(unset) if nothing mounts it, V(refused) if the kernel would refuse it.

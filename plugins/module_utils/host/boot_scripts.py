@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Scripts and commands that run at each boot: rc.local, SysV scripts by systemd-sysv-generator(8), cloud-init's, and cron's
-@reboot."""
+@reboot; and those that run later: cron's other lines, and scripts of the network."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from .system_conf import names_in
 
 ROOT = "root"
 RC_LOCAL, SYSV, CLOUD_INIT, CRON = "rc.local", "SysV script", "cloud-init", "cron"
+NETWORK, INITRAMFS = "network script", "initramfs script"
 _RC_LOCAL = ("/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/boot.local", "/etc/init.d/after.local")
 _SYSV = ("/etc/init.d", "/etc/rc.d/init.d")
 _LEVELS = tuple(f"{base}/rc{level}.d" for base in ("/etc", "/etc/rc.d") for level in "2345S")
@@ -28,6 +29,28 @@ _EXECUTABLE, _SHEBANG = 0o111, "#!"
 _TABLE, _TABLES = "/etc/crontab", "/etc/cron.d"
 _TABLES_OF_USERS = ("/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron")
 _REBOOT = re.compile(r"\s*@reboot\s+(?P<command>.*)")
+#: Another time, of five fields or by a name: crontab(5).
+_LATER = re.compile(r"\s*(?:@(?!reboot)[a-z]\S*|-?[\d*]\S*(?:\s+[\w*]\S*){4})\s+(?P<command>.*)", re.ASCII)
+#: anacrontab(5): period, delay in minutes, the job's name, and the command, which root runs.
+_ANACRONTAB, _JOB = "/etc/anacrontab", re.compile(r"\s*(?:\d+|@\w+)\s+\d+\s+\S+\s+(?P<command>.*)", re.ASCII)
+#: Directories whose scripts root runs again and again, and those whose scripts it runs as a network interface comes up.
+_PERIODS = tuple(f"/etc/cron.{period}" for period in ("hourly", "daily", "weekly", "monthly"))
+#: Those of initramfs-tools(7) that an administrator adds: they act once the next initramfs is made.
+_INITRAMFS = tuple(
+    f"/etc/initramfs-tools/scripts/{phase}"
+    for phase in "init-top init-premount local-top local-block local-premount local-bottom init-bottom".split()
+)
+_NETWORK = (
+    "/etc/NetworkManager/dispatcher.d",
+    "/etc/NetworkManager/dispatcher.d/pre-up.d",
+    "/etc/NetworkManager/dispatcher.d/no-wait.d",
+    *(
+        f"/etc/networkd-dispatcher/{state}.d"
+        for state in ("carrier", "configuring", "configured", "degraded", "routable")
+    ),
+    "/etc/network/if-pre-up.d",
+    "/etc/network/if-up.d",
+)
 #: Debian's cron reads files with such names alone (its README); with -l in this file, which has its arguments, others too.
 _NAME, _ARGUMENTS = re.compile(r"[\w-]+", re.ASCII), "/etc/default/cron"
 _LONG_NAMES = re.compile(r"(?m)^(?!\s*#).*\s?-\w*l")
@@ -88,10 +111,35 @@ def commands(host: Host) -> list[Command]:
     return found
 
 
-def parse_table(text: str, path: str, has_users: bool) -> Iterator[Command]:
-    """Yield the lines of a table that run as the host starts."""
+def later(host: Host) -> list[Command]:
+    """Return what root runs at other times than a boot, by cron's tables and by anacron's. Raises Unobservable."""
+    found: list[Command] = []
+    for path in (_TABLE, *_tables(host)):
+        found += parse_table(_text(host, path), path, True, _LATER)
+    for path in (path for directory in _TABLES_OF_USERS for path in _files(host, directory)):
+        if posixpath.basename(path) == ROOT:
+            found += parse_table(_text(host, path), path, False, _LATER)
+    found += (
+        each._replace(user=ROOT) for each in parse_table(_text(host, _ANACRONTAB), _ANACRONTAB, False, _JOB)
+    )
+    return [each for each in found if each.is_roots]
+
+
+def later_scripts(host: Host) -> list[tuple[str, str]]:
+    """Return path and component of each script that root runs at other times, or as the network comes up, or of the initramfs.
+
+    Raises Unobservable.
+    """
+    found = [(path, CRON) for directory in _PERIODS for path in _files(host, directory)]
+    found += ((path, NETWORK) for directory in _NETWORK for path in _files(host, directory))
+    found += ((path, INITRAMFS) for directory in _INITRAMFS for path in _files(host, directory))
+    return [(path, by) for path, by in found if _is_script(host, path)]
+
+
+def parse_table(text: str, path: str, has_users: bool, when: re.Pattern[str] = _REBOOT) -> Iterator[Command]:
+    """Yield the lines of a table that run as the host starts, or at the times that `when` matches."""
     for row, line in enumerate(text.split("\n"), 1):
-        found = _REBOOT.fullmatch(line)
+        found = when.fullmatch(line)
         if found:
             command, user = found["command"], posixpath.basename(path)
             if has_users:

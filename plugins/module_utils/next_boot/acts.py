@@ -16,7 +16,7 @@ from ..host.observation import UNKNOWN
 #: Settings of a disk that an act can set.
 CACHE, MODE, SCHEDULER, READAHEAD = "write_cache", "kernel_cache_mode", "scheduler", "readahead"
 #: Settings of a mount. That of ZFS is its barrier.
-BARRIER, DATA_MODE, ATIME, ZFS = "barrier", "data_mode", "atime", "zfs"
+BARRIER, DATA_MODE, ATIME, SYNC, ZFS = "barrier", "data_mode", "atime", "sync", "zfs"
 WRITE_BACK, WRITE_THROUGH = "write back", "write through"
 #: Words of a script -> settings that it can set.
 _MENTIONS = (
@@ -32,7 +32,7 @@ _MENTIONS = (
     (re.compile(r"\bwrite_cache\b"), (MODE,)),
     (re.compile(r"\bqueue/scheduler\b|/scheduler\b"), (SCHEDULER,)),
     (re.compile(r"\bread_ahead_kb\b|--setra\b|\bhdparm\b[^\n;|&]*\s-a\s?\d"), (READAHEAD,)),
-    (re.compile(r"\bremount\b"), (BARRIER, DATA_MODE, ATIME)),
+    (re.compile(r"\bremount\b"), (BARRIER, DATA_MODE, ATIME, SYNC)),
     (re.compile(r"\bnobarrier\b|\bbarrier=\S"), (BARRIER,)),
     (
         re.compile(

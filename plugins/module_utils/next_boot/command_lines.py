@@ -54,7 +54,7 @@ def words(host: Host) -> dict[str, Word]:
 
 
 def split(line: str) -> list[str]:
-    """Return the words of a command line without quotes."""
+    """Return the options of a command line without quotes."""
     return _QUOTES.sub("", line).split()
 
 

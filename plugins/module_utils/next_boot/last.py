@@ -27,7 +27,7 @@ from . import (
     udisks,
     units,
 )
-from .acts import ATIME, BARRIER, WRITE_BACK, Act, Device
+from .acts import ATIME, BARRIER, SYNC, WRITE_BACK, Act, Device
 from .early import after_udev, agreed
 from .effects import UNSET, State, Value
 from .starts import Starts
@@ -50,7 +50,7 @@ SOURCES: dict[str, _Reader] = {
 #: The beginning of the names that a driver gives to disks.
 _DRIVER = re.compile(r"sd|vd|xvd|nvme|mmcblk")
 #: Setting of a mount -> what of it a remount sets.
-_OF_MOUNTS = (BARRIER, ATIME)
+_OF_MOUNTS = (BARRIER, ATIME, SYNC)
 
 
 class Collected(NamedTuple):
@@ -124,8 +124,8 @@ class Last:
         unread = [why for by, why in self.found.errors.items() if by != hdparm_conf.BY]
         is_remounted = bool(facts["targets"]) and facts["fstype"].startswith(remounts.REMOUNTED)
         for setting in _OF_MOUNTS if unread and is_remounted else ():
-            if persisted.get(setting) in remounts.CERTAIN:
-                source = evidence[f"persisted.{setting}"]["source"]
+            if persisted.get(setting, remounts.persisted(facts, setting)) in remounts.CERTAIN:
+                source = evidence[f"persisted.{ATIME if setting == SYNC else setting}"]["source"]
                 lost = _lost(source, unread)
                 persisted[setting], evidence[f"persisted.{setting}"] = lost.value, lost.as_dict()
         for field in [f"persisted.{setting}" for setting in persisted]:

@@ -13,14 +13,22 @@ from typing import Any
 from ..facts.classes import DiskFacts, MountFacts
 from ..host.observation import UNKNOWN
 from . import acts, zfs_commands
-from .acts import ATIME, BARRIER, DATA_MODE, WRITE_BACK, Act, Device
+from .acts import ATIME, BARRIER, DATA_MODE, SYNC, WRITE_BACK, Act, Device
 
 #: File systems whose options are compared, and the values that are a statement about the next boot.
 REMOUNTED = ("ext", "btrfs", "xfs", "zfs")
-CERTAIN = ("on", "off", "noatime", "relatime", "strictatime")
+CERTAIN = ("on", "off", "noatime", "relatime", "strictatime", "sync")
 #: Options of mount(8) that name what is mounted: by a tag, and by a path.
 _TAGS = {"-L": "LABEL", "--label": "LABEL", "-U": "UUID", "--uuid": "UUID"}
 _NAMES = ("--source", "--target")
+
+
+def persisted(facts: MountFacts, setting: str) -> str | None:
+    """Return what the mount sets at the next boot, None if that is unknown or nothing mounts it."""
+    if setting != SYNC:
+        return facts["persisted"].get(setting)  # type: ignore[return-value]
+    options = facts["options_boot"]
+    return None if options is None else _said(options, facts["fstype"]).get(SYNC, "async")
 
 
 def changes(
@@ -39,7 +47,7 @@ def changes(
             found.setdefault(setting, []).append((value, act))
     result = {}
     for setting, values in found.items():
-        now = facts["persisted"].get(setting)
+        now = persisted(facts, setting)
         other = next((pair for pair in values if pair[0] != now), None)
         if other is None or now in (None, UNKNOWN, "refused"):
             continue
@@ -64,7 +72,7 @@ def _effects(
     if act.kind == "command" and act.words[0] in ("mount", "umount"):
         return _of_mount(act, targets, fstype, device)
     if act.kind == "script" and acts.is_about_mount(act.words[0], targets, [device] if device else []):
-        known = {ATIME} if fstype == "xfs" else {BARRIER, ATIME}
+        known = {ATIME, SYNC} if fstype == "xfs" else {BARRIER, ATIME, SYNC}
         return {setting: UNKNOWN for setting in acts.mentioned(act.words[-1]) if setting in known}
     return {}
 
@@ -79,10 +87,11 @@ def _of_mount(act: Act, targets: list[str], fstype: str, device: Device | None) 
     if not is_named:
         return {}
     if is_remount:
-        return _said(options, fstype)
+        # With device and mount point mount(8) leaves out the options of fstab.
+        return {**({SYNC: "async"} if len(places) > 1 else {}), **_said(options, fstype)}
     # With one name mount(8) takes all else of fstab. With two it can mount another file system, or with other options.
     is_of_fstab = act.words[0] == "mount" and len(places) == 1 and not options
-    return {} if is_of_fstab else dict.fromkeys((BARRIER, ATIME), UNKNOWN)
+    return {} if is_of_fstab else dict.fromkeys((BARRIER, ATIME, SYNC), UNKNOWN)
 
 
 def _as_link(place: str) -> str:
@@ -155,4 +164,6 @@ def _said(options: Any, fstype: str) -> dict[str, str]:
             found[BARRIER] = UNKNOWN  # The kernel takes 00 and 0x0 for off.
         elif word in ("noatime", "relatime", "strictatime"):
             found[ATIME] = word
+        elif word in ("sync", "async"):
+            found[SYNC] = word
     return found

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, durable.dbhost contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Settings made by rc.local, SysV scripts and cron's @reboot at each boot."""
+"""Settings made by rc.local, SysV scripts and cron's @reboot at each boot, and by jobs of cron and of the network after it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from ..host import boot_scripts
 from ..host.seam import Host
 from . import commands, programs
 from .acts import Act
+from .files import text_of
 from .starts import Starts
 
 BY = "rc.local, cron"
+#: How a script of an initramfs names the root of the host.
+_ROOT = re.compile(r"\$(?:\{rootmnt\}|rootmnt\b)/?")
 #: Programs with which another user can run a command as root.
 _AS_ROOT = re.compile(r"\b(?:sudo|doas|pkexec|run0|su)\b")
 
@@ -31,4 +34,17 @@ def collect(host: Host, starts: Starts) -> list[Act]:
             # What sudo allows is unknown, and so is what a script of another user does by then.
             acts = commands.of_script(command.text, command.source, boot_scripts.CRON, 0)
             found += [act._replace(is_certain=False) for act in acts]
-    return found
+    return [*found, *_later(host)]
+
+
+def _later(host: Host) -> list[Act]:
+    """Return what jobs do some time after the boot. Their packaged scripts are not read. Raises Unobservable."""
+    found: list[Act] = []
+    for path, by in boot_scripts.later_scripts(host):
+        text = text_of(host, path)
+        if by == boot_scripts.INITRAMFS:
+            text = _ROOT.sub("/", text)
+        found += programs.of_shell(host, text, path, by, packaged=False)
+    for command in boot_scripts.later(host):
+        found += programs.of_shell(host, command.text, command.source, boot_scripts.CRON, 0, packaged=False)
+    return [act._replace(is_certain=False) for act in found]

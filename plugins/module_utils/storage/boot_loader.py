@@ -13,6 +13,8 @@ from ..host.seam import Host, Unobservable
 from ..next_boot import boot_entries
 from ..next_boot import command_lines as next_lines
 from ..next_boot.boot_entries import ENTRIES, REPAIR, Entry
+from ..next_boot.files import existing, text_of
+from . import mount_settings
 from .shown_options import as_written
 
 __all__ = [
@@ -30,6 +32,23 @@ _ROOTFLAGS = re.compile(r"(?:^|\s)rootflags=(\S+)")
 _ROOT = re.compile(r"(?:^|\s)root=UUID=(\S+)")
 _NAMED_ROOT = re.compile(r"(?:^|\s)root=(\S+)")
 _SUBVOLUME = ("subvol", "subvolid")
+#: What dracut.conf(5) and initramfs-tools(7) store in the next initramfs that is made, for a command line without rootflags=.
+_INITRAMFS = (
+    ("/etc/dracut.conf", "/etc/dracut.conf.d", ".conf", re.compile(r"kernel_cmdline\s*\+?=(?P<line>.*)")),
+    (
+        "/etc/initramfs-tools/initramfs.conf",
+        "/etc/initramfs-tools/conf.d",
+        "",
+        re.compile(r"(?:export\s+)?ROOTFLAGS=['\"]?-o\s*(?P<options>[^\s'\"]+).*"),
+    ),
+)
+#: From what grub-mkconfig(8) makes the command lines of the next configuration.
+_GRUB = (
+    "/etc/default/grub",
+    "/etc/default/grub.d",
+    ".cfg",
+    re.compile(r"(?:export\s+)?GRUB_CMDLINE_LINUX(?:_DEFAULT)?\s*\+?=(?P<line>.*)"),
+)
 
 
 class Rootflags(NamedTuple):
@@ -61,12 +80,15 @@ def of_the_next(host: Host) -> Rootflags:
     if lost:
         raise Undecided("no_command_line", entry=lost.at, variable=str(lost.lost))
     flags = {_flags(entry.line): entry for entry in reversed(ours)}
+    for entry in ours:
+        _expect_one_reading(entry.line, entry.at)
     if len(flags) > 1:
         raise _differ([(entry.at, reported) for reported, entry in flags.items()])
     options, source = _flags(now), "this boot"
     for reported, entry in flags.items():
         options, source = reported, entry.at
     _expect_same_of_next_kernel(host, options)
+    _expect_same_of_next_update(host, options, source)
     return Rootflags(options, f"rootflags of {source}")
 
 
@@ -115,6 +137,45 @@ def _expect_same_of_next_kernel(host: Host, options: tuple[str, ...]) -> None:
             raise _differ(
                 [(f"{path} (for the next kernel that is installed)", _flags(line)), ("now", options)]
             )
+
+
+def _expect_one_reading(line: str, at: str) -> None:
+    """Raise Unobservable for several rootflags= of which an initramfs with systemd makes other options than the last has.
+
+    systemd-fstab-generator(8) joins all of them; the kernel and other initramfs take the last.
+    """
+    found = [tuple(each.split(",")) for each in _ROOTFLAGS.findall(line)]
+    joined = tuple(option for each in found for option in each)
+    if found and _effects(joined) != _effects(found[-1]):
+        raise _differ([(at, found[-1]), (f"{at} (with systemd in the initramfs)", joined)])
+
+
+def _expect_same_of_next_update(host: Host, options: tuple[str, ...], source: str) -> None:
+    """Raise Unobservable if the next initramfs or configuration of GRUB that is made gets other options of ours."""
+    grub = [_GRUB] if any(map(host.exists, boot_entries.GRUB)) else []
+    for place, directory, ending, key in (*(_INITRAMFS if not options else ()), *grub):
+        for path in (place, *existing(host, directory, ending)):
+            for row, flags in parse_stored(text_of(host, path), key):
+                if _effects(flags) != _effects(options):
+                    raise _differ([(f"{path} line {row} (at its next update)", flags), (source, options)])
+
+
+def parse_stored(text: str, key: re.Pattern[str]) -> list[tuple[int, tuple[str, ...]]]:
+    """Return the lines of a shell's file that set options of the root, each with its number."""
+    found = []
+    for row, line in enumerate(text.split("\n"), 1):
+        match = key.fullmatch(line.strip())
+        if match:
+            groups = match.groupdict()
+            said = groups.get("line", "").replace("'", " ").replace('"', " ")
+            flags = tuple(groups["options"].split(",")) if "options" in groups else _flags(said)
+            found += [(row, flags)] if flags else []
+    return found
+
+
+def _effects(options: tuple[str, ...]) -> dict[str, str]:
+    """Return the settings of options, with the kernel's defaults of those that no superblock sets."""
+    return {"barrier": "on", "atime": "relatime", "sync": "async", **mount_settings.fold(options)}
 
 
 def _differ(found: list[tuple[str, tuple[str, ...]]]) -> Undecided:

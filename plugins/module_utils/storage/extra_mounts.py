@@ -24,7 +24,7 @@ _FIELDS = range(2, 5)
 
 
 class Extra(NamedTuple):
-    """A mount that a candidate for the next boot's command line adds; `key`: of its word; `is_sure`: all candidates have it."""
+    """A mount that the next boot's command line adds; `key`: the name of its option; `is_sure`: all candidates have it."""
 
     line: Entry
     key: str

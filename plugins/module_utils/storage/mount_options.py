@@ -257,7 +257,7 @@ def _plan_one(work: Work, target: Target, superblock: Superblock, reader: Mounts
 
 
 def _why_unknown(facts: MountFacts, setting: str) -> str:
-    return causes.why(facts["evidence"][f"persisted.{mount_settings.read_with(setting)}"])
+    return causes.why(facts["evidence"][f"persisted.{mount_settings.read_with(facts, setting)}"])
 
 
 def _plan_boot(

@@ -95,9 +95,10 @@ def observed(said: dict[str, str], setting: str, otherwise: str, source: str) ->
     return Observation(value, source)
 
 
-def read_with(setting: str) -> str:
-    """Return the setting whose evidence names the place of a setting: that of `sync` is in the line of `atime`."""
-    return "atime" if setting == "sync" else setting
+def read_with(mount: Mapping[str, Any], setting: str) -> str:
+    """Return the setting whose evidence names the place of a setting: that of `sync` is in the line of `atime`, unless
+    another component sets it."""
+    return "atime" if setting == "sync" and setting not in mount["persisted"] else setting
 
 
 def running(mount: Mapping[str, Any], setting: str) -> str:
@@ -109,10 +110,10 @@ def running(mount: Mapping[str, Any], setting: str) -> str:
 
 def persisted(mount: Mapping[str, Any], setting: str) -> str:
     """Return the value at the next boot of a setting of a mount's facts."""
-    if setting == "sync" and mount["options_boot"] is not None:
+    if setting == "sync" and setting not in mount["persisted"] and mount["options_boot"] is not None:
         return fold(mount["options_boot"]).get("sync", "async")
     # Without a line or unit all settings are unset or unknown.
-    return str(mount["persisted"][read_with(setting)])
+    return str(mount["persisted"][read_with(mount, setting)])
 
 
 def waits(mount: Mapping[str, Any]) -> bool:

@@ -24,6 +24,7 @@ from ...facts.engines import EnginesFacts, InstanceFacts, SettingFacts
 from ...facts.schema import (
     EVIDENCE,
     YES_NO_UNKNOWN,
+    Fields,
     Leaf,
     check_of,
     check_of_optional,
@@ -46,6 +47,7 @@ _STORAGE = check_of(of_storage.StorageFacts)
 _RAID = check_of(of_storage.RaidFacts)
 #: Fields that every NFS mount has as well.
 _NFS = check_of_optional(of_storage.MountFacts, ("recovery",))
+_SYNC = check_of_optional(of_storage.MountFacts, ("sync",))
 _ENGINES = check_of(of_engines.EnginesFacts)
 _SETTING = check_of(of_engines.SettingFacts)
 #: Fields that every instance of one engine has as well.
@@ -201,11 +203,19 @@ def _contradictions(storage: StorageFacts) -> Iterator[str]:
         target = quoted(mount["target"])
         yield from (f"{target}: its disk {quoted(name)} is not among the disks" for name in sorted(lost))
         yield from (f"{target}: {fault}" for fault in _contradicted(mount))
-        if nfs.is_nfs(mount["fstype"]):
-            yield from _NFS.misfits(target, mount)
+        for check in _checks_of_some(mount):
+            yield from check.misfits(target, mount)
         for layer in mount["stack"]:
             if layer["held_on"] not in devices and (layer["held_on"] or layer["type"] == "loop"):
                 yield f"{target}: the file system that holds the file of {quoted(layer['name'])} is not there"
+
+
+def _checks_of_some(mount: MountFacts) -> Iterator[Fields]:
+    """Yield the checks of the fields that only some mounts have."""
+    if nfs.is_nfs(mount["fstype"]):
+        yield _NFS
+    if "sync" in mount["persisted"]:
+        yield _SYNC
 
 
 def _of_volume(disk: DiskFacts) -> Iterator[str]:

@@ -475,9 +475,10 @@ def _mount_row(
 
 def _evidence_of(mount: MountFacts, setting: str) -> dict[str, Any]:
     """Return the evidence of the running and the persisted value of a setting."""
-    name = mount_settings.read_with(setting)
-    running, persisted = mount["evidence"][name], mount["evidence"][f"persisted.{name}"]
-    if name == setting:
+    name = mount_settings.read_with(mount, setting)
+    running = mount["evidence"]["atime" if setting == "sync" else name]
+    persisted = mount["evidence"][f"persisted.{name}"]
+    if setting != "sync":
         return {"running": running, "persisted": persisted}
     return {
         "running": {**running, "value": mount_settings.running(mount, setting)},

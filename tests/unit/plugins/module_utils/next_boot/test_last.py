@@ -1245,6 +1245,16 @@ class TestScripts:
             unit("ExecStart=/usr/sbin/smartctl --set=wcache,on /dev/sda"),
             {"/etc/systemd/system/service.d/x.conf": "[Service]\nExecStartPre=/sbin/hdparm -W1 /dev/sda\n"},
             {"/var/spool/cron/crontabs/joe": "@reboot sudo hdparm -W1 /dev/sda\n"},
+            {"/etc/crontab": "17 *\t* * * root\thdparm -W1 /dev/sda\n"},
+            {"/etc/cron.d/x": "-*/15 0-6 * jan,feb mon-fri root /root/t\n", "/root/t": TUNE},
+            {"/etc/cron.d/x": "@daily root hdparm -W1 /dev/sda\n"},
+            {"/var/spool/cron/root": "0 3 * * 7 /usr/bin/nice hdparm -W1 /dev/sda\n"},
+            {"/etc/anacrontab": "@monthly 45 tune nice hdparm -W1 /dev/sda\n"},
+            {"/etc/cron.hourly/tune": TUNE},
+            {"/etc/cron.weekly/tune": "#!/bin/sh\n/root/t\n", "/root/t": TUNE},
+            {"/etc/NetworkManager/dispatcher.d/90-tune": TUNE},
+            {"/etc/networkd-dispatcher/routable.d/tune": TUNE},
+            {"/etc/network/if-up.d/tune": TUNE},
         ],
     )
     def test_the_cache_is_no_longer_said_to_stay_off(self, files: dict[str, str]) -> None:
@@ -1267,6 +1277,12 @@ class TestScripts:
             {"/etc/rc.local": f"{RC}for d in sda sdc; do echo none > /sys/block/$d/queue/scheduler; done\n"},
             {RULES: 'KERNEL=="sdz", RUN+="/sbin/hdparm -W1 $devnode"\n'},
             {RULES: 'KERNEL=="sdz", RUN+="/sbin/hdparm -W1 /dev/sdz"\n'},
+            {"/etc/crontab": "# 17 * * * * root hdparm -W1 /dev/sda\n17 * * * * root hdparm -W1 /dev/sdz\n"},
+            {"/etc/cron.d/x": "17 * * * * joe hdparm -W1 /dev/sda\n5 4 * * * root hdparm -W0 /dev/sda\n"},
+            {"/var/spool/cron/joe": "0 3 * * 7 hdparm -W1 /dev/sda\n"},
+            {"/etc/crontab": "25 6 * * * root test -x /usr/sbin/anacron || { cd / && run-parts --report /etc/cron.daily; }\n"},
+            {"/etc/cron.daily/e2scrub": "#!/bin/sh\n/usr/sbin/packaged\n", "/usr/sbin/packaged": TUNE},
+            {"/etc/cron.daily/0note": "hdparm -W1 /dev/sda\n"},
         ],
     )  # fmt: skip
     def test_what_does_not_run_or_sets_the_same_changes_nothing(self, files: dict[str, str]) -> None:
@@ -1274,6 +1290,23 @@ class TestScripts:
         plant(host, files)
         found = seen(host, "sda")
         assert (found["cache"], found["scheduler"]) == ("disabled", "none")
+
+    def test_a_script_of_the_initramfs_acts_on_the_root_of_the_host(self) -> None:
+        host = SmallHost()
+        path = "/etc/initramfs-tools/scripts/init-bottom/tune"
+        text = "#!/bin/sh\n. /scripts/functions\nmount -o remount,nobarrier ${rootmnt}\nhdparm -W1 /dev/sda\n"
+        plant(host, {path: text})
+        assert barrier(host, "/")[:2] == ("unknown", "initramfs script")
+        assert barrier(host) == ("on", "fstab", None)
+        assert seen(host, "sda")["cache"] == "unknown"
+
+    def test_a_job_some_time_after_the_boot_leaves_the_value_unknown(self) -> None:
+        host = ready()
+        plant(host, {"/etc/crontab": "17 * * * * root hdparm -W1 /dev/sda\n"})
+        found = seen(host, "sda")
+        assert found["cache"] == "unknown"
+        row = found["evidence"]["write_cache.persisted"]
+        assert (row["by"], row["source"]) == ("cron", "/etc/crontab line 1")
 
     def test_a_write_to_a_relative_path_counts(self) -> None:
         host = ready()

@@ -69,6 +69,52 @@ def test_the_entry_that_boots_by_default_decides(line: str, options: tuple[str, 
     assert found == (options, "rootflags of /boot/grub/grub.cfg line 6")
 
 
+def test_of_several_rootflags_an_initramfs_with_systemd_takes_all() -> None:
+    line = "root=UUID=aaaa ro rootflags=nobarrier rootflags=commit=5"
+    with pytest.raises(Undecided) as refused:
+        of_the_next({"/boot/grub/grub.cfg": GRUB_CFG % line})
+    assert refused.value.because.cause == "rootflags_differ"
+    same = "root=UUID=aaaa ro rootflags=commit=9 rootflags=barrier=0"
+    assert of_the_next({"/boot/grub/grub.cfg": GRUB_CFG % same}).options == ("barrier=0",)
+
+
+STORED = [
+    ("/etc/dracut.conf.d/x.conf", 'kernel_cmdline+=" rootflags=nobarrier "', "root=UUID=aaaa ro"),
+    ("/etc/dracut.conf", "kernel_cmdline='quiet rootflags=data=writeback'", "root=UUID=aaaa ro"),
+    ("/etc/initramfs-tools/conf.d/x", 'ROOTFLAGS="-o nobarrier"', "root=UUID=aaaa ro"),
+    ("/etc/initramfs-tools/initramfs.conf", "export ROOTFLAGS=-onobarrier", "root=UUID=aaaa ro"),
+    ("/etc/default/grub", 'GRUB_CMDLINE_LINUX_DEFAULT="quiet rootflags=barrier=0"', LINE),
+    ("/etc/default/grub.d/x.cfg", 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX rootflags=nobarrier"', LINE),
+]
+
+
+@pytest.mark.parametrize(("path", "text", "line"), STORED)
+def test_what_the_next_update_makes_of_the_root_is_unknown(path: str, text: str, line: str) -> None:
+    files = {"/boot/grub/grub.cfg": GRUB_CFG % line, path: f"# made by hand\n{text}\n"}
+    with pytest.raises(Undecided) as refused:
+        of_the_next(files)
+    assert refused.value.because.cause == "rootflags_differ"
+    assert refused.value.because.parameters["entries"][0] == f"{path} line 2 (at its next update)"
+    of_the_next({**files, path: f"# {text}\n"})
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        # The command line of the entry has rootflags=, which counts.
+        ("/etc/dracut.conf.d/x.conf", 'kernel_cmdline="rootflags=nobarrier"'),
+        ("/etc/initramfs-tools/conf.d/x", 'ROOTFLAGS="-o nobarrier"'),
+        ("/etc/dracut.conf.d/x.txt", 'kernel_cmdline="rootflags=nobarrier"'),
+        ("/etc/default/grub", 'GRUB_CMDLINE_LINUX="rootflags=barrier=1,subvol=@"'),
+        ("/etc/default/grub", 'GRUB_CMDLINE_LINUX="quiet splash"'),
+        ("/etc/default/grub", 'GRUB_CMDLINE_XEN="rootflags=nobarrier"'),
+    ],
+)
+def test_what_the_next_update_leaves_changes_nothing(path: str, text: str) -> None:
+    found = of_the_next({"/boot/grub/grub.cfg": GRUB_CFG % LINE, path: f"{text}\n"})
+    assert found.options == ("commit=9", "barrier=1")
+
+
 def entry(options: str, **more: str) -> str:
     """An entry of the Boot Loader Specification."""
     fields = "".join(f"{key.replace('_', '-')} {value}\n" for key, value in more.items())

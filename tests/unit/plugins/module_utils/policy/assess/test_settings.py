@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import NoProgram
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import NoProgram, Unobservable
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess import verdicts
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess.plan import build, changes
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess.settings import (
@@ -531,6 +531,44 @@ def test_a_lost_sync_is_drift_and_a_run_restores_it() -> None:
     assert (lost["target"], lost["verdict"], lost["phase"]) == ("/srv/pgdata", "drift_running", "tighten")
     assert "is mounted async: writes without a sync call do not wait" in lost["why"]
     assert look(host, "mounted_sync", **given)["verdict"] == "drifted"
+
+
+@pytest.mark.parametrize(
+    ("line", "persisted"),
+    [
+        ("mount -o remount,async /srv/pgdata", "async"),
+        ("mount -o remount,async,noatime /srv/mssql", "async"),
+        # With device and mount point the options of fstab are not read.
+        ("mount -o remount,commit=9 /dev/sda1 /srv/pgdata", "async"),
+        ("for m in $(cat /etc/list); do mount -o remount,async $m; done", "unknown"),
+        ("mount -o remount,sync /srv/pgdata", "sync"),
+        ("mount -o remount,commit=9 /srv/pgdata", "sync"),
+        ("mount -o remount,async /srv/other", "sync"),
+    ],
+)
+def test_a_remount_at_boot_that_drops_sync_is_not_safe(line: str, persisted: str) -> None:
+    host = SmallHost()
+    given: dict[str, Any] = {"own": SYNC, "attestations": [attested("host_honours_flush", "host")]}
+    enforce(host, look(host, "mounted_sync", **given))
+    host.reboot()
+    host.files["/etc/rc.local"] = f"#!/bin/sh\n{line}\n"
+    host.modes["/etc/rc.local"] = 0o755
+    rows = [each for each in look(host, "mounted_sync", **given)["settings"] if each["setting"] == "sync"]
+    found = [each for each in rows if each["persisted"] != "sync"]
+    assert {each["persisted"] for each in found} == ({persisted} - {"sync"})
+    for each in found:
+        assert (each["running"], each["verdict"] in ("drift_persisted", "unknown")) == ("sync", True)
+        assert "/etc/rc.local line 2" in each["remedy"] and "/etc/rc.local line 2" in each["why"]
+
+
+def test_sync_at_the_next_boot_is_unknown_if_a_source_cannot_be_read() -> None:
+    host = SmallHost()
+    given: dict[str, Any] = {"own": SYNC, "attestations": [attested("host_honours_flush", "host")]}
+    enforce(host, look(host, "mounted_sync", **given))
+    host.reboot()
+    host.files["/etc/crontab"] = Unobservable("/etc/crontab: Input/output error")
+    rows = [each for each in look(host, "mounted_sync", **given)["settings"] if each["setting"] == "sync"]
+    assert {each["persisted"] for each in rows} == {"unknown"}
 
 
 @pytest.mark.parametrize(
