@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from typing import NamedTuple
 
@@ -29,7 +30,6 @@ __all__ = [
     "roots",
 ]
 _ROOTFLAGS = re.compile(r"(?:^|\s)rootflags=(\S+)")
-_ROOT = re.compile(r"(?:^|\s)root=UUID=(\S+)")
 _NAMED_ROOT = re.compile(r"(?:^|\s)root=(\S+)")
 _SUBVOLUME = ("subvol", "subvolid")
 #: What dracut.conf(5) and initramfs-tools(7) store in the next initramfs that is made, for a command line without rootflags=.
@@ -191,10 +191,20 @@ def _flags(line: str) -> tuple[str, ...]:
 
 def _is_anothers(line: str, now: str) -> bool:
     """Return whether an entry starts another system: its root or subvolume is another."""
-    ours, other = _ROOT.findall(now), _ROOT.findall(line)
-    if ours and other and ours[-1].lower() != other[-1].lower():
+    ours, other = _root(now), _root(line)
+    # Names of two kinds can lead to one device.
+    if all(ours) and all(other) and ours[0] == other[0] and ours != other:
         return True
     return _subvolume(_flags(line)) != _subvolume(_flags(now))
+
+
+def _root(line: str) -> tuple[str, str]:
+    """Return the kind of name by which a command line names its root, a tag or a directory, and the name."""
+    spec = (_NAMED_ROOT.findall(line) or [""])[-1]
+    tag, equals, value = spec.partition("=")
+    if equals:
+        return tag, value.lower() if tag.endswith("UUID") else value
+    return posixpath.dirname(spec), posixpath.basename(spec)
 
 
 def _subvolume(options: tuple[str, ...]) -> list[str]:

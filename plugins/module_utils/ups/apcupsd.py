@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Mapping
 
@@ -75,7 +76,7 @@ def see(host: Host) -> Snapshot:
     except (Unobservable, Malformed) as error:
         return _unread(host, str(error))
     conf = {**_DEFAULTS, **conf}
-    ups = _ups(host, conf)
+    ups, status = _ups(host, conf)
     missing = _not_notified(host, conf["SCRIPTDIR"])
     control = f"{conf['SCRIPTDIR']}/apccontrol"
     settings = {
@@ -109,7 +110,7 @@ def see(host: Host) -> Snapshot:
         ),
         shutdown=(poll,),
         path=CONF,
-        cut=_cut(conf),
+        cut=_cut(host, conf, status),
     )
 
 
@@ -127,8 +128,11 @@ def parse(text: str, file: str = CONF) -> dict[str, str]:
     return found
 
 
-def _ups(host: Host, conf: Mapping[str, str]) -> Ups:
-    """Return what the UPS says through apcupsd. The DRIVER that counts is that of the host with the cable."""
+def _ups(host: Host, conf: Mapping[str, str]) -> tuple[Ups, Mapping[str, str]]:
+    """Return what the UPS reports through apcupsd, and apcupsd's status, {} without one.
+
+    The DRIVER that counts is that of the host with the cable.
+    """
     kind = "secondary" if conf.get("UPSTYPE", "").lower() == _SECONDARY else "primary"
     port = _number(conf["NISPORT"])
     address = conf.get("NISIP", "")
@@ -136,21 +140,18 @@ def _ups(host: Host, conf: Mapping[str, str]) -> Ups:
     name = conf.get("UPSNAME") or "ups"
     nothing = Ups(name, f"{name}@{where}", "unknown", 1, kind)
     if conf.get("NETSERVER", "on").lower() == "off" or not port:
-        return nothing._replace(
-            reason=f"{CONF}: NETSERVER is off, or NISPORT no port: apcupsd cannot be queried",
-            fixes=fix("serve_status", path=CONF, port=str(nis.PORT)),
-        )
+        reason = f"{CONF}: NETSERVER is off, or NISPORT no port: apcupsd cannot be queried"
+        return nothing._replace(reason=reason, fixes=fix("serve_status", path=CONF, port=str(nis.PORT))), {}
     try:
         status = nis.ask(host, where, int(port))
     except Unobservable as error:
         fixes = fix("check_apcupsd", address=f"{where}:{port:.0f}")
-        return nothing._replace(reason=str(error), fixes=fixes)
+        return nothing._replace(reason=str(error), fixes=fixes), {}
     driver = (
         status.get("DRIVER", "") if kind == "primary" else _driver_of_primary(host, conf.get("DEVICE", ""))
     )
-    return of_apcupsd(
-        status.get("UPSNAME") or name, f"{name}@{where}", kind, status, driver, low(conf, status)
-    )
+    name_there = status.get("UPSNAME") or name
+    return of_apcupsd(name_there, f"{name}@{where}", kind, status, driver, low(conf, status)), status
 
 
 def _driver_of_primary(host: Host, device: str) -> str:
@@ -285,12 +286,29 @@ def _notify(missing: list[str], scripts: str) -> Condition:
     return met(name, scripts, f"{HOOK} is run for {' '.join(EVENTS)}")
 
 
-def _cut(conf: Mapping[str, str]) -> Available | None:
-    """Return when apcupsd itself has the UPS switch off, whatever still runs."""
+def _cut(host: Host, conf: Mapping[str, str], status: Mapping[str, str]) -> Available | None:
+    """Return when apcupsd itself has the UPS switch off, whatever still runs.
+
+    Its status does not report KILLDELAY: the value of the file counts if apcupsd has read that file since it was changed.
+    """
+    if status and not _is_read(host, status):
+        reason = f"{CONF}: KILLDELAY that runs is unknown: the file may have changed since apcupsd started"
+        return Available(None, reason, fix("restart_unit", unit="apcupsd"))
     after, fixes = _number(conf["KILLDELAY"]), fix("zero_kill_delay", path=CONF)
     if after is None:
         return Available(None, f"{CONF}: KILLDELAY is no number", fixes)
     return Available(after, "KILLDELAY: the UPS is switched off then", fixes) if after else None
+
+
+def _is_read(host: Host, status: Mapping[str, str]) -> bool:
+    """Return whether the file was not changed since apcupsd started."""
+    try:
+        started = datetime.datetime.strptime(status.get("STARTTIME", "").strip(), "%Y-%m-%d %H:%M:%S %z")
+        found = host.locate(CONF).status
+    except (ValueError, Unobservable):
+        return False
+    # STARTTIME has whole seconds.
+    return found is not None and int(found.modified) <= started.timestamp()
 
 
 def _number(text: str) -> float | None:

@@ -49,6 +49,7 @@ STATUS = {
     "CABLE": "USB Cable",
     "DRIVER": "USB UPS Driver",
     "UPSMODE": "Stand Alone",
+    "STARTTIME": "2026-01-31 10:00:00 +0000",
     "MODEL": "Smart-UPS 1500",
     "STATUS": "ONLINE ",
     "LOADPCT": "14.0 Percent",

@@ -78,6 +78,30 @@ def test_of_several_rootflags_an_initramfs_with_systemd_takes_all() -> None:
     assert of_the_next({"/boot/grub/grub.cfg": GRUB_CFG % same}).options == ("barrier=0",)
 
 
+@pytest.mark.parametrize(
+    ("now", "line", "is_ours"),
+    [
+        ("LABEL=root", "LABEL=other", False),
+        ("PARTUUID=0a-01", "PARTUUID=0A-01", True),
+        ("PARTUUID=0a-01", "PARTUUID=0a-02", False),
+        ("ZFS=rpool/ROOT/a", "ZFS=rpool/ROOT/b", False),
+        ("/dev/mapper/vg-root", "/dev/mapper/vg-other", False),
+        # These can be one device.
+        ("/dev/vg/root", "/dev/mapper/vg-root", True),
+        ("/dev/vda1", "UUID=aaaa", True),
+    ],
+)
+def test_an_entry_of_another_root_by_any_name_is_another_systems(now: str, line: str, is_ours: bool) -> None:
+    machine = host({"/boot/grub/grub.cfg": GRUB_CFG % f"root={line} ro rootflags=barrier=1"})
+    machine.files["/proc/cmdline"] = f"root={now} ro rootflags=barrier=1\n"
+    if is_ours:
+        assert boot_loader.of_the_next(machine).options == ("barrier=1",)
+        return
+    with pytest.raises(Undecided) as refused:
+        boot_loader.of_the_next(machine)
+    assert refused.value.because.cause == "other_system"
+
+
 STORED = [
     ("/etc/dracut.conf.d/x.conf", 'kernel_cmdline+=" rootflags=nobarrier "', "root=UUID=aaaa ro"),
     ("/etc/dracut.conf", "kernel_cmdline='quiet rootflags=data=writeback'", "root=UUID=aaaa ro"),

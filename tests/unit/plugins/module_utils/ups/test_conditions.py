@@ -92,6 +92,24 @@ def answers(text: str) -> Arrange:
 #: Monitors, what is wrong, the condition, its state, and words that its evidence and its remedy have.
 #: One wording for all that a run of ours sets, and a lease needs.
 OTHERS = "meet the other UPS requirements, then run harden_db"
+#: STARTTIME of the fake apcupsd: 2026-01-31 10:00:00 UTC.
+STARTED = 1769853600
+
+
+def changed_after_the_start(host: PowerHost) -> None:
+    host.owned[CONF] = host.status(CONF)._replace(modified=STARTED + 1.0)
+
+
+def started_at_no_time(host: PowerHost) -> None:
+    host.nis.fields.pop("STARTTIME")
+
+
+def test_a_file_of_the_second_in_which_apcupsd_started_was_read() -> None:
+    host = WELL["apcupsd"]()
+    host.owned[CONF] = host.status(CONF)._replace(modified=STARTED + 0.9)
+    assert {condition.state for condition in observe(host, STOPS).conditions} == {"met"}
+
+
 TABLE: list[tuple[tuple[str, ...], Arrange, str, str, str, str]] = [
     (
         ALL,
@@ -607,6 +625,17 @@ TABLE: list[tuple[tuple[str, ...], Arrange, str, str, str, str]] = [
         "unknown",
         "KILLDELAY is no number",
         f"set KILLDELAY 0 in {CONF}",
+    ),
+    *(
+        (
+            ("apcupsd",),
+            arrange,
+            "runtime_clean_stop",
+            "unknown",
+            "KILLDELAY that runs is unknown",
+            "systemctl restart apcupsd",
+        )
+        for arrange in (changed_after_the_start, started_at_no_time)
     ),
 ]
 CASES = [(monitor, *row[1:]) for row in TABLE for monitor in row[0]]
