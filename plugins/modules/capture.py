@@ -75,7 +75,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds
 from ansible_collections.durable.dbhost.plugins.module_utils.host.paths import of_databases
 from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import lines
 from ansible_collections.durable.dbhost.plugins.module_utils.host.reply import fail, finish
-from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host
+from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Host, Unobservable, expect_root
 
 
 def main() -> None:
@@ -85,8 +85,10 @@ def main() -> None:
     module = AnsibleModule(argument_spec=options, supports_check_mode=True)
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     try:
-        recording = capture(Host(), now, of_databases(module.params["databases"]), module.params["databases"])
-    except ValueError as error:
+        host = Host()
+        expect_root(host)
+        recording = capture(host, now, of_databases(module.params["databases"]), module.params["databases"])
+    except (Unobservable, ValueError) as error:
         fail(module, f"This host cannot be captured: {error}")
     # As text: JSON of another writer may lose bytes that are no UTF-8.
     text = lines(dumps(recording).splitlines())

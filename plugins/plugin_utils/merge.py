@@ -8,10 +8,10 @@ from __future__ import annotations
 import functools
 import json
 import posixpath
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..module_utils.host import json_text
 from ..module_utils.policy import kinds
@@ -80,7 +80,7 @@ def merge(files: Iterable[Found], expected: Sequence[str], now: datetime, max_ho
 
 
 def _read(file: Found) -> _HostReport | str | None:
-    """Return a report; why the file is none; None for what was measured, which is not of a fleet's verdicts."""
+    """Return a report; why the file is none; None for measurements and captures, which have no verdict."""
     if file.fault:
         return f"no report: {file.fault}; make it readable, or remove the file"
     try:
@@ -88,9 +88,9 @@ def _read(file: Found) -> _HostReport | str | None:
     except ValueError as error:
         return f"no report: no JSON ({error}); collect it again, or remove the file"
     name = posixpath.basename(file.path)
-    if isinstance(found, dict) and "schema" not in found and name.startswith(MEASUREMENTS):
-        return None
     if isinstance(found, dict):
+        if ("schema" not in found and name.startswith(MEASUREMENTS)) or _is_capture(name, found):
+            return None
         found = {**_OF_CONTROLLER, **found}
     wrong = next(misfits(schema(), found), "")
     if wrong:
@@ -102,6 +102,11 @@ def _read(file: Found) -> _HostReport | str | None:
     except ValueError:
         return f"no report: time: observed {found['time']}, expected a date and time; remove the file"
     return _HostReport(file.path, found, time)
+
+
+def _is_capture(name: str, found: Mapping[str, Any]) -> bool:
+    """Return whether a file is a capture; a host may be called capture-1, and a report has no calls."""
+    return name.startswith("capture-") and "calls" in found
 
 
 def _of_host(host: str, reports: list[_HostReport], now: datetime, max_hours: float) -> Report:

@@ -55,7 +55,9 @@ def of_numbers(numbers: Sequence[str]) -> Account:
     try:
         uid, gid, *groups = map(int, numbers)
     except ValueError as error:
-        raise Unobservable(f"user and group are unknown: {', '.join(numbers) or 'none is found'}") from error
+        raise Unobservable(
+            f"user and group of the server are unknown: {', '.join(numbers) or 'none is found'}"
+        ) from error
     return Account(uid, gid, tuple(groups))
 
 

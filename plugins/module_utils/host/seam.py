@@ -156,7 +156,7 @@ class Part(NamedTuple):
 def expect_root(host: Host) -> None:
     """Raise Unobservable unless this process acts as root: to other users much appears to be missing."""
     if host.user() != 0:
-        raise Unobservable(f"observed user {host.user()}, expected root (become)")
+        raise Unobservable(f"observed user {host.user()}, expected root (become); log in as root, or add -b")
 
 
 class Host:

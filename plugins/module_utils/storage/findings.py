@@ -278,7 +278,7 @@ NO_DISKS = Kind(
     "unknown.disks",
     "unknown",
     "{mount}: no facts about {what}",
-    "make udevadm info list {what}, then run again",
+    'make "udevadm info --export-db" work as root (package udev): it must list {what}',
 )
 PATH_NOT_MOUNTED = Kind("unknown.path", "unknown", "{variable}: observed {path}: {cause}", "{cure}")
 

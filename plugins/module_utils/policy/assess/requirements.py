@@ -329,7 +329,7 @@ def of_disk(rests_on: str, disk: DiskFacts, attestations: list[Attestation]) -> 
 def how_named(disk: DiskFacts) -> str:
     """Return how a disk without an id comes to have one."""
     if disk["evidence"]["id"].get("cause") == "udev_unread":
-        return f"make udevadm info list {disk['name']}"
+        return f'make "udevadm info /sys/class/block/{disk["name"]}" work as root (package udev)'
     return disk_kinds.named_by(disk["place"])
 
 

@@ -120,5 +120,5 @@ def _commit_delay(case: Case) -> str:
         else:
             others.append(instance["engine"])
     if others:
-        found.append(f"not read of {', '.join(dict.fromkeys(others))}")
+        found.append(f"not read from {', '.join(dict.fromkeys(others))}")
     return "; ".join(found) or "no server was found"

@@ -285,7 +285,7 @@ def _advice(group: Group, most: int) -> list[str]:
         key=VERDICTS.index,
         default="",
     )
-    none = f"no profile is recommended: with none the verdict after a run is better than {best}"
+    none = f"no profile is recommended: with each of them the verdict after a run is {best} or worse"
     each = [] if fits or not by_profile else [none]
     for name in sorted(by_profile, key=lambda name: -fits[name]):
         number = max(len(rating["changes"]) for rating in by_profile[name])
@@ -441,7 +441,10 @@ def _engines(ordered: list[Report]) -> Iterator[str]:
             state = f" ({engine['state']})" if engine["state"] != "running" else ""
             product, name = engine.get("product", engine["engine"]), engine["name"]
             named = product if name in (product, engine["engine"]) else f"{product} {name}"
-            text = f"{named}, {engine['version'] or 'of unknown version'}{state}{lies}"
+            version = (
+                engine["version"] if engine["version"] not in (None, "", "unknown") else "version unknown"
+            )
+            text = f"{named}, {version}{state}{lies}"
             found.setdefault(text, set()).add(report["host"])
     ranked = sorted(found.items(), key=lambda each: (-len(each[1]), each[0]))
     for text, hosts in ranked:

@@ -355,5 +355,7 @@ def test_a_module_of_a_layer_holds_the_lock_too(
 
 def test_who_is_not_root_is_told_so(host: SmallHost, run: Any) -> None:
     host.acts_as = 1000
-    assert run(barriers("on"))["msg"].endswith("observed user 1000, expected root (become)")
+    assert run(barriers("on"))["msg"].endswith(
+        "observed user 1000, expected root (become); log in as root, or add -b"
+    )
     assert host.mutations == []

@@ -48,6 +48,14 @@ def test_where_the_facts_end_early_is_said(monkeypatch: pytest.MonkeyPatch, caps
     assert run_module(capture, host, monkeypatch, capsys)["failed_at"] == "Unobservable"
 
 
+def test_another_user_than_root_captures_nothing(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    host = SmallHost()
+    monkeypatch.setattr(host, "user", lambda: 1000)
+    result = run_module(capture, host, monkeypatch, capsys)
+    assert result["msg"].startswith("This host cannot be captured: observed user 1000, expected root")
+    assert "recording" not in result
+
+
 def test_what_cannot_be_redacted_is_not_returned(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     def fail(*_arguments: Any) -> None:
         raise ValueError("no stand-ins")

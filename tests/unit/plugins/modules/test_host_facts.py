@@ -113,7 +113,7 @@ def test_who_is_not_root_is_told_so(monkeypatch: pytest.MonkeyPatch, capsys: Any
     host.acts_as = 1000
     result = run_module(host_facts, host, monkeypatch, capsys)
     assert result["failed"]
-    assert result["msg"].endswith("observed user 1000, expected root (become)")
+    assert result["msg"].endswith("observed user 1000, expected root (become); log in as root, or add -b")
 
 
 def test_a_margin_below_nothing_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

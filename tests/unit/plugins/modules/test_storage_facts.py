@@ -77,7 +77,7 @@ def test_who_is_not_root_is_told_so_in_one_line(
     host.acts_as = 1000
     result = run_module(module, host, monkeypatch, capsys, **arguments)
     assert result["failed"]
-    assert result["msg"].endswith("observed user 1000, expected root (become)")
+    assert result["msg"].endswith("observed user 1000, expected root (become); log in as root, or add -b")
     (why,) = assess_answer(Inputs(), "2026-01-31T12:00:00Z", result)["why"]
     assert "\n" not in why
     assert "log in as root, or add -b (become: true)" in why

@@ -122,6 +122,13 @@ def test_what_was_measured_is_passed_over(well: dict[str, Any]) -> None:
     assert only(merged(text(well), measured, expected=()))["host"] == well["host"]
 
 
+def test_a_capture_in_the_directory_is_no_report(well: dict[str, Any]) -> None:
+    capture = Found("/r/capture-db1.json", '{"calls": {}, "schema": 3, "engines": null}')
+    assert only(merged(text(well), capture, expected=()))["host"] == well["host"]
+    named = merged(text(well, "/r/capture-1.json", host="capture-1"), expected=("capture-1",))
+    assert only(named)["verdict"] == "attested"
+
+
 def test_a_host_may_be_named_as_a_measurement(well: dict[str, Any]) -> None:
     found = merged(text(well, "/r/benchmark-1.json", host="benchmark-1"), expected=("benchmark-1",))
     assert only(found)["verdict"] == "attested"

@@ -484,7 +484,7 @@ def test_a_stopped_server_s_program_is_asked_as_its_account() -> None:
     del host.files["/etc/passwd"]
     found = seen(host)
     assert (found["version"], found["settings"][LOG]["persisted"]) == ("unknown", "unknown")
-    assert "user and group are unknown" in found["evidence"]["version"]["reason"]
+    assert "user and group of the server are unknown" in found["evidence"]["version"]["reason"]
     assert [argv for argv in host.asked if "--version" in argv or "--help" in argv] == ran
 
 

@@ -15,6 +15,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.attestations import
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.assess.requirements import (
     attestation_for,
     fua_honoured,
+    how_named,
     is_protected,
     of_disk,
     of_host,
@@ -474,3 +475,13 @@ def test_a_word_is_asked_of_the_whole_host_only_for_what_its_platform_provides(
     (asked,) = with_attestations([need], {"disks": [disk], "platform": "qemu"}, "2026-11-28")
     (entry,) = yaml.safe_load("\n".join(asked.attest))
     assert (entry["claim"], entry["target"]) == ("host_honours_flush", "host" if shared else disk["id"])
+
+
+def test_the_fix_of_a_disk_that_udev_does_not_list_is_a_command() -> None:
+    disk = facts(device="unknown")
+    disk["evidence"] = {
+        **disk["evidence"],
+        "id": {"source": "udevadm", "reason": "x", "cause": "udev_unread"},
+    }
+    path = f"/sys/class/block/{disk['name']}"
+    assert how_named(disk) == f'make "udevadm info {path}" work as root (package udev)'

@@ -100,10 +100,10 @@ def test_the_commit_delay_is_that_of_faircom_db_and_not_read_of_others() -> None
     server = instance("faircom", **delay, directories=list(PG))
     other = instance("postgresql", directories=list(PG))
     found = judged(server, other, profile=None, rate=True)["checklist"]["commit_delay"]
-    assert found == "main 2 ms now, 1 ms at the next start; not read of postgresql"
+    assert found == "main 2 ms now, 1 ms at the next start; not read from postgresql"
     silent = {**server, "settings": {}}
     found = judged(silent, profile=None, rate=True)["checklist"]["commit_delay"]
-    assert found == "not read of faircom"
+    assert found == "not read from faircom"
 
 
 @pytest.mark.parametrize("profile", [None, "strict"])

@@ -116,7 +116,7 @@ def test_each_profile_of_a_rated_host_has_a_line_the_recommended_one_first() -> 
     other = {**host, "host": "other", "recommendation": None}
     assert advice(host, other)[0].startswith(f"{best} (recommended for 1 host): {number} changes")
     ratings = {name: {**rating, "after": "blocked"} for name, rating in host["ratings"].items()}
-    none = "    no profile is recommended: with none the verdict after a run is better than blocked\n"
+    none = "    no profile is recommended: with each of them the verdict after a run is blocked or worse\n"
     assert none in render([{**other, "ratings": ratings}])
 
 
@@ -473,6 +473,8 @@ def test_engines_are_listed_with_version_and_place() -> None:
     found = reports(12)
     assert "found: postgresql 15/main, 15.8, on /srv/pgdata: 6 hosts" in render(found)
     assert "found: postgresql 15/main, 15.8, on /srv/pgdata\n" in render(found[2:3])
+    engine = {**found[2]["engines"][0], "version": "unknown"}
+    assert "found: postgresql 15/main, version unknown" in render([{**found[2], "engines": [engine]}])
 
 
 def test_the_changes_have_their_values_now_and_at_boot() -> None:
