@@ -13,26 +13,15 @@ from typing import Any, NamedTuple
 from ..host import bounded_read, trusted_path
 from ..host.printable import line, lines
 from ..host.seam import ChangeFailed, Host, Unobservable
+from ..host.secret_words import NOT_SHOWN, can_hold_secret
 
 #: Bytes and lines of a text that is shown; files of one step.
 _BYTES, _LINES, _FILES = 64 * 1024, 2000, 50
-#: Characters of a line that are searched for a secret; a longer line is not shown.
-_LINE = 4096
 #: Lines around a change in a file that not every user may read, as `diff -u` has them.
 _CONTEXT = 3
 _READ_BY_ALL = 0o004
-_HIDDEN = "[line not shown: it can contain a secret]"
+_HIDDEN = f"[line {NOT_SHOWN}]"
 _GAP = "[lines not shown: not every user may read this file]"
-#: Names of options that hold a password or a key, a user with a password in a URL or behind `-u` (for curl, lftp and
-#: smbclient; not the format of `date -u`) or before `-p` (for upscmd, ipmitool and mysql), a community or a key of SNMP, the
-#: address of a webhook, and NUT's line of a user with its password.
-_SECRET = re.compile(
-    r"pass(?!>)|pwd|secret|token|credential|conninfo|identified|key\b|auth\b|authorization|bearer|\bsig=|signature="
-    r"|^\W*(monitor|certident)\b|://[^/\s:]*:[^@\s]+@"
-    r"|((?<![\w-])-[a-z]{0,5}u|--(proxy-)?user)(\s+|=)?[^\s+]\S*[:,%]"
-    r"|\s-u\s?\S.*\s-p(\s+(?!\d+(?!\S)))?\S|\bsnmp\w+\s.*\s-[cax]|webhook|\bhooks\.|/bot\d+:",
-    re.IGNORECASE,
-)
 #: Lines that systemd skips within a line that goes on.
 _SKIPPED = re.compile(r"\s*([#;]|$)")
 
@@ -120,7 +109,7 @@ def _hidden(rows: Sequence[str], is_private: Callable[[str], bool]) -> list[str]
     found: list[str] = []
     goes_on = False
     for row in rows:
-        is_secret = goes_on or len(row) > _LINE or bool(_SECRET.search(row)) or is_private(row)
+        is_secret = goes_on or can_hold_secret(row) or is_private(row)
         goes_on = is_secret and (row.rstrip().endswith("\\") or (goes_on and bool(_SKIPPED.match(row))))
         found.append(_HIDDEN if is_secret else row.expandtabs())
     return found

@@ -23,6 +23,7 @@ from ..host import bounded_read, our_paths, units
 from ..host.our_paths import CHAINED, HOOK, UNIT
 from ..host.processes import Process
 from ..host.seam import ChangeFailed, Host, Unobservable
+from ..host.secret_words import without_secret
 from ..host.textfile import Malformed
 from . import apcupsd, apcupsd_scripts, hook, nut, nut_directives, nut_mode, services, snapshot
 from .nut_directives import ABSENT, Target
@@ -294,8 +295,8 @@ def _command_before_us(text: str, path: str, settings: Target, stored: dict[str,
     found = stored.get(f"{path} NOTIFYCMD", ABSENT) if now in (settings["notify_command"], ABSENT) else now
     if found != ABSENT and not found.startswith("/"):
         raise ChangeFailed(
-            f"{path}: NOTIFYCMD: observed {found!r}, expected an absolute path, to run it after the guard was woken; write"
-            " the whole path"
+            f"{path}: NOTIFYCMD: observed {without_secret(found)!r}, expected an absolute path, to run it after the guard was"
+            " woken; write the whole path"
         )
     return found
 
@@ -308,7 +309,7 @@ def _chain(host: Host, before_us: str | None, changes: list[Change]) -> list[Edi
     wanted = None if before_us == ABSENT else f"{before_us}\n"
     if now == wanted:
         return []
-    changes.append(_change(_CHAIN, (now or ABSENT).strip(), before_us))
+    changes.append(_change(_CHAIN, without_secret((now or ABSENT).strip()), without_secret(before_us)))
     return [Edit(CHAINED, now, wanted)]
 
 

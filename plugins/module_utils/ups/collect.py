@@ -17,6 +17,7 @@ from ..facts.classes import PowerFacts
 from ..host.observation import UNKNOWN, Observation
 from ..host.processes import Process
 from ..host.seam import Host, Unobservable
+from ..host.secret_words import without_secret
 from . import apcupsd, budget, conditions, nut, services
 from .budget import CLEAN_STOP, DURABILITY, MARGIN, Available, Budget, Term
 from .conditions import Condition
@@ -28,6 +29,7 @@ from .snapshot import Snapshot
 
 #: Conditions of these depend on the seconds that are needed, which a lease has of its own.
 _BUDGETS = (DURABILITY, CLEAN_STOP)
+_COMMANDS = ("notify_command", "shutdown_command")
 
 
 class Power(NamedTuple):
@@ -74,9 +76,14 @@ def collect(
         },
         "conditions": [condition.as_dict() for condition in power.conditions],
         "guard": state.read(host),
-        "settings": {name: observed.as_dict() for name, observed in power.settings.items()},
+        "settings": {name: _shown(name, observed).as_dict() for name, observed in power.settings.items()},
         "evidence": {name: observed.as_dict() for name, observed in power.evidence.items()},
     }
+
+
+def _shown(name: str, observed: Observation) -> Observation:
+    """Return a setting of the monitor as facts have it: a command can hold a password, for example of the UPS."""
+    return observed._replace(value=without_secret(observed.value)) if name in _COMMANDS else observed
 
 
 def observe(host: Host, stop_timeouts: Iterable[Mapping[str, Any]] = (), margin: float = MARGIN) -> Power:

@@ -12,6 +12,7 @@ from ..host.observation import Observation
 from ..host.observation import unknown as not_known
 from ..host.our_paths import HOOK
 from ..host.seam import Host, Unobservable
+from ..host.secret_words import without_secret
 from ..host.textfile import Malformed
 from . import nut_mode, upsd, upsmon_conf
 from .budget import NOTIFY, Term
@@ -133,7 +134,7 @@ def _not_notified(lines: Sequence[Directive]) -> list[str]:
 def _notify(host: Host, lines: Sequence[Directive], settings: dict[str, Observation], path: str) -> Condition:
     name, command = "notify_reaches_guard", settings["notify_command"].value
     if command != HOOK:
-        return unmet(name, path, f"NOTIFYCMD is {command or 'not set'}", _HARDEN)
+        return unmet(name, path, f"NOTIFYCMD is {without_secret(command) or 'not set'}", _HARDEN)
     missing = _not_notified(lines)
     if missing:
         return unmet(name, path, f"no EXEC for {' '.join(missing)}", _HARDEN)

@@ -14,6 +14,7 @@ import re
 from typing import Any, TypedDict
 
 from ..host.seam import ChangeFailed
+from ..host.secret_words import without_secret
 from ..host.textfile import MARK, Malformed
 from . import nut_mode, upsmon_conf
 
@@ -26,6 +27,7 @@ VALUES = {
     "final_delay": "FINALDELAY",
     "host_sync": "HOSTSYNC",
 }
+_COMMANDS = ("NOTIFYCMD", "SHUTDOWNCMD")
 MODE = "MODE"
 _FLAG = "NOTIFYFLAG"
 _MONITOR = "MONITOR"
@@ -101,7 +103,9 @@ def put(text: str, path: str, key: str, wanted: str, note: str) -> str:
 
 
 def shown(key: str, value: str) -> str:
-    """Return a word as reports may show it: a password is not."""
+    """Return a word as reports may show it: a password is not, and no command that can hold one."""
+    if key in _COMMANDS:
+        return without_secret(value)
     if not key.startswith(f"{_MONITOR} ") or value == ABSENT:
         return value
     words = json.loads(value)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ..host.observation import UNKNOWN, Observation
 from ..host.seam import Host, Unobservable
+from ..host.secret_words import without_secret
 from . import shutdown_commands
 from .budget import Available, Term
 from .conditions import MET, UNMET, Condition, met, unknown, unmet
@@ -52,7 +53,7 @@ def shutdown_command(host: Host, command: Observation, file: str) -> Condition:
         return unknown(name, file, command.reason, fixes)
     if not command.value.strip():
         return unmet(name, file, f"{file}: no SHUTDOWNCMD", fixes)
-    observed = f"SHUTDOWNCMD is {command.value!r}"
+    observed = f"SHUTDOWNCMD is {without_secret(command.value)!r}"
     program = command.value.split()[0]
     if program.startswith("/") and not host.exists(program):
         return unmet(name, file, f"{observed}, and {program} is not there", fixes)

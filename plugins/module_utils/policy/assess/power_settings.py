@@ -14,6 +14,7 @@ from ...facts.ups import PowerFacts, UpsFacts
 from ...host.observation import NOTHING, UNKNOWN, Evidence
 from ...host.our_paths import CHAINED, CHAINED_SCRIPTS, HOOK
 from ...host.printable import name as quoted
+from ...host.secret_words import without_secret
 from ...rows import RUN, Setting, value_of
 from ...ups import nut_mode
 from ...ups.apcupsd_scripts import EVENTS
@@ -130,7 +131,9 @@ def _requested(power: PowerFacts, name: str, value: Any) -> Setting:
             UNKNOWN if power["monitor"] == UNKNOWN else UNSET,
         )
     else:
-        wanted, current = str(value), _as_text(_observed(power, name)["value"])
+        # The facts have no command that can hold a password, so two of these are alike.
+        wanted = without_secret(str(value)) if name == "shutdown_command" else str(value)
+        current = _as_text(_observed(power, name)["value"])
     why = {UNSET: f"the monitor's configuration has no {name}"}
     return _row(power, name, wanted, current, why, value)
 

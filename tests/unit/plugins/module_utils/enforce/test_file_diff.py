@@ -22,6 +22,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.engines.mariadb imp
 from ansible_collections.durable.dbhost.plugins.module_utils.engines.postgresql import apply as postgresql
 from ansible_collections.durable.dbhost.plugins.module_utils.host import our_paths
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
+from ansible_collections.durable.dbhost.plugins.module_utils.host.secret_words import can_hold_secret
 from ansible_collections.durable.dbhost.plugins.module_utils.storage import (
     fstab,
     io_scheduler,
@@ -38,7 +39,7 @@ from ..engines.test_unit_mounts import UnitHost
 from ..fakes.fake_host import FakeHost
 from ..fakes.fake_mariadb import SERVER_CNF, MariaHost
 from ..fakes.fake_postgresql import CONF, MAIN, FakePostgresql
-from ..fakes.nut_host import SECRET, ApcHost, NutHost
+from ..fakes.nut_host import SECRET, UPSMON, ApcHost, NutHost
 from ..fakes.small_host import BigHost
 from ..fakes.vendor_host import with_faircom
 from ..ups.guard.test_apply import PG, TERMS, GuardHost
@@ -141,7 +142,7 @@ def expect_shown(before: dict[str, str], after: dict[str, str], shown: Iterable[
             missing = set(observed) - rows
             other = (after if side == "before" else before).get(path, "").expandtabs().splitlines()
             # What is not shown is a secret, or stays in a private file.
-            assert all(row in other or file_diff._SECRET.search(row) for row in missing)
+            assert all(row in other or can_hold_secret(row) for row in missing)
 
 
 @pytest.mark.parametrize(("layer", "make", "given"), LAYERS.values(), ids=LAYERS)
@@ -179,6 +180,24 @@ def test_passwords_of_a_monitor_are_not_shown() -> None:
     found = bring(make(), layer, {"state": "present", **given}, foretell=True, shows_files=True)
     assert "NOTIFYCMD" in json.dumps(found.files)
     assert SECRET not in json.dumps(found.files) and "n3w" not in json.dumps(found.files)
+
+
+NOTIFY = "/usr/bin/curl -u admin:hunter2 https://x"
+OFF = "/usr/bin/upscmd -u admin -p hunter2 ups load.off"
+
+
+def test_a_password_in_a_command_of_a_monitor_is_in_no_change() -> None:
+    host = NutHost()
+    text = host.files[UPSMON].replace("/sbin/shutdown -h +0", OFF)
+    host.files[UPSMON] = f'{text}NOTIFYCMD "{NOTIFY}"\n'
+    given = {"targets": [*HOOKED, {"shutdown_command": "/sbin/shutdown -h +0"}], "password": ""}
+    done = bring(host, power, {"state": "present", **given}, foretell=False, shows_files=True)
+    released = bring(host, power, {"state": "released", **given}, foretell=False, shows_files=True)
+    assert (done.failures, released.failures) == ((), ())
+    assert f'NOTIFYCMD "{NOTIFY}"' in host.files[UPSMON] and OFF in host.files[UPSMON]
+    for each in (done, released):
+        assert {"NOTIFYCMD", "SHUTDOWNCMD"} <= {change.setting for change in each.changes}
+        assert "hunter2" not in json.dumps([each.changes, each.files])
 
 
 def shown(

@@ -394,6 +394,22 @@ TABLE: list[tuple[tuple[str, ...], Arrange, str, str, str, str]] = [
         "NOTIFYCMD is not set",
         OTHERS,
     ),
+    (
+        NUT,
+        edit(HOOK, '"/bin/curl -u a:b x"'),
+        "notify_reaches_guard",
+        "unmet",
+        "is [command not shown",
+        OTHERS,
+    ),
+    (
+        NUT,
+        edit("/sbin/shutdown -h +0", "/usr/bin/upscmd -u a -p b ups load.off"),
+        "shutdown_command",
+        "unmet",
+        "SHUTDOWNCMD is '[command not shown: it can contain a secret]', and /usr/bin/upscmd is not there",
+        "/sbin/shutdown",
+    ),
     (NUT, edit(HOOK, "/sbin/upssched"), "notify_reaches_guard", "unmet", "is /sbin/upssched", OTHERS),
     (
         NUT,
@@ -667,6 +683,17 @@ def test_each_condition_fails_alone_and_in_its_own_words(
     assert evidence in failed[0].evidence
     assert remedy in fix_of(failed[0])
     assert fix_of(failed[0])
+
+
+def test_a_password_in_a_command_of_the_monitor_is_not_in_the_facts() -> None:
+    host = nut_28()
+    edit(HOOK, '"/usr/bin/curl -u admin:hunter2 https://x"')(host)
+    edit("/sbin/shutdown -h +0", "/usr/bin/upscmd -u admin -p hunter2 ups load.off")(host)
+    found = collect(host, "2026-11-30T00:00:00Z", STOPS)
+    assert {found["settings"][name]["value"] for name in ("notify_command", "shutdown_command")} == {
+        "[command not shown: it can contain a secret]"
+    }
+    assert "hunter2" not in json.dumps(found)
 
 
 NO_RUNTIMES = ("65535", "65534", "32767", "3932100", "4294967295", "2147483647", "259201", "-1", "1e9", "")

@@ -500,6 +500,19 @@ def test_the_monitor_is_set_to_tell_the_guard_in_the_same_run() -> None:
     assert found["verdict"] == "drifted"
 
 
+def test_a_requested_command_with_a_password_is_in_no_row_and_holds_if_the_monitor_has_such_a_one() -> None:
+    reported = power(guard=leased("tight"))
+    command = "/usr/bin/upscmd -u admin -p hunter2 ups load.off"
+    reported["settings"]["shutdown_command"] = seen("[command not shown: it can contain a secret]")
+    found = judged(host(), reported, ups={"shutdown_command": command})
+    assert row(found, "shutdown_command", "power")["verdict"] == "ok"
+    reported["settings"]["shutdown_command"] = seen("/sbin/poweroff")
+    found = judged(host(), reported, ups={"shutdown_command": command})
+    assert found["plan"]["tighten"] == {"power": [{"shutdown_command": command}]}
+    drifted = row(found, "shutdown_command", "power")
+    assert "hunter2" not in f"{drifted['wanted_running']} {drifted['running']} {drifted['why']}"
+
+
 def test_no_monitor_is_set_to_tell_a_guard_that_will_not_be_there() -> None:
     found = judged(host(lease=False), without_notify(), words=[])
     assert found["plan"] == NO_PLAN
