@@ -51,6 +51,7 @@ SAYS: dict[str, str] = {
     "events": "{number} of its events name such a setting ({place})",
     "source_unread": "what {text} sets is unknown: {why}",
     "changed_since": "what it read is unknown until it is restarted: {text}",
+    "changed_quadlet": "{path} changed since {unit} started: its next start creates another container",
     "disables_fsync": "{place}: {text} makes fsync do nothing",
     "other_files": "{place} gives the server other files at {path} than the host has there",
     "other_view": "{path}: the process has another file there, in its own mount namespace",
@@ -89,6 +90,7 @@ SAYS: dict[str, str] = {
 FIX: dict[str, str] = {
     **of_storage.FIX,
     "too_large": "stop it, or make its configuration smaller, then run again",
+    "changed_quadlet": "restart {unit} when its clients can wait, then run again",
     "not_flushed": "run again",
     "undocumented_program": "start it, then run again: the arguments of a running server are read",
     "disables_fsync": "remove {text} from {place}, then restart the server",

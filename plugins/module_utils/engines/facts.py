@@ -18,7 +18,7 @@ from ..host.process_context import Place, Places, cgroup_of, resolve, unit_of
 from ..host.processes import Process, Processes
 from ..host.seam import Host, Unobservable
 from ..next_boot import generators
-from . import config_writes, next_preloads, next_start, other_files, others, own_names
+from . import config_writes, next_preloads, next_start, other_files, others, own_names, quadlets
 from .contract import ENGINES
 from .instance import Instance, Observed, Why, reasons_and
 from .managers import Managers
@@ -161,14 +161,15 @@ class Facts:
         """Return an instance with what its next start gives it, why what it reads then is unknown, and the script that alone
         decides its arguments.
 
-        Nothing is returned of a unit of another manager or of a container: there the next start is assumed to be as this one.
+        Nothing is returned of a unit of another manager, or of a container without a Quadlet: there the next start is assumed to
+        be as this one.
         """
         engine = ENGINES[found.engine].observer
         main = found.processes[0] if found.processes else None
-        is_contained = isinstance(place, Place) and place.namespace == "container"
-        if is_contained:
-            return found, None, None
         try:
+            if isinstance(place, Place) and place.namespace == "container":
+                with named_by.one(self.host, None):
+                    return found, quadlets.changed(self.host, place, main) if main else None, None
             supervised = next_start.supervised(self.processes, main) if main else None
         except Unobservable as error:
             return found, why_of(error), None

@@ -47,6 +47,7 @@ _NEXT_START = {
     "events": "number place",
     "source_unread": "text why{}",
     "changed_since": "text",
+    "changed_quadlet": "path unit",
     "not_running": "why{}",
     "unit_without_place": "",
     "arguments_unread": "why{}",

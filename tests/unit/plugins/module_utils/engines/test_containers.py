@@ -125,6 +125,43 @@ def test_a_name_outlives_the_container(kind: str) -> None:
     assert names == {f"{word}:/data/volumes/pg {DATA}"}
 
 
+QUADLETS = "/etc/containers/systemd"
+QUADLET = {
+    f"{QUADLETS}/pg.container": "[Container]\nImage=postgres\nEnvironmentFile=/etc/pg.env\nVolume=pg.volume:/data\n",
+    f"{QUADLETS}/pg.volume": "[Volume]\n",
+    f"{QUADLETS}/pg.container.d/x.conf": "[Container]\nExec=-c fsync=on\n",
+    f"{QUADLETS}/web.container": "[Container]\nImage=web\n",
+    "/etc/systemd/system/pg.service.d/x.conf": "[Service]\nTimeoutStartSec=99\n",
+    "/etc/pg.env": "A=b\n",
+}
+
+
+@pytest.mark.parametrize("path", sorted(QUADLET))
+def test_a_quadlet_that_changed_since_the_start_leaves_the_next_start_unknown(path: str) -> None:
+    host = container(GROUPS["quadlet"].format(ONE), "-c", "fsync=on")
+    host.files.update(QUADLET)
+    assert told(host)["settings"]["fsync"]["persisted"] == "on"
+    later = next(iter(Engines(host, ("postgresql",)).processes.all.values())).started
+    assert later is not None
+    host.owned[path] = host.status(path)._replace(modified=later + 60)
+    found = told(host)["settings"]["fsync"]
+    if "/web." in path:
+        assert found["persisted"] == "on"
+        return
+    assert (found["running"], found["persisted"]) == ("on", "unknown")
+    assert f"{path} changed since pg.service started" in found["reason"]
+    assert causes.fix(found) == "restart pg.service when its clients can wait, then run again"
+
+
+@pytest.mark.parametrize("group", [GROUPS["podman"], "/system.slice/pg.service/libpod-{}.scope"])
+def test_a_container_that_starts_as_it_was_created_has_no_quadlet(group: str) -> None:
+    host = container(group.format(ONE), "-c", "fsync=on")
+    host.files.update(QUADLET)
+    path = f"{QUADLETS}/pg.container"
+    host.owned[path] = host.status(path)._replace(modified=9e9)
+    assert told(host)["settings"]["fsync"]["persisted"] == "on"
+
+
 def test_containers_with_other_volumes_have_other_names() -> None:
     group = GROUPS["docker"].format(ONE)
     assert told(container(group))["name"] != told(container(group, at="/data/volumes/other"))["name"]
