@@ -151,7 +151,7 @@ class Commands:
         for path, by in boot_scripts.scripts(self.host):
             for text in _of_script(text_of(self.host, path), path, by):
                 yield from self._followed(text)
-        for command in boot_scripts.commands(self.host):
+        for command in boot_scripts.commands(boot_scripts.tables(self.host)):
             for piece in _pieces(command.text):
                 text = Text(piece, command.source, boot_scripts.CRON)
                 yield from self._followed(text, self._owner(command))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from . import named_by, units
@@ -73,6 +73,14 @@ class Command(NamedTuple):
         return self.user == ROOT
 
 
+class Table(NamedTuple):
+    """A table of cron, and whether its commands follow the name of a user; else its own name is the user."""
+
+    path: str
+    text: str
+    has_users: bool
+
+
 def scripts(host: Host) -> list[tuple[str, str]]:
     """Return path and component of each script that a boot runs. Raises Unobservable."""
     there = (path for path in _RC_LOCAL if host.exists(path))
@@ -96,14 +104,12 @@ def _is_script(host: Host, path: str) -> bool:
     return begin is not None and begin.text == _SHEBANG
 
 
-def commands(host: Host) -> list[Command]:
-    """Return what cron runs at a boot. Raises Unobservable."""
-    found: list[Command] = []
-    for path in (_TABLE, *_tables(host)):
-        found += parse_table(_text(host, path), path, True)
+def tables(host: Host) -> list[Table]:
+    """Return the tables of cron with their texts. Raises Unobservable."""
+    found = [Table(path, _text(host, path), True) for path in (_TABLE, *_tables(host))]
     for path in (path for directory in _TABLES_OF_USERS for path in _files(host, directory)):
         try:
-            found += parse_table(_text(host, path), path, False)
+            found.append(Table(path, _text(host, path), False))
         except Unobservable as error:
             if not any(why in str(error) for why in (NO_FILE, DIRECTORY)):
                 raise
@@ -111,14 +117,16 @@ def commands(host: Host) -> list[Command]:
     return found
 
 
-def later(host: Host) -> list[Command]:
+def commands(of_cron: Iterable[Table]) -> list[Command]:
+    """Return what cron runs at a boot."""
+    return [command for table in of_cron for command in parse_table(table.text, table.path, table.has_users)]
+
+
+def later(host: Host, of_cron: Iterable[Table]) -> list[Command]:
     """Return what root runs at other times than a boot, by cron's tables and by anacron's. Raises Unobservable."""
-    found: list[Command] = []
-    for path in (_TABLE, *_tables(host)):
-        found += parse_table(_text(host, path), path, True, _LATER)
-    for path in (path for directory in _TABLES_OF_USERS for path in _files(host, directory)):
-        if posixpath.basename(path) == ROOT:
-            found += parse_table(_text(host, path), path, False, _LATER)
+    found = [
+        each for table in of_cron for each in parse_table(table.text, table.path, table.has_users, _LATER)
+    ]
     found += (
         each._replace(user=ROOT) for each in parse_table(_text(host, _ANACRONTAB), _ANACRONTAB, False, _JOB)
     )

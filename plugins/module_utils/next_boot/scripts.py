@@ -34,10 +34,10 @@ def collect(host: Host, starts: Starts) -> list[Act]:
             # What sudo allows is unknown, and so is what a script of another user does by then.
             acts = commands.of_script(command.text, command.source, boot_scripts.CRON, 0)
             found += [act._replace(is_certain=False) for act in acts]
-    return [*found, *_later(host)]
+    return [*found, *_later(host, starts)]
 
 
-def _later(host: Host) -> list[Act]:
+def _later(host: Host, starts: Starts) -> list[Act]:
     """Return what jobs do some time after the boot. Their packaged scripts are not read. Raises Unobservable."""
     found: list[Act] = []
     for path, by in boot_scripts.later_scripts(host):
@@ -45,6 +45,6 @@ def _later(host: Host) -> list[Act]:
         if by == boot_scripts.INITRAMFS:
             text = _ROOT.sub("/", text)
         found += programs.of_shell(host, text, path, by, packaged=False)
-    for command in boot_scripts.later(host):
+    for command in boot_scripts.later(host, starts.tables):
         found += programs.of_shell(host, command.text, command.source, boot_scripts.CRON, 0, packaged=False)
     return [act._replace(is_certain=False) for act in found]

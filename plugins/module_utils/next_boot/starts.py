@@ -65,7 +65,12 @@ class Starts:
     @cached_property
     def commands(self) -> list[boot_scripts.Command]:
         """The commands that cron runs at a boot."""
-        return boot_scripts.commands(self.host)
+        return boot_scripts.commands(self.tables)
+
+    @cached_property
+    def tables(self) -> list[boot_scripts.Table]:
+        """The tables of cron."""
+        return boot_scripts.tables(self.host)
 
     def certainty(self, names: Iterable[str]) -> bool | None:
         """Return whether a boot starts one of these units: a target, a timer, a socket or another unit asks for it.
