@@ -126,14 +126,13 @@ def survivors(mutants: list[Mutant], checkouts: list[Path]) -> Iterator[Mutant]:
 
     with ThreadPoolExecutor(len(checkouts)) as pool:
         try:
-            every = list(dict.fromkeys(mutant.tests for mutant in mutants))
-            for tests, code in zip(every, pool.map(tried, [None] * len(every), every), strict=True):
+            every = list(dict.fromkeys(test for mutant in mutants for test in mutant.tests))
+            alone = [(test,) for test in every]
+            for test, code in zip(every, pool.map(tried, [None] * len(every), alone), strict=True):
                 if code == _ENDLESS:
-                    raise Wrong(
-                        f"{' '.join(tests)}: no end after {_LIMIT} s without any mutant; is the machine busy?"
-                    )
+                    raise Wrong(f"{test}: no end after {_LIMIT} s without any mutant; is the machine busy?")
                 if code != _PASSED:
-                    raise Wrong(f"{' '.join(tests)}: fails without any mutant; fix that first")
+                    raise Wrong(f"{test}: fails without any mutant; fix that first")
             codes = pool.map(tried, mutants, [mutant.tests for mutant in mutants])
             for number, (mutant, code) in enumerate(zip(mutants, codes, strict=True), 1):
                 if code not in _WORDS:
