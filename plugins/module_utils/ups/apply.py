@@ -223,7 +223,7 @@ def _plan_nut(host: Host, monitor: Monitor, settings: Target, password: str, sto
     new = {entry: value for entry, value in new.items() if entry not in stored}
     if before_us is not None and stored.get(f"{path} NOTIFYCMD", before_us) != before_us:
         new[f"{path} NOTIFYCMD"] = before_us
-    edits = [*_hook(host, settings, changes), *_chain(host, before_us, changes)]
+    edits = [*_hook(host, settings, changes), *_chain(host, path, text, before_us, changes)]
     edits += _mode_edit(host, path, settings, changes, new)
     nut_directives.expect_usable(after, path)
     warnings = nut_directives.passed_over(text, path) + _no_shutdown_hook(host, settings)
@@ -301,16 +301,19 @@ def _command_before_us(text: str, path: str, settings: Target, stored: dict[str,
     return found
 
 
-def _chain(host: Host, before_us: str | None, changes: list[Change]) -> list[Edit]:
-    """Return the edit of the file from which the hook reads what to run on."""
+def _chain(host: Host, path: str, text: str, before_us: str | None, changes: list[Change]) -> list[Edit]:
+    """Return the edit of the file from which the hook, as upsmon's user, reads what to run on."""
     if before_us is None:
         return []
     now = _text(host, CHAINED)
     wanted = None if before_us == ABSENT else f"{before_us}\n"
-    if now == wanted:
+    is_secret = without_secret(before_us) != before_us
+    if now == wanted and not (is_secret and host.mode(CHAINED) != _SECRET_MODE):
         return []
     changes.append(_change(_CHAIN, without_secret((now or ABSENT).strip()), without_secret(before_us)))
-    return [Edit(CHAINED, now, wanted)]
+    if not is_secret:
+        return [Edit(CHAINED, now, wanted)]
+    return [Edit(CHAINED, now, wanted, _SECRET_MODE, _group_of_upsmon(host, path, text))]
 
 
 def _hook(host: Host, settings: Target, changes: list[Change]) -> list[Edit]:
@@ -365,16 +368,22 @@ def _tighter(host: Host, path: str, text: str, changes: list[Change]) -> tuple[i
     mode = host.mode(path)
     if not mode & 0o027 or not nut_directives.has_password(text, path):
         return None, None
+    group = _group_of_upsmon(host, path, text)
+    changes.append(_change(f"{path} mode", f"{mode:04o}", f"{_SECRET_MODE:04o} group {group}"))
+    return _SECRET_MODE, group
+
+
+def _group_of_upsmon(host: Host, path: str, text: str) -> str:
+    """Return the group that reads files with passwords. Raises ChangeFailed if it is unknown."""
     user = nut_directives.runs_as(text, path)
     result = host.run(["id", "--group", "--name", "--", user])
     group = result.stdout.strip()
     if result.rc != 0 or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]*\$?", group):
         raise ChangeFailed(
-            f"{path}: observed mode {mode:04o}, expected one that keeps its passwords from others, and the group of upsmon's"
-            f" user {user!r}, which is unknown; set RUN_AS_USER to a user of this host"
+            f"{path}: it contains a password; observed upsmon's user {user!r}, whose group is unknown; expected a user of this"
+            " host; set RUN_AS_USER to one"
         )
-    changes.append(_change(f"{path} mode", f"{mode:04o}", f"{_SECRET_MODE:04o} group {group}"))
-    return _SECRET_MODE, group
+    return group
 
 
 def _no_shutdown_hook(host: Host, settings: Target) -> list[str]:
@@ -458,6 +467,8 @@ def _write(host: Host, edits: Iterable[Edit]) -> None:
             if edit.before is not None:
                 host.remove_file(edit.path)
             continue
+        if edit.group and not host.exists(edit.path):
+            host.write_file(edit.path, b"", mode=0o600)
         is_there = host.exists(edit.path)
         # Before its content: a password is never where others read it.
         if is_there and edit.group:

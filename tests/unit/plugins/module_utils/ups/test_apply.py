@@ -126,6 +126,22 @@ def test_the_command_that_was_there_is_run_on() -> None:
     assert CHAINED not in host.files
 
 
+def test_a_command_with_a_password_is_readable_by_upsmon_alone() -> None:
+    host = NutHost(TEXT + 'NOTIFYCMD "/usr/bin/mail --password t0p"\n')
+    run(host, GUARD)
+    acts = [mutation for mutation in host.mutations if CHAINED in mutation]
+    group, mode = ("change", "chgrp", "--", "nut", CHAINED), ("change", "chmod", "0640", "--", CHAINED)
+    # Empty and closed, then open to the group, then with its content.
+    written = b"/usr/bin/mail --password t0p\n"
+    assert acts == [("file", CHAINED, b""), group, mode, ("file", CHAINED, written)]
+    assert host.modes[CHAINED] == 0o640
+    host.modes[CHAINED] = 0o644
+    host.mutations.clear()
+    run(host, GUARD)
+    assert [mutation for mutation in host.mutations if CHAINED in mutation] == [group, mode]
+    assert host.modes[CHAINED] == 0o640
+
+
 def test_release_takes_the_directories_away_in_which_nothing_is_left() -> None:
     host = NutHost(TEXT + "NOTIFYCMD /first\n")
     # The fake knows a directory by what lies in it.
