@@ -37,6 +37,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.next_boot import (
     command_lines,
     commands,
     generators,
+    power_tools,
     tmpfiles,
     udisks,
 )
@@ -139,6 +140,22 @@ def drop_in_with_others_lines(text: str) -> None:
 @of_text(seeds=["[ATA]\nWriteCacheEnabled=true\nWriteCacheEnabled = false\n"])
 def drive_of_udisks(text: str) -> None:
     assert len(udisks.parse(text, "/etc/udisks2/ata-x_y.conf", [_DISK])) <= text.count("\n") + 1
+
+
+@of_text(
+    seeds=[
+        "DISK_IOSCHED=\"mq-deadline keep\" # c\nDISK_DEVICES='ata-x_y sda'\nCONTROL_HD_WRITECACHE=1\n",
+        "CONTROL_HD_WRITECACHE=auto\nNOLM_AC_HD_WRITECACHE=0\n#LM_HD_WRITECACHE=1\n",
+    ]
+)
+def power_tool(text: str) -> None:
+    values = power_tools.parse(text, "/x")
+    assert all(
+        1 <= int(place.removeprefix("/x line ")) <= text.count("\n") + 1 for _value, place in values.values()
+    )
+    assert all(
+        not act.is_certain for act in (*power_tools._of_tlp(values), *power_tools._of_laptop_mode(values))
+    )
 
 
 @of_text(

@@ -103,7 +103,7 @@ _OUR_RULES = (
 _THEIRS = (
     r"(?:/etc|/usr/local/lib|/usr/lib)/tmpfiles\.d|/etc/(?:sysfs\.d|cron\.(?:d|hourly|daily|weekly|monthly)|udisks2)"
     r"|/etc/NetworkManager/dispatcher\.d(?:/(?:pre-up|no-wait)\.d)?|/etc/networkd-dispatcher/\w+\.d|/etc/network/if-(?:pre-)?up\.d"
-    r"|/etc/(?:dracut\.conf|initramfs-tools/conf|default/grub)\.d|/etc/initramfs-tools/scripts/[\w-]+"
+    r"|/etc/(?:dracut\.conf|initramfs-tools/conf|default/grub|tlp)\.d|/etc/initramfs-tools/scripts/[\w-]+"
     r"|/var/spool/cron(?:/crontabs|/tabs)?"
     r"|/var/lib/cloud/scripts/per-boot|(?:/usr)?/etc/nfsmount\.conf\.d"
 )
@@ -154,7 +154,7 @@ _FILES: tuple[tuple[str, _Rule], ...] = (
     (rf"{_SYSTEMD}/.*\.(?:automount|mount|service|socket|target|conf)", _unit),
     (
         r"/etc/(?:sysfs|hdparm|smartd|smartmontools/smartd|overlayroot(?:\.local)?)(?:\.conf)?|/etc/(?:rc\.d/)?rc\.local"
-        r"|/etc/(?:(?:ana)?crontab|dracut\.conf|initramfs-tools/initramfs\.conf)|(?:/usr)?/etc/nfsmount\.conf",
+        r"|/etc/(?:(?:ana)?crontab|tlp\.conf|laptop-mode/laptop-mode\.conf|dracut\.conf|initramfs-tools/initramfs\.conf)|(?:/usr)?/etc/nfsmount\.conf",
         _nothing,
     ),
     # Scripts that act at boot: what an owner wrote there is dropped.

@@ -18,6 +18,7 @@ from . import (
     foreign_rules,
     generators,
     hdparm_conf,
+    power_tools,
     remounts,
     scripts,
     smartd,
@@ -45,6 +46,7 @@ SOURCES: dict[str, _Reader] = {
     scripts.BY: lambda starts, *_: scripts.collect(starts.host, starts),
     smartd.BY: lambda starts, *_: smartd.collect(starts.host, starts),
     udisks.BY: lambda starts, devices, _properties: udisks.collect(starts.host, devices),
+    power_tools.BY: lambda starts, *_: power_tools.collect(starts.host, starts),
     generators.BY: lambda starts, *_: generators.collect(starts.host),
 }
 #: The beginning of the names that a driver gives to disks.

@@ -1300,6 +1300,29 @@ class TestScripts:
         assert barrier(host) == ("on", "fstab", None)
         assert seen(host, "sda")["cache"] == "unknown"
 
+    @pytest.mark.parametrize(
+        ("files", "unit_name", "setting"),
+        [
+            ({"/etc/tlp.conf": 'DISK_IOSCHED="keep bfq"\nDISK_DEVICES="nvme0n1 sda"\n'}, "tlp", "scheduler"),
+            ({"/etc/tlp.d/x.conf": "DISK_IOSCHED=bfq\n"}, "tlp", "scheduler"),
+            ({"/etc/laptop-mode/laptop-mode.conf": "CONTROL_HD_WRITECACHE=1\n"}, "laptop-mode", "cache"),
+            ({"/etc/tlp.conf": 'DISK_IOSCHED="keep keep"\n'}, "tlp", ""),
+            ({"/etc/tlp.conf": '#DISK_IOSCHED="bfq"\n'}, "tlp", ""),
+            ({"/etc/tlp.conf": "DISK_IOSCHED=bfq\nDISK_DEVICES=sdz\n"}, "tlp", ""),
+            ({"/etc/laptop-mode/laptop-mode.conf": "CONTROL_HD_WRITECACHE=0\n"}, "laptop-mode", ""),
+        ],
+    )
+    def test_power_tools_may_set_schedulers_and_caches(
+        self, files: dict[str, str], unit_name: str, setting: str
+    ) -> None:
+        host = ready()
+        plant(host, files)
+        before = seen(host, "sda")
+        assert (before["cache"], before["scheduler"]) == ("disabled", "none")
+        plant(host, {f"{WANTS}/{unit_name}.service": f"-> /lib/systemd/system/{unit_name}.service"})
+        found = seen(host, "sda")
+        assert {key for key in ("cache", "scheduler") if found[key] == "unknown"} == ({setting} - {""})
+
     def test_a_job_some_time_after_the_boot_leaves_the_value_unknown(self) -> None:
         host = ready()
         plant(host, {"/etc/crontab": "17 * * * * root hdparm -W1 /dev/sda\n"})
