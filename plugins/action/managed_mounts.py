@@ -16,7 +16,7 @@ from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.results
     facts_of,
     why_missing,
 )
-from ansible_collections.durable.dbhost.plugins.module_utils.profiles import BadInput, choose, known
+from ansible_collections.durable.dbhost.plugins.module_utils.profiles import ALSO, BadInput, choose, known
 from ansible_collections.durable.dbhost.plugins.plugin_utils.on_host import execute, learned
 from ansible_collections.durable.dbhost.plugins.plugin_utils.output import refused
 from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Variables
@@ -37,9 +37,7 @@ class ActionModule(Bounded):
         inventory = Variables(self._templar, task_vars or {})
         inputs = inventory.inputs()
         if inputs.unreadable:
-            raise refused(
-                f"{'. Also: '.join(error for _name, error in inputs.unreadable)}. Nothing was written."
-            )
+            raise refused(f"{ALSO.join(error for _name, error in inputs.unreadable)}. Nothing was written.")
         arguments = {"databases": inputs.databases, "power": "never"}
         answer = execute(
             self, "durable.dbhost.host_facts", arguments, task_vars or {}, inventory.time_limit()

@@ -13,6 +13,7 @@ from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect import declared
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.show.page import names
+from ansible_collections.durable.dbhost.plugins.module_utils.profiles import ALSO
 from ansible_collections.durable.dbhost.plugins.plugin_utils.output import refused
 from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Variables
 
@@ -68,9 +69,7 @@ class ActionModule(ActionBase):
             for host, given in read_in.items():
                 for error in declared.errors(given.inputs(), today):
                     wrong.setdefault(error, []).append(host)
-            raise refused(
-                ". Also: ".join(f"{error}{_on(hosts)}" for error, hosts in wrong.items()) + _UNCHANGED
-            )
+            raise refused(ALSO.join(f"{error}{_on(hosts)}" for error, hosts in wrong.items()) + _UNCHANGED)
         own.report_dir()
         own.report_formats()
         result.update(changed=False, clock=time.monotonic_ns())

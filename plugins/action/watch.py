@@ -10,6 +10,7 @@ from typing import Any
 
 from ansible_collections.durable.dbhost.plugins.action.engine_facts import Bounded
 from ansible_collections.durable.dbhost.plugins.module_utils.policy.expect import declared
+from ansible_collections.durable.dbhost.plugins.module_utils.profiles import ALSO
 from ansible_collections.durable.dbhost.plugins.plugin_utils.on_host import execute
 from ansible_collections.durable.dbhost.plugins.plugin_utils.output import refused
 from ansible_collections.durable.dbhost.plugins.plugin_utils.variables import Variables, collection_version
@@ -35,7 +36,7 @@ class ActionModule(Bounded):
 def _inputs(inventory: Variables) -> dict[str, Any]:
     """Return what the inventory says of the host, as an assessment takes it."""
     found = inventory.inputs()
-    wrong = ". Also: ".join(declared.errors(found, time.strftime("%Y-%m-%d", time.gmtime())))
+    wrong = ALSO.join(declared.errors(found, time.strftime("%Y-%m-%d", time.gmtime())))
     if wrong:
         raise refused(f"{wrong}{'' if wrong.endswith(('?', '.')) else '.'} Nothing was changed.")
     own = [name for name in found.names if name.startswith("durable_")]

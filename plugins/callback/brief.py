@@ -25,7 +25,11 @@ extends_documentation_fragment:
 
 from typing import Any
 
+from ansible import constants
 from ansible.plugins.callback.default import CallbackModule as Default
+
+from ansible_collections.durable.dbhost.plugins.module_utils.host.printable import lines
+from ansible_collections.durable.dbhost.plugins.module_utils.profiles import ALSO
 
 #: The names of the tasks by which a host fails whose verdict, or cause, stands on the page.
 _ON_PAGE = ("Compare the verdicts with durable_fail_on", "Fail if a layer could not be released")
@@ -58,9 +62,14 @@ class CallbackModule(Default):
             self._handle_warnings(found)
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
-        """Show what failed, except what the page shows."""
-        if self._display.verbosity or not result.task_name.endswith(_ON_PAGE):
+        """Show what failed, except what the page shows; several errors of the input have a line each."""
+        errors = str(_returned(result).get("msg", "")).split(ALSO)
+        if self._display.verbosity or (len(errors) == 1 and not result.task_name.endswith(_ON_PAGE)):
             super().v2_runner_on_failed(result, ignore_errors)
+        elif len(errors) > 1:
+            host = self.host_label(result)
+            rows = [f"fatal: [{host}]: {len(errors)} errors", *(f"  {error}" for error in errors)]
+            self._display.display(lines(rows), color=constants.COLOR_ERROR)
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
         """Show the recap unless a page has shown how the run ended."""

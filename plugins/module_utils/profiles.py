@@ -14,6 +14,8 @@ from .host import printable
 
 #: The fix for a value if the accepted ones are the whole fix.
 CORRECT = "correct this value, then run again"
+#: Between the errors of one message.
+ALSO = ". Also: "
 
 
 class Refusal(str):
@@ -38,7 +40,7 @@ class BadInput(ValueError):
     def __init__(self, *errors: str) -> None:
         found = (each if isinstance(each, Refusal) else Refusal(each) for each in errors)
         self.errors = tuple(dict.fromkeys(found))
-        super().__init__(". Also: ".join(self.errors))
+        super().__init__(ALSO.join(self.errors))
 
 
 def gathered(calls: Iterable[Callable[[], Any]]) -> list[Any]:

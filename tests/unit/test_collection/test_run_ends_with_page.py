@@ -132,6 +132,19 @@ def test_the_brief_callback_shows_what_else_fails_and_then_the_recap(directory: 
     assert code == 2
     assert "durable_report_formats: observed 'jsn'; expected a list" in out
     assert "exception" not in out
+
+
+def test_the_brief_callback_has_a_line_for_each_error_of_the_input(directory: Path) -> None:
+    wrong = ("-e", json.dumps({"durable_report_formats": ["jsn"], "durable_allow": ["rebot"]}))
+    code, out, err = run(directory, *wrong, ANSIBLE_STDOUT_CALLBACK="durable.dbhost.brief")
+    assert (code, err) == (2, "")
+    rows = out.split("\n")
+    start = next(
+        number for number, row in enumerate(rows) if row.startswith("fatal: ") and row.endswith(": 2 errors")
+    )
+    assert rows[start + 1].startswith("  durable_report_formats: observed ['jsn']")
+    assert rows[start + 2].startswith("  durable_allow: observed ['rebot']")
+    assert rows[start + 2].endswith(". Nothing was changed.")
     assert "PLAY RECAP" in out
 
 
