@@ -15,9 +15,10 @@ requirements:
 author:
   - durable.dbhost contributors (@durable-db)
 description:
-  - As P(ansible.builtin.default#callback), without hosts for which a task was well or was skipped, without a line for each
-    host whose verdict fails, and without the recap of a run that has ended with its page.
-  - What else fails is shown, and so are warnings and differences. With C(-v) all is shown.
+  - As P(ansible.builtin.default#callback), without hosts that pass or skip a task, without a line for each host whose
+    verdict fails, and without the recap of a run that ends with its page.
+  - Other failures, warnings and differences are shown. Several errors of the input have a line each. With C(-v) all is
+    shown.
 extends_documentation_fragment:
   - default_callback
   - result_format_callback

@@ -14,17 +14,17 @@ requirements:
 author:
   - durable.dbhost contributors (@durable-db)
 description:
-  - Gives back the pattern that it is given, for C(hosts) of a play.
+  - Returns the given pattern, for C(hosts) of a play.
   - Fails if no host of the inventory matches, or none of those that C(--limit) leaves. Ansible itself only warns and
     ends with exit code 0, so a check of no host would pass.
-  - Fails for C(--tags), and for C(--skip-tags) that would leave out steps. This collection's playbooks are one order each, and
-    with a part of them would end well and have done nothing; a task that refused this could be left out itself.
-  - Fails for a C(durable_serial) that is no number of hosts and no share of them. Ansible takes 0 for all hosts at once, and ends
-    with a traceback for a word.
-  - If nothing is run (C(--syntax-check), C(--list-hosts), C(--list-tasks), C(--list-tags)) no host is needed.
+  - Fails for C(--tags), and for C(--skip-tags) that would leave out steps. The steps depend on
+    their order. A part of them could end with success and change nothing, and a task that checks this could be left out.
+  - Fails for a C(durable_serial) that is neither a number of hosts nor a share of them. Ansible reads 0 as all hosts at once,
+    and ends with a traceback for a text.
+  - If nothing runs (C(--syntax-check), C(--list-hosts), C(--list-tasks), C(--list-tags)) no host is needed.
 options:
   _terms:
-    description: The pattern, one.
+    description: One pattern.
     type: raw
     required: true
 """
@@ -36,7 +36,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _raw:
-  description: The pattern, as it was given.
+  description: The given pattern.
   type: list
   elements: raw
 """

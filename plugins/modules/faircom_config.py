@@ -12,7 +12,7 @@ short_description: Set the durability of FairCom DB's writes
 version_added: 1.0.0
 description:
   - Edits C(ctsrvr.cfg) and leaves every other byte of it. What it writes is marked by a comment above it.
-  - FairCom DB takes the file at its start. Without O(restart) changes wait for the next one.
+  - FairCom DB reads the file at its start. Without O(restart) changes wait for the next one.
   - Refuses builds before V10.3.1.21834 (140307), whose write-through does nothing on Linux, and a file that is not what
     counts, because C(ctsrvr.set) or the command line goes before it.
 extends_documentation_fragment:
@@ -74,7 +74,7 @@ options:
             description: C(COMMIT_DELAY) in milliseconds; it groups commits and loses none.
             type: int
   state:
-    description: V(released) restores the original values; the server takes it at its next start.
+    description: V(released) restores the original values; the server reads them at its next start.
 author:
   - durable.dbhost contributors (@durable-db)
 """

@@ -37,7 +37,7 @@ options:
         description: The readahead in KiB, a multiple of 4; without one it is left alone.
         type: int
   state:
-    description: V(released) takes the udev rule file away; the settings stay as they are until the next boot.
+    description: V(released) removes the udev rule file; the settings stay unchanged until the next boot.
 author:
   - durable.dbhost contributors (@durable-db)
 """

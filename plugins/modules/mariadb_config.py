@@ -45,7 +45,7 @@ options:
         required: true
   state:
     description:
-      - V(released) takes the option files away; the servers keep their settings until they start again.
+      - V(released) removes the option files; the servers keep their settings until they start again.
 author:
   - durable.dbhost contributors (@durable-db)
 """

@@ -15,7 +15,7 @@ description:
     never less safe than the start, and reads the file back. It checks that the file's owner and mode are unchanged.
   - C(mssql-conf) runs as the user who owns C(/var/opt/mssql), by C(setpriv), for that user may put a link there at any
     moment. As root it runs only where only root may change that directory; otherwise nothing is changed.
-  - SQL Server takes them at its start. Without O(restart) they wait for the next one.
+  - SQL Server reads them at its start. Without O(restart) they wait for the next one.
   - C(mssql-conf) writes its file again, without the comments in it.
   - It does not choose between the two safe ways; the policy of the collection does, by the storage below.
 extends_documentation_fragment:
@@ -54,7 +54,7 @@ options:
             type: str
             choices: ['0', '1']
   state:
-    description: V(released) restores the original values; the server takes it at its next start.
+    description: V(released) restores the original values; the server reads them at its next start.
 author:
   - durable.dbhost contributors (@durable-db)
 """

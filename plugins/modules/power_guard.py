@@ -64,7 +64,7 @@ options:
     default: []
   state:
     description:
-      - V(released) stops the guard, sees that barriers are on and each disk is flushed, and takes the guard and its lease away.
+      - V(released) stops the guard, verifies that barriers are on and each disk is flushed, and removes the guard and its lease.
 author:
   - durable.dbhost contributors (@durable-db)
 """

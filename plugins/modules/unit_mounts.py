@@ -31,7 +31,7 @@ options:
         elements: str
         required: true
   state:
-    description: V(released) takes all drop-ins of this module away, which has effect at once.
+    description: V(released) removes all drop-ins of this module, with effect at once.
 author:
   - durable.dbhost contributors (@durable-db)
 """

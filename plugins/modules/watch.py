@@ -43,7 +43,7 @@ options:
     type: str
     default: ''
   state:
-    description: V(released) takes all of it away.
+    description: V(released) removes the watch and its files.
     type: str
     choices: [present, released]
     default: present

@@ -39,7 +39,7 @@ options:
         choices: [enabled, disabled, keep]
         required: true
   state:
-    description: V(released) takes the udev rule file and the unit away; the caches stay as they are until the next boot.
+    description: V(released) removes the udev rule file and the unit; the caches stay unchanged until the next boot.
 author:
   - durable.dbhost contributors (@durable-db)
 """
