@@ -74,7 +74,8 @@ def _directories(found: Any) -> list[str]:
     directories = [found] if isinstance(found, str) else found
     if not isinstance(directories, list) or not directories or not all(map(str, directories)):
         raise BadInput(
-            f"durable_reports: observed {found!r}; expected a directory with reports, or a list of such"
+            f"durable_reports: observed {found!r}; expected a directory with reports, or a list of them; add"
+            " -e durable_reports=DIRECTORY"
         )
     return [str(each) for each in directories]
 
