@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from . import named_by, units
-from .seam import DIRECTORY, NO_FILE, Host, Unobservable
+from . import units
+from .seam import DIRECTORY, NO_FILE, Host, TooLong, Unobservable
 from .system_conf import names_in
 
 ROOT = "root"
@@ -95,13 +95,13 @@ def _is_script(host: Host, path: str) -> bool:
     if not host.exists(host.resolve(path)) or not host.mode(path) & _EXECUTABLE:
         return False
     try:
-        with named_by.one(host, None):
-            begin = host.read_part(path, limit=len(_SHEBANG))
+        return host.read(path).startswith(_SHEBANG)
+    except TooLong:
+        return False
     except Unobservable as error:
         if any(why in str(error) for why in (NO_FILE, DIRECTORY)):
             return False
         raise
-    return begin is not None and begin.text == _SHEBANG
 
 
 def tables(host: Host) -> list[Table]:
