@@ -43,6 +43,17 @@ def names_stay(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) 
         monkeypatch.setattr(last, "_peers", lambda *_: ())
 
 
+@pytest.fixture(autouse=True)
+def captures_have_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read of a boot is read with calls that a capture records."""
+
+    def refuse(*_given: object, **_more: object) -> None:
+        raise AssertionError("a capture does not record this call")
+
+    for call in ("find_files", "list_names", "read_part"):
+        monkeypatch.setattr(SmallHost, call, refuse)
+
+
 def ready(state: str = "disabled", readahead: str = "512") -> BigHost:
     """Return a host whose four disks have their rules, and have been booted with them."""
     host = BigHost()
