@@ -170,13 +170,18 @@ def test_the_check_of_a_response_has_evidence_of_each_fact_that_is_marked() -> N
     nothing = {"time": NOW, "engines": [], "unattributed": [], "writers": []}
     assert facts_schema.faults(facts, nothing) == []
     for rows, cls in (("disks", storage.DiskFacts), ("mounts", storage.MountFacts)):
-        marked = [path for path, fact in every(cls) if fact.evidenced and "recovery" not in path]
+        some = ("recovery", "persisted.recovery", "persisted.sync")
+        marked = [path for path, fact in every(cls) if fact.evidenced and path not in some]
         assert len(marked) >= 8
         for path in marked:
             changed = copy.deepcopy(facts)
             del changed[rows][0]["evidence"][path]
             (fault, *_more) = facts_schema.faults(changed, nothing)
             assert fault == f"durable_storage.{rows}[0].evidence.{path}: observed nothing; expected it"
+    # A fact that only some mounts have needs its evidence where it is there.
+    facts["mounts"][0]["persisted"]["sync"] = "async"
+    (fault, *_more) = facts_schema.faults(facts, nothing)
+    assert fault.endswith("evidence.persisted.sync: observed nothing; expected it")
 
 
 #: Facts of storage that hold a text which is neither a keyword of a closed list, nor a number, a path or a device -> what it is.
