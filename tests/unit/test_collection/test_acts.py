@@ -89,6 +89,7 @@ NAMED_BY_ROOT = {
     ("engines/open_files.py", "f'{base}/fdinfo/{number}'"): "proc",
     ("engines/postgresql/cluster.py", "pending_flush_path(data, name)"): "our own note, by a hash",
     ("engines/next_preloads.py", "host.resolve(_FILE)"): "/etc/ld.so.preload",
+    ("engines/quadlets.py", "path"): "files of the directories of root's Quadlets",
     ("engines/since_start.py", "f'{own}/ns/mnt'"): "proc",
     ("engines/since_start.py", "source"): "proc",
     ("engines/start_commands.py", "path"): "root's units and tables",
