@@ -183,6 +183,7 @@ def expect_fields(where: str, entry: Any, fields: Collection[str], optional: Col
         )
 
 
+# pylint: disable-next=dangerous-default-value
 def expect_filled(where: str, entry: dict[str, Any], expected: Mapping[str, str] = _CONTENTS) -> None:
     """Raise BadInput unless each field of an entry is text. `expected`: the contents of some fields."""
     wrong = [field for field in entry if not isinstance(entry[field], str) or not entry[field].strip()]

@@ -177,7 +177,7 @@ def _without_password(found: Any) -> Any:
 def _unread(name: str, error: AnsibleError) -> Refusal:
     """Return the error of a variable that Ansible cannot read."""
     text = " ".join(str(error).split())
-    first, _, rest = text.partition(". ")
+    first, _dot, rest = text.partition(". ")
     # ansible-core 2.16 reports an undefined name twice.
     text = first if first == rest else text
     is_vault = "decrypt" in text

@@ -226,7 +226,7 @@ class _SettingOfOthers(TypedDict, total=False):
     ]
 
 
-class SettingFacts(_Origin, _SettingOfOthers, _Caused):
+class SettingFacts(_Origin, _SettingOfOthers, _Caused):  # pylint: disable=inconsistent-mro,inherit-non-class
     """One setting of an instance, as the engine writes its values."""
 
     running: Annotated[str, TEXT, "The value in force, V(stopped) without a process, or V(unknown)."]

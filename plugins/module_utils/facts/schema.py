@@ -217,6 +217,7 @@ def facts_of(cls: Any) -> list[Fact]:
 def _fact(name: str, hint: Any, is_required: bool) -> Fact:
     kind, *notes = (hint.__origin__, *hint.__metadata__) if get_origin(hint) is Annotated else (hint,)
     if get_origin(kind) is Union and type(None) in get_args(kind):
+        # pylint: disable-next=unidiomatic-typecheck
         kind = Union[tuple(each for each in get_args(kind) if each is not type(None))]
     # The last one is the field's own: others are those of the alias of its type.
     checks = [note for note in notes if isinstance(note, Leaf)]

@@ -249,7 +249,7 @@ def _programs(host: Host, threads: Iterable[int]) -> list[str]:
     found = set()
     for thread in threads:
         try:
-            head, _, tail = host.read(f"/proc/{thread}/stat").rpartition(")")
+            head, _bracket, tail = host.read(f"/proc/{thread}/stat").rpartition(")")
         except Unobservable:
             found.add(f"thread {thread}, which has ended")
             continue

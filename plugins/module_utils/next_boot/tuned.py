@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import cast
 
+# pylint: disable-next=unused-import
 from ..facts.classes import CauseFacts, TunedFacts
 from ..host import bounds, read_budget
 from ..host.observation import UNKNOWN, Undecided, because_of

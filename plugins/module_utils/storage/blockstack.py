@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import Any, NamedTuple, cast
 
+# pylint: disable-next=unused-import
 from ..facts.classes import CauseFacts, LayerFacts, WriteHoleFacts
 from ..host import kernel_version
 from ..host.observation import UNKNOWN, Because

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, cast
 
+# pylint: disable-next=unused-import
 from ..facts.classes import BootFaultFacts, CauseFacts, MountFacts, MountPersisted, ViewFacts
 from ..host import bounds, namespaces
 from ..host.mountinfo import Mount, covered, parse_mountinfo, visible, why_absent
@@ -542,6 +543,7 @@ def _on_access(persisted: Mapping[str, Observation]) -> dict[str, Observation]:
         found[name] = (
             value._replace(source=source)
             if is_safe
+            # pylint: disable-next=kwarg-superseded-by-positional-arg
             else caused(UNKNOWN, source, "on_access", setting=name, value=value.value)
         )
     return found

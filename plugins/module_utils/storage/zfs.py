@@ -42,6 +42,7 @@ def barrier(host: Host, dataset: str) -> Observation:
             if host.exists(path) or name == _DROPPING[0]:
                 value = host.read(path).strip()
                 if value != "0":
+                    # pylint: disable-next=kwarg-superseded-by-positional-arg
                     return caused("off", path, "zfs_parameter", name=name, value=value)
     except Unobservable as error:
         return unread(source, error)

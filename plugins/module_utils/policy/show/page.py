@@ -427,7 +427,8 @@ def _of_hosts(noted: Iterable[tuple[Report, Sequence[str]]], number: int) -> Ite
             if text is not None:
                 found.setdefault(_unnamed(text, report), {})[report["host"]] = text
     for unnamed, whole in found.items():
-        text = line(unnamed if len(whole) > 1 else next(iter(whole.values())))
+        (first, *more) = whole.values()
+        text = line(unnamed if more else first)
         yield f"note: {names(list(whole))}: {text}" if number > 1 else f"note: {text}"
 
 
