@@ -77,7 +77,7 @@ class ActionModule(Bounded, Normal):
 
 
 def _printable(diff: Any) -> list[dict[str, str]]:
-    """Return what a host reports for `--diff`, nothing if it is none of our modules': its root can forge it."""
+    """Return what a host reports for `--diff`, nothing if it is not one of our modules': its root can forge it."""
     try:
         return [difference(each) for each in diff]
     except (AttributeError, KeyError, TypeError):
