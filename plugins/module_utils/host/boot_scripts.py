@@ -87,21 +87,22 @@ def scripts(host: Host) -> list[tuple[str, str]]:
     found = [(path, RC_LOCAL) for path in there if host.mode(path) & _EXECUTABLE]
     found += ((path, SYSV) for path in _sysv(host))
     cloud = _files(host, _CLOUD) if not host.exists(_NO_CLOUD) else []
-    return [*found, *((path, CLOUD_INIT) for path in cloud if _is_script(host, path))]
+    return [*found, *((path, CLOUD_INIT) for path in cloud if _script(host, path))]
 
 
-def _is_script(host: Host, path: str) -> bool:
-    """Return whether a file is executable and begins as a script does. Raises Unobservable."""
+def _script(host: Host, path: str) -> str:
+    """Return the text of an executable file that begins as a script does, '' for any other. Raises Unobservable."""
     if not host.exists(host.resolve(path)) or not host.mode(path) & _EXECUTABLE:
-        return False
+        return ""
     try:
-        return host.read(path).startswith(_SHEBANG)
+        text = host.read(path)
     except TooLong:
-        return False
+        return ""
     except Unobservable as error:
         if any(why in str(error) for why in (NO_FILE, DIRECTORY)):
-            return False
+            return ""
         raise
+    return text if text.startswith(_SHEBANG) else ""
 
 
 def tables(host: Host) -> list[Table]:
@@ -133,15 +134,16 @@ def later(host: Host, of_cron: Iterable[Table]) -> list[Command]:
     return [each for each in found if each.is_roots]
 
 
-def later_scripts(host: Host) -> list[tuple[str, str]]:
-    """Return path and component of each script that root runs at other times, or as the network comes up, or of the initramfs.
+def later_scripts(host: Host) -> list[tuple[str, str, str]]:
+    """Return path, component and text of each script that root runs at other times, as the network comes up, or in the initramfs.
 
     Raises Unobservable.
     """
     found = [(path, CRON) for directory in _PERIODS for path in _files(host, directory)]
     found += ((path, NETWORK) for directory in _NETWORK for path in _files(host, directory))
     found += ((path, INITRAMFS) for directory in _INITRAMFS for path in _files(host, directory))
-    return [(path, by) for path, by in found if _is_script(host, path)]
+    read = ((path, by, _script(host, path)) for path, by in found)
+    return [each for each in read if each[2]]
 
 
 def parse_table(text: str, path: str, has_users: bool, when: re.Pattern[str] = _REBOOT) -> Iterator[Command]:

@@ -11,7 +11,6 @@ from ..host import boot_scripts
 from ..host.seam import Host
 from . import commands, programs
 from .acts import Act
-from .files import text_of
 from .starts import Starts
 
 BY = "rc.local, cron"
@@ -40,11 +39,9 @@ def collect(host: Host, starts: Starts) -> list[Act]:
 def _later(host: Host, starts: Starts) -> list[Act]:
     """Return what jobs do some time after the boot. Their packaged scripts are not read. Raises Unobservable."""
     found: list[Act] = []
-    for path, by in boot_scripts.later_scripts(host):
-        text = text_of(host, path)
-        if by == boot_scripts.INITRAMFS:
-            text = _ROOT.sub("/", text)
-        found += programs.of_shell(host, text, path, by, packaged=False)
+    for path, by, text in boot_scripts.later_scripts(host):
+        of_host = _ROOT.sub("/", text) if by == boot_scripts.INITRAMFS else text
+        found += programs.of_shell(host, of_host, path, by, packaged=False)
     for command in boot_scripts.later(host, starts.tables):
         found += programs.of_shell(host, command.text, command.source, boot_scripts.CRON, 0, packaged=False)
     return [act._replace(is_certain=False) for act in found]
