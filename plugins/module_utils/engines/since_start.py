@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from ..host.mountinfo import Mount, parse_mountinfo
 from ..host.process_context import carrier, cgroup_of, translate, unit_of
-from ..host.processes import TICKS, Process, output, user_of
+from ..host.processes import TICKS, Process, booted_by_clock, output, user_of
 from ..host.seam import Host, Status, Unobservable
 from ..storage.mount_units import unit_name
 
@@ -79,17 +79,16 @@ class _Clock(NamedTuple):
 
 
 def start_of(host: Host, process: Process) -> Start:
-    """Return when a process started, good to a few hundredths of a second. Raises Unobservable.
+    """Return when a process started, as good as :func:`booted_by_clock`. Raises Unobservable.
 
-    It is the clock of now, less the time since the boot: :func:`change` compares that clock with the one at the start.
+    It is in the clock of now: :func:`change` compares that clock with the one at the start.
     """
     source = f"/proc/{process.pid}/stat"
     try:
         ticks = host.read(source).rpartition(")")[2].split()[_START_FIELD]
-        # In this order a delay between the two makes the start earlier, and a file that was exchanged after it no older.
-        now = float(output(host, ["date", "+%s.%N"]))
-        up = float(host.read("/proc/uptime").split()[0])
-        return Start(process.pid, ticks, now - up + int(ticks) / TICKS, now - up)
+        # Too early at most: no file that was exchanged after the start is older.
+        boot = booted_by_clock(host)
+        return Start(process.pid, ticks, boot + int(ticks) / TICKS, boot)
     except (IndexError, ValueError) as error:
         raise Unobservable(f"{source}: when it began is unknown: {error}") from error
 

@@ -15,7 +15,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .processes import output
+from .processes import booted_by_clock, output
 from .seam import Host, Unobservable
 from .system_conf import Line, assigned, drop_ins, parse, text_of
 from .unit_names import scopes, template
@@ -102,8 +102,7 @@ def _last_load(host: Host) -> float:
     Unobservable, ValueError.
     """
     microseconds = output(host, ["systemctl", "show", f"--property={_LOADED}"]).strip().partition("=")[2]
-    now = float(output(host, ["date", "+%s.%N"]))
-    return now - float(host.read("/proc/uptime").partition(" ")[0]) + int(microseconds) / 1e6
+    return booted_by_clock(host) + int(microseconds) / 1e6
 
 
 def _is_newer(host: Host, path: str, since: float) -> bool:

@@ -13,7 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.durable.dbhost.plugins.module_utils.host import bounds
-from ansible_collections.durable.dbhost.plugins.module_utils.host.processes import Processes, argv_of
+from ansible_collections.durable.dbhost.plugins.module_utils.host.processes import (
+    Processes,
+    argv_of,
+    booted_by_clock,
+)
 from ansible_collections.durable.dbhost.plugins.module_utils.host.seam import Unobservable
 
 from ..fakes.fake_proc import FakeProcess, ProcHost
@@ -51,6 +55,50 @@ def test_start_time() -> None:
     host = ProcHost(FakeProcess(77, "/x"))
     del host.files["/proc/stat"]
     assert Processes(host).all[77].started is None
+
+
+class Busy(ProcHost):
+    """A host that was booted at 1700000000, whose commands end late: each of `delays` is of one command, in seconds."""
+
+    def __init__(self, *delays: float) -> None:
+        super().__init__()
+        self.delays, self.up = list(delays), 100.0
+        self.files["/proc/uptime"] = lambda: f"{self.up:.2f} 150.00\n"
+        self.commands[("date", "+%s.%N")] = self._date
+
+    def _date(self) -> str:
+        now = 1700000000 + self.up
+        self.up += self.delays.pop(0)
+        return f"{now:.9f}\n"
+
+
+@pytest.mark.parametrize(
+    ("delays", "error", "left"),
+    [
+        ((0.01, 9.0), 0.01, 1),
+        ((3.0, 0.02, 9.0), 0.02, 1),
+        # The best of all of them.
+        ((3.0, 2.0, 0.5, 4.0, 5.0, 0.0), 0.5, 1),
+    ],
+)
+def test_a_late_command_does_not_move_the_time_of_the_boot(
+    delays: tuple[float, ...], error: float, left: int
+) -> None:
+    host = Busy(*delays)
+    assert 1700000000 - booted_by_clock(host) == pytest.approx(error, abs=0.001)
+    assert len(host.delays) == left
+
+
+@pytest.mark.parametrize("uptime", ["", "now\n"])
+def test_an_unreadable_clock_is_unknown(uptime: str) -> None:
+    host = Busy(0.0)
+    host.files["/proc/uptime"] = uptime
+    with pytest.raises(Unobservable, match="/proc/uptime"):
+        booted_by_clock(host)
+    host = Busy(0.0)
+    host.commands[("date", "+%s.%N")] = "today"
+    with pytest.raises(Unobservable, match="date"):
+        booted_by_clock(host)
 
 
 def test_parents_and_children() -> None:
