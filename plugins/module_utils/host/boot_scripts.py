@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Scripts and commands that run at each boot: rc.local, SysV scripts by systemd-sysv-generator(8), cloud-init's, and cron's
-@reboot; and those that run later: cron's other lines, and scripts of the network and of the initramfs."""
+@reboot; and those that run later: cron's other lines, jobs of at(1), and scripts of the network, of sleep and of the initramfs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .system_conf import names_in
 
 ROOT = "root"
 RC_LOCAL, SYSV, CLOUD_INIT, CRON = "rc.local", "SysV script", "cloud-init", "cron"
-NETWORK, INITRAMFS = "network script", "initramfs script"
+NETWORK, INITRAMFS, SLEEP, AT = "network script", "initramfs script", "sleep script", "at"
 _RC_LOCAL = ("/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/boot.local", "/etc/init.d/after.local")
 _SYSV = ("/etc/init.d", "/etc/rc.d/init.d")
 _LEVELS = tuple(f"{base}/rc{level}.d" for base in ("/etc", "/etc/rc.d") for level in "2345S")
@@ -51,6 +51,13 @@ _NETWORK = (
     "/etc/network/if-pre-up.d",
     "/etc/network/if-up.d",
 )
+#: Files that dhclient-script(8) sources as it gets an address, and those of its directories.
+_DHCP = tuple(f"/etc/dhcp/dhclient-{phase}-hooks" for phase in ("enter", "exit"))
+#: interfaces(5): commands of an interface that comes up.
+_INTERFACES, _UP = "/etc/network/interfaces", re.compile(r"\s*(?:pre-|post-)?up\s+(?P<command>.*)")
+#: systemd-suspend.service(8) and the jobs of at(1), each a script that names its user.
+_SLEEPS = "/usr/lib/systemd/system-sleep"
+_JOBS, _OF_ROOT = ("/var/spool/cron/atjobs", "/var/spool/at", "/var/spool/atjobs"), "\n# atrun uid=0 "
 #: Debian's cron reads files with such names alone (its README); with -l in this file, which has its arguments, others too.
 _NAME, _ARGUMENTS = re.compile(r"[\w-]+", re.ASCII), "/etc/default/cron"
 _LONG_NAMES = re.compile(r"(?m)^(?!\s*#).*\s?-\w*l")
@@ -135,15 +142,27 @@ def later(host: Host, of_cron: Iterable[Table]) -> list[Command]:
 
 
 def later_scripts(host: Host) -> list[tuple[str, str, str]]:
-    """Return path, component and text of each script that root runs at other times, as the network comes up, or in the initramfs.
+    """Return path, component and text of each script that root runs at other times, as the network comes up, around a sleep, or
+    in the initramfs.
 
     Raises Unobservable.
     """
     found = [(path, CRON) for directory in _PERIODS for path in _files(host, directory)]
     found += ((path, NETWORK) for directory in _NETWORK for path in _files(host, directory))
     found += ((path, INITRAMFS) for directory in _INITRAMFS for path in _files(host, directory))
-    read = ((path, by, _script(host, path)) for path, by in found)
+    found += ((path, SLEEP) for path in _files(host, _SLEEPS))
+    read = [(path, by, _script(host, path)) for path, by in found]
+    sourced = (path for base in _DHCP for path in (base, *_files(host, f"{base}.d")))
+    read += ((path, NETWORK, _text(host, path)) for path in sourced)
+    jobs = ((path, AT, _script(host, path)) for directory in _JOBS for path in _files(host, directory))
+    read += (each for each in jobs if _OF_ROOT in each[2])
     return [each for each in read if each[2]]
+
+
+def of_interfaces(host: Host) -> list[Command]:
+    """Return what ifupdown runs as an interface comes up. Raises Unobservable."""
+    paths = (_INTERFACES, *_files(host, f"{_INTERFACES}.d"))
+    return [each for path in paths for each in parse_table(_text(host, path), path, False, _UP)]
 
 
 def parse_table(text: str, path: str, has_users: bool, when: re.Pattern[str] = _REBOOT) -> Iterator[Command]:

@@ -42,6 +42,8 @@ def _later(host: Host, starts: Starts) -> list[Act]:
     for path, by, text in boot_scripts.later_scripts(host):
         of_host = _ROOT.sub("/", text) if by == boot_scripts.INITRAMFS else text
         found += programs.of_shell(host, of_host, path, by, packaged=False)
-    for command in boot_scripts.later(host, starts.tables):
-        found += programs.of_shell(host, command.text, command.source, boot_scripts.CRON, 0, packaged=False)
+    jobs = [(each, boot_scripts.CRON) for each in boot_scripts.later(host, starts.tables)]
+    jobs += ((each, boot_scripts.NETWORK) for each in boot_scripts.of_interfaces(host))
+    for command, by in jobs:
+        found += programs.of_shell(host, command.text, command.source, by, 0, packaged=False)
     return [act._replace(is_certain=False) for act in found]

@@ -16,12 +16,16 @@ from .starts import Starts
 BY = "smartd"
 PATHS = ("/etc/smartd.conf", "/etc/smartmontools/smartd.conf")
 _UNITS = ("smartd.service", "smartmontools.service")
+#: Distributions read its options from one of these; `-c` names another file.
+_OPTIONS = ("/etc/default/smartmontools", "/etc/sysconfig/smartmontools")
+_CONFIG = re.compile(r"^[^#\n]*(?:\s|[\"'=])(?:-c\s*|--configfile[=\s]\s*)(/[^\s\"']+)", re.M)
 _CACHE = re.compile(r"wcache,(on|off)")
 
 
 def collect(host: Host, starts: Starts) -> list[Act]:
     """Return what smartd sets, if it starts at boot. Raises Unobservable."""
-    texts = [(path, text_of(host, path)) for path in PATHS]
+    named = (path for file in _OPTIONS for path in _CONFIG.findall(text_of(host, file)))
+    texts = [(path, text_of(host, path)) for path in dict.fromkeys((*PATHS, *named))]
     found = [act for path, text in texts for act in parse(text, path)]
     return starts.of_unit(found, _UNITS)
 

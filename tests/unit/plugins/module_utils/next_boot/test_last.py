@@ -401,6 +401,15 @@ SABOTEURS: dict[str, tuple[dict[str, str], str, tuple[str, str, str, str]]] = {
         "sda",
         ("enabled", "ours", "none", "512"),
     ),
+    "smartd: another file": (
+        {
+            "/etc/default/smartmontools": '#smartd_opts="-c /etc/no"\nsmartd_opts="--interval=1800 -c /etc/disks.conf"\n',
+            "/etc/disks.conf": "/dev/sda -e wcache,on\n",
+            f"{WANTS}/smartd.service": "-> /usr/lib/systemd/system/smartd.service",
+        },
+        "sda",
+        ("enabled", "ours", "none", "512"),
+    ),
     "smartd: DEFAULT": (
         {
             "/etc/smartd.conf": "DEFAULT -e wcache,on\n/dev/sda -a\n",
@@ -1229,6 +1238,8 @@ def test_no_evidence_has_a_password_of_a_command(line: str) -> None:
 
 
 TUNE = "#!/bin/sh\nhdparm -W1 /dev/sda\n"
+#: A job of at(1), of a user's number.
+AT_JOB = "#!/bin/sh\n# atrun uid={} gid=0\n# mail root 0\numask 22\nhdparm -W1 /dev/sda\n"
 
 
 class TestScripts:
@@ -1266,6 +1277,13 @@ class TestScripts:
             {"/etc/NetworkManager/dispatcher.d/90-tune": TUNE},
             {"/etc/networkd-dispatcher/routable.d/tune": TUNE},
             {"/etc/network/if-up.d/tune": TUNE},
+            {"/etc/network/interfaces": "iface eth0 inet dhcp\n\tpost-up hdparm -W1 /dev/sda\n"},
+            {"/etc/network/interfaces.d/eth0": "iface eth0 inet dhcp\n  up /root/t\n", "/root/t": TUNE},
+            {"/etc/dhcp/dhclient-exit-hooks.d/tune": "hdparm -W1 /dev/sda\n"},
+            {"/etc/dhcp/dhclient-enter-hooks": "hdparm -W1 /dev/sda\n"},
+            {"/usr/lib/systemd/system-sleep/tune": TUNE},
+            {"/var/spool/cron/atjobs/a0000101d0": AT_JOB.format(0)},
+            {"/var/spool/at/a0000101d0": AT_JOB.format(0)},
         ],
     )
     def test_the_cache_is_no_longer_said_to_stay_off(self, files: dict[str, str]) -> None:
@@ -1294,6 +1312,8 @@ class TestScripts:
             {"/etc/crontab": "25 6 * * * root test -x /usr/sbin/anacron || { cd / && run-parts --report /etc/cron.daily; }\n"},
             {"/etc/cron.daily/e2scrub": "#!/bin/sh\n/usr/sbin/packaged\n", "/usr/sbin/packaged": TUNE},
             {"/etc/cron.daily/0note": "hdparm -W1 /dev/sda\n"},
+            {"/etc/network/interfaces": "iface eth0 inet dhcp\n\tdown hdparm -W1 /dev/sda\n# up hdparm -W1 /dev/sda\n"},
+            {"/var/spool/at/a0000101d0": AT_JOB.format(1000)},
         ],
     )  # fmt: skip
     def test_what_does_not_run_or_sets_the_same_changes_nothing(self, files: dict[str, str]) -> None:
