@@ -13,12 +13,12 @@ version_added: 1.0.0
 description:
   - Private. Only roles and playbooks of this collection call it. Options and results can change in each release.
   - Does what the modules of the layers do, step by step in the order of the plan, in one execution on the host.
-  - After a step that failed those that make something safer are still done, and none that makes something less strict.
-  - A step that is about speed alone withholds no other step, and its failures are in RV(slow).
-  - It holds the host's lock meanwhile, which the modules of the layers hold too. If another run holds it, or has started to
-    change the host since it was collected, nothing is done.
-  - Where O(undo_after) is given, it arms the rollback timer before the first change of mounts, caches and their boot files,
-    which takes those back unless M(durable.dbhost.confirm) removes it.
+  - After a failed step, the steps that make the host safer still run, but no step that makes it less strict.
+  - A failed step that changes only speed does not stop other steps. Its failures are in RV(slow).
+  - It holds the host's lock, as the modules of the layers do. If another run holds the lock, or has started to change the
+    host since it was collected, nothing is done.
+  - With O(undo_after), it starts the rollback timer before the first change of mounts, caches and their boot files. The
+    timer restores these unless M(durable.dbhost.confirm) removes it.
   - It does not fail the task. Failures are in RV(error), and the host must be collected again.
   - Passwords are read from the inventory, are in no argument of a task, and are not shown.
 extends_documentation_fragment:
@@ -30,15 +30,15 @@ attributes:
     support: full
 options:
   steps:
-    description: The steps, as M(durable.dbhost.assess) returns them. Either they or O(release) are wanted.
+    description: The steps, as M(durable.dbhost.assess) returns them. Required without O(release).
     type: list
     elements: dict
     default: []
   release:
     description:
-      - Take all layers back instead, in the order of the catalogue, the guard of a UPS first. The action makes steps of it.
-      - If a layer cannot be released, none after it is. A rollback timer that waits is disarmed before them all; none is
-        armed.
+      - Release all layers instead, in the order of the catalogue, the guard of a UPS first. The action makes the steps.
+      - The first layer that cannot be released ends the release. A rollback timer that runs is removed before; none is
+        started.
     type: bool
     default: false
   looked_at:
@@ -46,10 +46,10 @@ options:
       - Number of the last run when the host was collected, as M(durable.dbhost.assess) returns it. Required with O(steps).
     type: int
   by:
-    description: Who runs this, for others who find the host locked. Without it, the user and the name of the controller.
+    description: Name in the message of other runs while the host is locked. Without it, the user and the name of the controller.
     type: str
   undo_after:
-    description: Seconds without a change after which the switch puts the host back, 0 for none. Set by the action itself.
+    description: Seconds without a change after which the rollback timer restores the host, 0 for none. Set by the action itself.
     type: int
     default: 0
   secrets:
@@ -78,7 +78,7 @@ clock:
   returned: always
   type: int
 begun:
-  description: The phase and layer of each step that was started. If the host was lost meanwhile, of all steps.
+  description: The phase and layer of each step that was started. If the connection was lost, of all steps.
   returned: always
   type: list
   elements: list
@@ -91,16 +91,16 @@ released:
   returned: with O(release)
   type: dict
 slow:
-  description: What failed of steps that are about speed alone. It fails no run, and keeps nothing back.
+  description: Failures of steps that change only speed. They fail no run and stop no other step.
   returned: always
   type: list
   elements: str
 switch:
-  description: Whether the rollback timer waits now, V(armed), or V(none); V(unknown) where the host was lost.
+  description: State of the rollback timer, V(armed) or V(none); V(unknown) if the connection to the host was lost.
   returned: always
   type: str
 undo_after:
-  description: After how many seconds without a change that switch puts the host back, 0 where these steps arm none.
+  description: Seconds without a change after which the rollback timer restores the host, 0 if these steps start none.
   returned: always
   type: int
 """

@@ -15,8 +15,8 @@ description:
   - Runs M(durable.dbhost.host_facts) on the host, which is one execution, and assesses on the controller. Changes nothing,
     except that O(disarm) removes the rollback timer of a run.
   - Reads the variables of the inventory itself, those that begin with C(durable_).
-  - A host is never lost. Bad input is the verdict V(blocked) with the message, and a plan that is empty; a host that is
-    not reached is V(unreachable).
+  - Each host has a result. Bad input gives the verdict V(blocked) with the message and an empty plan. A host that cannot be
+    reached is V(unreachable).
 extends_documentation_fragment:
   - durable.dbhost.attributes
   - durable.dbhost.attributes.action
@@ -60,7 +60,7 @@ clock:
   returned: always
   type: int
 switch:
-  description: The rollback timer as M(durable.dbhost.host_facts) returns it; its state is V(unseen) if the host was not
+  description: The rollback timer as M(durable.dbhost.host_facts) returns it; its state is V(unreported) if the host was not
     queried or did not report it.
   returned: always
   type: dict
@@ -84,15 +84,11 @@ steps:
       type: str
       returned: always
     class:
-      description: C(performance) where all that it sets is about speed, else C(safety).
-      type: str
-      returned: always
-    module:
-      description: The layer's module.
+      description: C(performance) if it changes only speed, else C(safety).
       type: str
       returned: always
     arguments:
-      description: What the module is given.
+      description: The options of the layer's module.
       type: dict
       returned: always
 assessment:
@@ -101,11 +97,11 @@ assessment:
   type: str
   contains:
     verdict:
-      description: The worst thing that is true of the host.
+      description: The most severe state of the host.
       type: str
       returned: always
     fails:
-      description: Whether the verdict is one that fails the host.
+      description: Whether the verdict fails the host.
       type: bool
       returned: always
     why:
@@ -124,7 +120,7 @@ assessment:
           type: str
           returned: always
         verdict:
-          description: What it makes of the host.
+          description: The verdict that it causes.
           type: str
           returned: always
         reason:
@@ -164,7 +160,7 @@ assessment:
       elements: dict
       returned: always
     requirements:
-      description: What must also be true.
+      description: The conditions beyond settings, each with its state.
       type: list
       elements: dict
       returned: always
@@ -193,12 +189,12 @@ assessment:
       elements: str
       returned: always
     attestations:
-      description: All that apply to this host.
+      description: The attestations that apply to this host.
       type: list
       elements: dict
       returned: always
     ratings:
-      description: For each profile what it would take; empty unless O(rate) is set or no profile is pinned.
+      description: For each profile its verdict and changes; empty unless O(rate) is set or no profile is pinned.
       type: dict
       returned: always
     recommendation:
@@ -212,7 +208,7 @@ assessment:
       type: dict
       returned: always
     warnings:
-      description: What is right as far as settings go, and should be known.
+      description: Notes that change no verdict.
       type: list
       elements: str
       returned: always
@@ -222,7 +218,7 @@ assessment:
       elements: str
       returned: always
     engines:
-      description: Each database engine, and which files it has on which disks, opened how.
+      description: Each database engine with its files, their disks, and how it opens them.
       type: list
       elements: dict
       returned: always
@@ -245,7 +241,7 @@ assessment:
       type: dict
       returned: always
     lease:
-      description: What the guard may do, or null. For M(durable.dbhost.power_guard).
+      description: Terms of the guard's lease, or null. For M(durable.dbhost.power_guard).
       type: dict
       returned: always
     schema:
@@ -253,11 +249,11 @@ assessment:
       type: int
       returned: always
 error:
-  description: What O(failed) says, in one line, or null.
+  description: Message of O(failed), in one line, or null.
   returned: always
   type: str
 wants_reboot:
-  description: Whether what this run has changed waits for a reboot, and a reboot is allowed.
+  description: Whether a change of this run waits for a reboot, and a reboot is allowed.
   returned: always
   type: bool
 """

@@ -13,10 +13,10 @@ version_added: 1.0.0
 description:
   - Runs C(fio) on scratch files in mounts, writing as database engines write their logs. Every pattern waits for the
     disk with each commit. Several mounts are written to at the same time, and each has its own figures.
-  - Only what is as it is is measured. Other schedulers, mount options, or write caches that are off are tried on request
-    and restored, also after a failure or a signal. Barriers and journal modes are never touched, and no cache that was off
-    is switched on.
-  - Refuses where others keep the disks busy, without the space, and when it would take longer than it may.
+  - Measures the host as it is. On request it also tries other schedulers, other mount options and disabled write caches, and
+    restores the settings, also after a failure or a signal. It never changes barriers and journal modes, and enables no
+    write cache.
+  - Refuses if other programs keep the disks busy, if space is missing, or if it would take longer than O(minutes).
   - In check mode nothing is written and nothing is set. The inputs are still checked.
   - Each of O(transactions) runs on a scratch server of the version that runs on this host, else of the only one that is
     installed. It has its own files in the measured mount and its own socket there, and listens on no network. Server and
@@ -73,7 +73,7 @@ options:
   write_caches:
     description:
       - States of the disks' write caches to measure with. V(disabled) is tried if they are on, and restored.
-      - V(enabled) is refused where one is off.
+      - V(enabled) is refused if one of them is off.
     type: list
     elements: str
     choices: [enabled, disabled]
@@ -91,7 +91,7 @@ options:
     type: int
     default: 50000
   busy:
-    description: Measure also where others use the disks.
+    description: Measure although other programs use the disks.
     type: bool
     default: false
   profiles:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Scripts and commands that run at each boot: rc.local, SysV scripts by systemd-sysv-generator(8), cloud-init's, and cron's
-@reboot; and those that run later: cron's other lines, jobs of at(1), and scripts of the network, of sleep and of the initramfs."""
+@reboot; and those that run later: cron's other lines, jobs of at(1), and scripts of the network, sleep and initramfs."""
 
 from __future__ import annotations
 

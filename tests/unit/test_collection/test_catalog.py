@@ -114,7 +114,7 @@ def test_a_step_gives_a_layer_s_module_what_it_takes(layer: catalog.Layer) -> No
         layer=layer.name,
         klass="safety",
         phase=phase,
-        evidence={"persisted": {"source": "/etc/fstab"}, "mounts": ["/srv/a"], "asked": "a"},
+        evidence={"persisted": {"source": "/etc/fstab"}, "mounts": ["/srv/a"], "requested": "a"},
     )
     found = plan.steps(plan.build([row], True), [row], [], lease)
     assert [(step["phase"], step["layer"]) for step in found] == [(phase, layer.name)]

@@ -70,7 +70,7 @@ def planned(needed: list[Requirement], settings: list[Setting]) -> list[Requirem
 def changed_times(settings: list[Setting]) -> dict[str, float]:
     """Return the times that a step of this run sets, {setting: seconds}."""
     return {
-        row.setting: float(row.evidence["asked"])
+        row.setting: float(row.evidence["requested"])
         for row in settings
         if row.setting in _TIMES and row.phase == "tighten"
     }
@@ -151,7 +151,7 @@ def _row(
     observed = {**_observed(power, name), "value": current}
     if current == UNKNOWN and not observed["reason"]:
         observed["reason"] = f"{name} could not be read"
-    evidence = {"running": observed, "persisted": observed, "asked": requested}
+    evidence = {"running": observed, "persisted": observed, "requested": requested}
     remedy = ""
     sets = _SETS.get(power["monitor"], ())
     phase = "tighten" if verdict.startswith("drift") and (sets is None or name in sets) else None

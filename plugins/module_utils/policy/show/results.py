@@ -34,7 +34,7 @@ TIMER_STATES = {
     "broken": "the rollback timer of an earlier run cannot restore this host: {said}",
     "unknown": "how far it came is unknown, and {said}; run again once it answers",
 }
-UNREPORTED = "unseen"
+UNREPORTED = "unreported"
 #: Seconds for the collection of facts from a host that was lost a moment ago.
 _AGAIN = 120
 #: Characters of a reason in the line with which a host fails.
@@ -210,7 +210,7 @@ def facts_of(answer: Result, name: str) -> Any:
 
 
 def reported_switch(answer: Result) -> dict[str, str]:
-    """Return the rollback timer of a response; `unseen` if malformed, because a host's root can forge it."""
+    """Return the rollback timer of a response; `unreported` if malformed, because a host's root can forge it."""
     reported = answer.get("switch")
     if not isinstance(reported, dict) or str(reported.get("state")) not in TIMER_STATES:
         return {"state": UNREPORTED, "said": ""}

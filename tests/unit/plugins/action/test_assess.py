@@ -472,7 +472,7 @@ def test_in_a_check_no_switch_is_disarmed() -> None:
         disarm=True,
         before=packed({"changes": [], "pending": [], "steps": []}),
     )
-    assert plugin.run(task_vars=PINNED)["switch"]["state"] == "unseen"
+    assert plugin.run(task_vars=PINNED)["switch"]["state"] == "unreported"
     plugin._execute_module.assert_not_called()
     plugin._connection.reset.assert_not_called()
 
@@ -480,7 +480,7 @@ def test_in_a_check_no_switch_is_disarmed() -> None:
 @pytest.mark.parametrize("told", [None, 1, [], {}, {"state": "fine"}, {"state": ["armed"]}])
 def test_what_is_no_switch_is_none(told: Any) -> None:
     plugin = started(PINNED, {**answered(), "switch": told})
-    assert plugin.run(task_vars=PINNED)["switch"]["state"] == "unseen"
+    assert plugin.run(task_vars=PINNED)["switch"]["state"] == "unreported"
 
 
 @pytest.mark.parametrize("wrong", [9, 86401, "600", True, 1.5])
