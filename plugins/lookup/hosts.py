@@ -50,7 +50,7 @@ from ansible.errors import AnsibleError, AnsibleLookupError
 from ansible.inventory.manager import InventoryManager
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.durable.dbhost.plugins.module_utils.profiles import near
+from ansible_collections.durable.dbhost.plugins.module_utils.profiles import ALSO, near
 
 #: Words of --skip-tags that leave out steps of a play whose tag is `always`.
 _SKIP_STEPS = ("all", "always", "tagged", "untagged")
@@ -64,23 +64,33 @@ class LookupModule(LookupBase):
     """The lookup plugin."""
 
     def run(self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any) -> list[Any]:
-        """Return the pattern. Raises AnsibleLookupError where it matches no host."""
+        """Return the pattern. Raises AnsibleLookupError, with all errors, if the play must not begin."""
         (pattern,) = terms
         known = variables or {}
         limit = known.get("ansible_limit")
         if any(context.CLIARGS.get(option) for option in _RUNS_NOTHING):
             return [pattern]
-        _check_tags()
-        _check_serial(known.get("durable_serial", "100%"))
+        errors = [
+            *_of_tags(),
+            *_of_serial(known.get("durable_serial", "100%")),
+            *self._of_hosts(pattern, known, limit),
+        ]
+        if errors:
+            text = ALSO.join(errors)
+            raise AnsibleLookupError(f"{text}{'' if text.endswith('?') else '.'} Nothing was changed.")
+        return [pattern]
+
+    def _of_hosts(self, pattern: Any, known: dict[str, Any], limit: str | None) -> list[str]:
+        """Return the error of a pattern that matches no host, or of a limit that leaves none."""
         found = self._matching(pattern, known["groups"], None)
         if not found:
-            raise AnsibleLookupError(_no_host(pattern, known))
-        if limit and not self._matching(pattern, known["groups"], limit):
-            raise AnsibleLookupError(
-                f"--limit: observed {limit!r}, which leaves none of the hosts of {pattern!r}; expected one of"
-                f" {', '.join(found[:5])}{', ...' if len(found) > 5 else ''}"
-            )
-        return [pattern]
+            return [_no_host(pattern, known)]
+        if not limit or self._matching(pattern, known["groups"], limit):
+            return []
+        return [
+            f"--limit: observed {limit!r}, which leaves none of the hosts of {pattern!r}; expected one of"
+            f" {', '.join(found[:5])}{', ...' if len(found) > 5 else ''}"
+        ]
 
     def _matching(self, pattern: Any, groups: dict[str, list[str]], limit: str | None) -> list[str]:
         """Return the names of the hosts of an inventory that match a pattern, and a limit if there is one."""
@@ -108,28 +118,29 @@ def _no_host(pattern: Any, variables: dict[str, Any]) -> str:
     )
 
 
-def _check_tags() -> None:
-    """Refuse a part of a run: steps that are left out would be missing from an order that is safe as a whole."""
+def _of_tags() -> list[str]:
+    """Return the error of a part of a run: steps that are left out would be missing from an order that is safe as a whole."""
     only, skipped = (list(context.CLIARGS.get(option) or ()) for option in ("tags", "skip_tags"))
     # Only this step has a tag, so all other tags skip nothing.
     without = [word for word in skipped if word in _SKIP_STEPS]
     options = [f"--tags {','.join(only)}"] if only not in ([], ["all"]) else []
     options += [f"--skip-tags {','.join(without)}"] if without else []
-    if options:
-        raise AnsibleLookupError(
-            f"observed {' '.join(options)}; expected no --tags and no --skip-tags: a part of the steps could end with"
-            " success and change nothing. Choose hosts with --limit. Nothing was changed."
-        )
+    if not options:
+        return []
+    return [
+        f"observed {' '.join(options)}; expected no --tags and no --skip-tags: a part of the steps could end with"
+        " success and change nothing. Choose hosts with --limit"
+    ]
 
 
-def _check_serial(given: Any) -> None:
-    """Refuse what says of no batch how many hosts it has."""
-    for each in given if isinstance(given, list) and given else [given]:
-        if not _is_batch(each):
-            raise AnsibleLookupError(
-                f"durable_serial: observed {each!r}; expected the number of hosts in a batch: a number from 1 on, a share"
-                " from 1% to 100%, or a list of these. Nothing was changed."
-            )
+def _of_serial(given: Any) -> list[str]:
+    """Return the error of each value that is not the number of hosts of a batch."""
+    return [
+        f"durable_serial: observed {each!r}; expected the number of hosts in a batch: a number from 1 on, a share"
+        " from 1% to 100%, or a list of these"
+        for each in (given if isinstance(given, list) and given else [given])
+        if not _is_batch(each)
+    ]
 
 
 def _is_batch(given: Any) -> bool:

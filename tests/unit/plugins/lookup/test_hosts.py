@@ -45,7 +45,8 @@ def test_a_pattern_that_matches_none_is_an_error(given: Any) -> None:
 
 def test_a_misspelt_group_gets_the_nearest_name() -> None:
     with pytest.raises(
-        AnsibleLookupError, match=r"inventory a.yml\. Check its spelling\. Did you mean databases\?$"
+        AnsibleLookupError,
+        match=r"inventory a.yml\. Check its spelling\. Did you mean databases\? Nothing was changed\.$",
     ):
         pattern("databasez", durable_hosts="databasez", ansible_inventory_sources=["a.yml"])
 
@@ -58,9 +59,14 @@ def test_where_nothing_is_run_no_host_is_needed(option: str, monkeypatch: pytest
 
 def test_an_empty_inventory_is_an_error() -> None:
     empty = {"all": [], "ungrouped": []}
-    with pytest.raises(AnsibleLookupError, match=r"^no host in the inventory; expected hosts in -i a, b$"):
+    with pytest.raises(
+        AnsibleLookupError,
+        match=r"^no host in the inventory; expected hosts in -i a, b\. Nothing was changed\.$",
+    ):
         pattern("all", groups=empty, ansible_inventory_sources=["a", "b"])
-    with pytest.raises(AnsibleLookupError, match=r"expected hosts in an inventory \(-i\)$"):
+    with pytest.raises(
+        AnsibleLookupError, match=r"expected hosts in an inventory \(-i\)\. Nothing was changed\.$"
+    ):
         pattern("all", groups=empty)
 
 
@@ -72,7 +78,8 @@ def test_a_limit_may_leave_some(limit: str) -> None:
 @pytest.mark.parametrize("limit", ["web", "!databases", "web1"])
 def test_a_limit_that_leaves_none_is_an_error(limit: str) -> None:
     with pytest.raises(
-        AnsibleLookupError, match=r"--limit: observed .* which leaves none .* expected one of db1, db2$"
+        AnsibleLookupError,
+        match=r"--limit: observed .* which leaves none .* expected one of db1, db2\. Nothing was changed\.$",
     ):
         pattern("databases", limit)
 
@@ -131,3 +138,16 @@ def test_what_is_no_size_of_a_batch_is_refused(given: Any) -> None:
         AnsibleLookupError, match=r"durable_serial: observed .*; expected the number of hosts"
     ):
         batches(given)
+
+
+def test_all_errors_are_reported_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(context, "CLIARGS", {"tags": ["storage"]})
+    with pytest.raises(AnsibleLookupError) as error:
+        pattern("databasez", durable_hosts="databasez", durable_serial=[0, "x"])
+    parts = (
+        "--tags storage",
+        "durable_serial: observed 0",
+        "durable_serial: observed 'x'",
+        "durable_hosts: ",
+    )
+    assert all(part in str(error.value) for part in parts)
