@@ -104,13 +104,14 @@ _THEIRS = (
     r"(?:/etc|/usr/local/lib|/usr/lib)/tmpfiles\.d|/etc/(?:sysfs\.d|cron\.(?:d|hourly|daily|weekly|monthly)|udisks2)"
     r"|/etc/NetworkManager/dispatcher\.d(?:/(?:pre-up|no-wait)\.d)?|/etc/networkd-dispatcher/\w+\.d|/etc/network/if-(?:pre-)?up\.d"
     r"|/etc/(?:dracut\.conf|initramfs-tools/conf|default/grub|tlp)\.d|/etc/initramfs-tools/scripts/[\w-]+"
-    r"|/var/spool/cron(?:/crontabs|/tabs)?"
+    r"|/var/spool/(?:cron(?:/crontabs|/tabs|/atjobs)?|at|atjobs)|/etc/network/interfaces\.d|/etc/dhcp/dhclient-\w+-hooks\.d"
+    r"|(?:/usr)?/lib/systemd/system-sleep"
     r"|/var/lib/cloud/scripts/per-boot|(?:/usr)?/etc/nfsmount\.conf\.d"
 )
 _GENERATED = r"/run/systemd/generator"
 #: Files of other components that act at boot. A recording has none of them, whatever they set.
 _DROPPED = re.compile(
-    rf"(?:{_THEIRS})/(?!(?:crontabs|tabs)$)[^/]+"
+    rf"(?:{_THEIRS})/(?!(?:crontabs|tabs|atjobs)$)[^/]+"
     rf"|(?:{_OF_OWNERS}|{_GENERATED})/(?!.*durable-dbhost|(?:[^/]*/)?tuned\.service$|default\.target$)(?:[^/]+/)?[^/]+"
     r"\.(?:service|timer|target|path|socket)(?:\.d(?:/[^/]+)?)?"
 )
@@ -154,7 +155,7 @@ _FILES: tuple[tuple[str, _Rule], ...] = (
     (rf"{_SYSTEMD}/.*\.(?:automount|mount|service|socket|target|conf)", _unit),
     (
         r"/etc/(?:sysfs|hdparm|smartd|smartmontools/smartd|overlayroot(?:\.local)?)(?:\.conf)?|/etc/(?:rc\.d/)?rc\.local"
-        r"|/etc/(?:(?:ana)?crontab|tlp\.conf|laptop-mode/laptop-mode\.conf|dracut\.conf|initramfs-tools/initramfs\.conf)|(?:/usr)?/etc/nfsmount\.conf",
+        r"|/etc/(?:network/interfaces|dhcp/dhclient-\w+-hooks|(?:ana)?crontab|tlp\.conf|laptop-mode/laptop-mode\.conf|dracut\.conf|initramfs-tools/initramfs\.conf)|(?:/usr)?/etc/nfsmount\.conf",
         _nothing,
     ),
     # Scripts that act at boot: what an owner wrote there is dropped.

@@ -9,9 +9,10 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from . import units
+from . import shell_lines, units
 from .seam import DIRECTORY, NO_FILE, Host, TooLong, Unobservable
 from .system_conf import names_in
 
@@ -53,11 +54,12 @@ _NETWORK = (
 )
 #: Files that dhclient-script(8) sources as it gets an address, and those of its directories.
 _DHCP = tuple(f"/etc/dhcp/dhclient-{phase}-hooks" for phase in ("enter", "exit"))
-#: interfaces(5): commands of an interface that comes up.
-_INTERFACES, _UP = "/etc/network/interfaces", re.compile(r"\s*(?:pre-|post-)?up\s+(?P<command>.*)")
-#: systemd-suspend.service(8) and the jobs of at(1), each a script that names its user.
-_SLEEPS = "/usr/lib/systemd/system-sleep"
-_JOBS, _OF_ROOT = ("/var/spool/cron/atjobs", "/var/spool/at", "/var/spool/atjobs"), "\n# atrun uid=0 "
+#: interfaces(5): commands of an interface that comes up, and patterns of its other files.
+_INTERFACES, _UP = "/etc/network/interfaces", re.compile(r"(?:pre-|post-)?up\s+(?P<command>.*)")
+_SOURCE = re.compile(r"source(?P<directory>-directory)?\s+(?P<pattern>.*)")
+#: systemd-suspend.service(8), and the jobs of at(1): atd runs each as the user who owns its file.
+_SLEEPS = ("/usr/lib/systemd/system-sleep", "/lib/systemd/system-sleep")
+_JOBS = ("/var/spool/cron/atjobs", "/var/spool/at", "/var/spool/atjobs")
 #: Debian's cron reads files with such names alone (its README); with -l in this file, which has its arguments, others too.
 _NAME, _ARGUMENTS = re.compile(r"[\w-]+", re.ASCII), "/etc/default/cron"
 _LONG_NAMES = re.compile(r"(?m)^(?!\s*#).*\s?-\w*l")
@@ -102,27 +104,17 @@ def _script(host: Host, path: str) -> str:
     if not host.exists(host.resolve(path)) or not host.mode(path) & _EXECUTABLE:
         return ""
     try:
-        text = host.read(path)
+        text = _text(host, path)
     except TooLong:
         return ""
-    except Unobservable as error:
-        if any(why in str(error) for why in (NO_FILE, DIRECTORY)):
-            return ""
-        raise
     return text if text.startswith(_SHEBANG) else ""
 
 
 def tables(host: Host) -> list[Table]:
     """Return the tables of cron with their texts. Raises Unobservable."""
+    paths = (path for directory in _TABLES_OF_USERS for path in _files(host, directory))
     found = [Table(path, _text(host, path), True) for path in (_TABLE, *_tables(host))]
-    for path in (path for directory in _TABLES_OF_USERS for path in _files(host, directory)):
-        try:
-            found.append(Table(path, _text(host, path), False))
-        except Unobservable as error:
-            if not any(why in str(error) for why in (NO_FILE, DIRECTORY)):
-                raise
-            # A directory: of the three only one has the tables.
-    return found
+    return [*found, *(Table(path, _text(host, path), False) for path in paths)]
 
 
 def commands(of_cron: Iterable[Table]) -> list[Command]:
@@ -150,19 +142,39 @@ def later_scripts(host: Host) -> list[tuple[str, str, str]]:
     found = [(path, CRON) for directory in _PERIODS for path in _files(host, directory)]
     found += ((path, NETWORK) for directory in _NETWORK for path in _files(host, directory))
     found += ((path, INITRAMFS) for directory in _INITRAMFS for path in _files(host, directory))
-    found += ((path, SLEEP) for path in _files(host, _SLEEPS))
+    found += (
+        (path, SLEEP)
+        for directory in dict.fromkeys(map(host.resolve, _SLEEPS))
+        for path in _files(host, directory)
+    )
+    found += ((path, AT) for directory in _JOBS for path in _files(host, directory) if _is_roots(host, path))
     read = [(path, by, _script(host, path)) for path, by in found]
     sourced = (path for base in _DHCP for path in (base, *_files(host, f"{base}.d")))
     read += ((path, NETWORK, _text(host, path)) for path in sourced)
-    jobs = ((path, AT, _script(host, path)) for directory in _JOBS for path in _files(host, directory))
-    read += (each for each in jobs if _OF_ROOT in each[2])
     return [each for each in read if each[2]]
 
 
 def of_interfaces(host: Host) -> list[Command]:
     """Return what ifupdown runs as an interface comes up. Raises Unobservable."""
-    paths = (_INTERFACES, *_files(host, f"{_INTERFACES}.d"))
-    return [each for path in paths for each in parse_table(_text(host, path), path, False, _UP)]
+    found: list[Command] = []
+    paths = dict.fromkeys((_INTERFACES, *_files(host, f"{_INTERFACES}.d")))
+    waiting = list(paths)
+    for path in waiting:
+        for row, line in shell_lines.lines(_text(host, path)):
+            up, source = _UP.fullmatch(line), _SOURCE.fullmatch(line)
+            if up:
+                found.append(Command(up["command"], f"{path} line {row}", ROOT, path))
+            more = _sourced(host, path, source) if source else ()
+            waiting += (each for each in more if each not in paths)
+            paths.update(dict.fromkeys(more))
+    return found
+
+
+def _sourced(host: Host, path: str, source: re.Match[str]) -> list[str]:
+    """Return the files that a line of interfaces(5) in the file `path` names by a pattern. Raises Unobservable."""
+    pattern = f"{source['pattern']}/*" if source["directory"] else source["pattern"]
+    directory, name = posixpath.split(posixpath.join(posixpath.dirname(path), pattern))
+    return [each for each in _files(host, directory) if fnmatchcase(posixpath.basename(each), name)]
 
 
 def parse_table(text: str, path: str, has_users: bool, when: re.Pattern[str] = _REBOOT) -> Iterator[Command]:
@@ -210,7 +222,21 @@ def _has_unit(host: Host, name: str) -> bool:
 
 
 def _text(host: Host, path: str) -> str:
-    return host.read(path) if host.exists(host.resolve(path)) else ""
+    """Return the text of a file, '' if it is not there, or a directory. Raises Unobservable."""
+    if not host.exists(host.resolve(path)):
+        return ""
+    try:
+        return host.read(path)
+    except Unobservable as error:
+        if any(why in str(error) for why in (NO_FILE, DIRECTORY)):
+            return ""
+        raise
+
+
+def _is_roots(host: Host, path: str) -> bool:
+    """Return whether root owns a file. Raises Unobservable."""
+    status = host.locate(path).status if host.exists(host.resolve(path)) else None
+    return status is not None and status.user == 0
 
 
 def _files(host: Host, directory: str) -> list[str]:

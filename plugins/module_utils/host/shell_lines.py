@@ -19,11 +19,11 @@ def lines(text: str) -> Iterator[tuple[int, str]]:
     joined, first = "", 0
     for number, raw in enumerate(text.split("\n"), 1):
         first = first if joined else number
-        joined += raw
-        if joined.endswith("\\"):
-            joined = f"{joined[:-1]} "
+        # A backslash at the end of a comment joins nothing.
+        if raw.endswith("\\") and _without_comment(raw) == raw:
+            joined += f"{raw[:-1]} "
             continue
-        line = _without_comment(joined).strip()
+        line = _without_comment(joined + raw).strip()
         joined = ""
         if line:
             yield first, line

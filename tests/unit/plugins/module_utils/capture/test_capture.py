@@ -380,6 +380,9 @@ def test_files_of_other_components_are_not_kept() -> None:
         *("/etc/systemd/system/x.service", "/etc/systemd/system/x.service.d/y.conf", "/etc/smartd.conf"),
         *("/etc/rc.local", "/etc/overlayroot.conf", "/etc/overlayroot.local.conf"),
         *("/etc/nfsmount.conf", "/etc/nfsmount.conf.d/x.conf"),
+        *("/etc/network/interfaces", "/etc/network/interfaces.d/x", "/usr/lib/systemd/system-sleep/x"),
+        *("/etc/dhcp/dhclient-enter-hooks", "/etc/dhcp/dhclient-exit-hooks.d/x"),
+        *("/var/spool/at/a0000101d0", "/var/spool/cron/atjobs/a0000101d0"),
     ):
         host.files[path] = f"# {secret}\n@reboot root /bin/x --password={secret}\n"
         host.modes[path] = 0o755

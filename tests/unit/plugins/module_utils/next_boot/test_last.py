@@ -1238,8 +1238,8 @@ def test_no_evidence_has_a_password_of_a_command(line: str) -> None:
 
 
 TUNE = "#!/bin/sh\nhdparm -W1 /dev/sda\n"
-#: A job of at(1), of a user's number.
-AT_JOB = "#!/bin/sh\n# atrun uid={} gid=0\n# mail root 0\numask 22\nhdparm -W1 /dev/sda\n"
+#: A job of at(1).
+AT_JOB = "#!/bin/sh\n# atrun uid=0 gid=0\n# mail root 0\numask 22\nhdparm -W1 /dev/sda\n"
 
 
 class TestScripts:
@@ -1282,8 +1282,16 @@ class TestScripts:
             {"/etc/dhcp/dhclient-exit-hooks.d/tune": "hdparm -W1 /dev/sda\n"},
             {"/etc/dhcp/dhclient-enter-hooks": "hdparm -W1 /dev/sda\n"},
             {"/usr/lib/systemd/system-sleep/tune": TUNE},
-            {"/var/spool/cron/atjobs/a0000101d0": AT_JOB.format(0)},
-            {"/var/spool/at/a0000101d0": AT_JOB.format(0)},
+            {"/lib/systemd/system-sleep/tune": TUNE},
+            {"/etc/network/interfaces": "iface eth0 inet dhcp\n  up true && \\\n    hdparm -W1 /dev/sda\n"},
+            {"/etc/rc.local": f"{RC}# C:\\\nhdparm -W1 /dev/sda\n"},
+            {
+                "/etc/network/interfaces": "source more/*.cfg\n",
+                "/etc/network/more/x.cfg": "source /etc/network/more/*\nsource-directory /etc/eth.d\n",
+                "/etc/eth.d/x": "pre-up hdparm -W1 /dev/sda\n",
+            },
+            {"/var/spool/cron/atjobs/a0000101d0": AT_JOB},
+            {"/var/spool/at/a0000101d0": AT_JOB},
         ],
     )
     def test_the_cache_is_no_longer_said_to_stay_off(self, files: dict[str, str]) -> None:
@@ -1313,7 +1321,6 @@ class TestScripts:
             {"/etc/cron.daily/e2scrub": "#!/bin/sh\n/usr/sbin/packaged\n", "/usr/sbin/packaged": TUNE},
             {"/etc/cron.daily/0note": "hdparm -W1 /dev/sda\n"},
             {"/etc/network/interfaces": "iface eth0 inet dhcp\n\tdown hdparm -W1 /dev/sda\n# up hdparm -W1 /dev/sda\n"},
-            {"/var/spool/at/a0000101d0": AT_JOB.format(1000)},
         ],
     )  # fmt: skip
     def test_what_does_not_run_or_sets_the_same_changes_nothing(self, files: dict[str, str]) -> None:
@@ -1321,6 +1328,27 @@ class TestScripts:
         plant(host, files)
         found = seen(host, "sda")
         assert (found["cache"], found["scheduler"]) == ("disabled", "none")
+
+    def test_a_job_of_at_of_another_user_is_not_read(self) -> None:
+        host = ready()
+        path = "/var/spool/at/a0000101d0"
+        plant(host, {path: AT_JOB})
+        host.uids[path] = 1000
+        host.pipes.add(path)
+        assert seen(host, "sda")["cache"] == "disabled"
+
+    def test_directories_among_the_files_have_no_text(self) -> None:
+        host = ready()
+        plant(
+            host,
+            {
+                "/etc/network/interfaces.d/old/eth0": "up hdparm -W1 /dev/sda\n",
+                "/etc/dhcp/dhclient-exit-hooks.d/old/tune": "hdparm -W1 /dev/sda\n",
+                "/var/spool/at/spool/a0000101d0": "",
+            },
+        )
+        host.modes["/var/spool/at/spool"] = 0o700
+        assert seen(host, "sda")["cache"] == "disabled"
 
     def test_a_script_of_the_initramfs_acts_on_the_root_of_the_host(self) -> None:
         host = SmallHost()
