@@ -27,6 +27,8 @@ TICKS = 100
 DELETED = " (deleted)"
 #: Readings of the clock between two of the time since the boot: a busy host delays the command, for seconds at times.
 _CLOCK_ATTEMPTS, _CLOCK_DELAY = 5, 0.1
+#: The time since the boot is cut to this, in seconds.
+_UPTIME_STEP = 0.01
 #: Users below are the system's: login.defs(5).
 FIRST_PERSON = 1000
 _DIGITS = frozenset("0123456789")
@@ -45,20 +47,24 @@ def booted(host: Host) -> float:
 
 def booted_by_clock(host: Host) -> float:
     """Return when the kernel began by the clock of now, in seconds since the epoch: never too late, and at most a tenth of
-    a second too early unless the host is so busy that each command takes longer. Raises Unobservable.
+    a second too early unless the host is so busy that each command takes longer. Raises Unobservable, also for a clock that is
+    set meanwhile.
     """
-    best = math.inf, 0.0
+    earliest, latest = -math.inf, math.inf
     for _attempt in range(_CLOCK_ATTEMPTS):
         before = _uptime(host)
         text = output(host, ["date", "+%s.%N"])
         up = _uptime(host)
         try:
-            best = min(best, (up - before, float(text) - up))
+            now = float(text)
         except ValueError as error:
             raise Unobservable(f"date: {error}") from error
-        if best[0] <= _CLOCK_DELAY:
+        earliest, latest = max(earliest, now - up - _UPTIME_STEP), min(latest, now - before)
+        if latest - earliest <= _CLOCK_DELAY:
             break
-    return best[1]
+    if latest < earliest:
+        raise Unobservable("the clock was set while it was read; run again")
+    return earliest
 
 
 def _uptime(host: Host) -> float:

@@ -63,7 +63,8 @@ class Busy(ProcHost):
     def __init__(self, *delays: float) -> None:
         super().__init__()
         self.delays, self.up = list(delays), 100.0
-        self.files["/proc/uptime"] = lambda: f"{self.up:.2f} 150.00\n"
+        # As the kernel cuts it.
+        self.files["/proc/uptime"] = lambda: f"{int(self.up * 100) / 100:.2f} 150.00\n"
         self.commands[("date", "+%s.%N")] = self._date
 
     def _date(self) -> str:
@@ -75,10 +76,12 @@ class Busy(ProcHost):
 @pytest.mark.parametrize(
     ("delays", "error", "left"),
     [
-        ((0.01, 9.0), 0.01, 1),
-        ((3.0, 0.02, 9.0), 0.02, 1),
+        ((0.02, 9.0), 0.03, 1),
+        # Less than a step of the time since the boot.
+        ((0.009, 9.0), 0.01, 1),
+        ((3.0, 0.02, 9.0), 0.03, 1),
         # The best of all of them.
-        ((3.0, 2.0, 0.5, 4.0, 5.0, 0.0), 0.5, 1),
+        ((3.0, 2.0, 0.5, 4.0, 5.0, 0.0), 0.51, 1),
     ],
 )
 def test_a_late_command_does_not_move_the_time_of_the_boot(
@@ -87,6 +90,19 @@ def test_a_late_command_does_not_move_the_time_of_the_boot(
     host = Busy(*delays)
     assert 1700000000 - booted_by_clock(host) == pytest.approx(error, abs=0.001)
     assert len(host.delays) == left
+
+
+@pytest.mark.parametrize("step", [-10.0, 10.0])
+def test_a_clock_that_is_set_while_it_is_read_is_unknown(step: float) -> None:
+    host = Busy(0.5, 0.6)
+    date = host._date
+
+    def stepped() -> str:
+        return date() if len(host.delays) == 2 else f"{float(date()) + step:.9f}\n"
+
+    host.commands[("date", "+%s.%N")] = stepped
+    with pytest.raises(Unobservable, match="clock was set"):
+        booted_by_clock(host)
 
 
 @pytest.mark.parametrize("uptime", ["", "now\n"])
