@@ -174,6 +174,6 @@ class Setting(NamedTuple):
         if row.pop("means"):
             row["why"] = f"{value_of(self.setting, self.running)}: {self.why}"
         row["finding"] = self.id
-        # It can contain a secret. Only the step that sets it needs it.
+        # Only the step that sets it needs it.
         row["evidence"] = {name: value for name, value in self.evidence.items() if name != "requested"}
         return row

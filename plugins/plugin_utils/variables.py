@@ -14,6 +14,7 @@ from typing import Any
 from ansible.errors import AnsibleError
 from ansible.module_utils.common.yaml import yaml_load
 
+from ..module_utils.host.secret_words import can_hold_secret
 from ..module_utils.policy.expect.inputs import (
     TIME_LIMIT,
     UNDO_AFTER,
@@ -123,10 +124,12 @@ class Variables:
         """Return the secret options of a layer's module, which only its step is given. Raises Unreadable."""
         if layer != "power":
             return self.options(layer, names)
-        # That of the UPS's monitor stands where its user does.
-        found = self.get("durable_ups")
-        monitor = found.get("monitor") if isinstance(found, Mapping) else None
-        return {"password": str(monitor.get("password") or "") if isinstance(monitor, Mapping) else ""}
+        # That of the UPS's monitor stands where its user does, and a command that can hold one is in no step.
+        given = self.get("durable_ups")
+        ups = given if isinstance(given, Mapping) else {}
+        monitor, command = ups.get("monitor"), str(ups.get("shutdown_command") or "")
+        password = str(monitor.get("password") or "") if isinstance(monitor, Mapping) else ""
+        return {"password": password, **({"shutdown_command": command} if can_hold_secret(command) else {})}
 
     def report_dir(self) -> str:
         """Return where reports are written, '' for nowhere. Raises AnsibleActionFail."""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -41,19 +41,32 @@ def take(
     not be released may still remove barriers. One about speed alone keeps nothing back.
 
     `code`: {layer: what enforce/bring.py takes}; `steps`: [{phase, layer, class, arguments}], as the plan has them; `secrets`:
-    {layer: arguments that are never shown}; `hosts`: {layer: the host as that layer takes it}, if it is another;
-    `failed`: whether something failed before the first step; `shows_files`: as enforce/bring.py takes it.
+    {layer: arguments of the step or of its targets that are never shown}; `hosts`: {layer: the host as that layer takes it}, if
+    it is another; `failed`: whether something failed before the first step; `shows_files`: as enforce/bring.py takes it.
     """
     for step in steps:
         phase, layer, klass = str(step["phase"]), str(step["layer"]), str(step["class"])
         if failed and phase not in _SAFER:
             continue
-        given = {**step["arguments"], **secrets.get(layer, {})}
+        given = _with_secrets(step["arguments"], secrets.get(layer, {}), code[layer].ARGUMENTS.shared)
         # What makes less safe changes all targets of its step or none.
         partly = phase in _SAFER and code[layer].ARGUMENTS.apart
         outcome = _brought(hosts.get(layer, host), code[layer], given, foretell, partly, shows_files)
         failed = failed or (bool(outcome.failures) and klass != "performance")
         yield StepResult(phase, layer, klass, outcome)
+
+
+def _with_secrets(
+    given: Mapping[str, Any], secrets: Mapping[str, Any], shared: Collection[str]
+) -> dict[str, Any]:
+    """Return the arguments of a step with the secret ones; those that are not `shared` take the place of its targets' own."""
+    found = {**given, **{name: value for name, value in secrets.items() if name in shared}}
+    own = {name: value for name, value in secrets.items() if name not in shared}
+    if own and given.get("targets"):
+        found["targets"] = [
+            {name: own.get(name, value) for name, value in target.items()} for target in given["targets"]
+        ]
+    return found
 
 
 def _brought(

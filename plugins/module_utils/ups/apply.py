@@ -103,7 +103,8 @@ def target_of(row: dict[str, Any]) -> Target:
     for name in ("notify_command", "shutdown_command", "powerdown_flag"):
         if not str(wanted.get(name, "/")).startswith("/"):
             raise ChangeFailed(
-                f"{name}: observed {wanted[name]!r}, expected an absolute path; upsmon does not search for it"
+                f"{name}: observed {without_secret(repr(wanted[name]))}, expected an absolute path; upsmon does not search"
+                " for it"
             )
     for name in ("final_delay", "host_sync"):
         if not 0 <= int(wanted.get(name, 0)) <= 86400:
@@ -326,7 +327,7 @@ def _hook(host: Host, settings: Target, changes: list[Change]) -> list[Edit]:
         return []
     if command != HOOK:
         raise ChangeFailed(
-            f"notify_command {command}: observed no such file, expected a program; put it there first"
+            f"notify_command {without_secret(str(command))}: observed no such file, expected a program; put it there first"
         )
     changes.append(_change(HOOK, ABSENT, "written"))
     return [Edit(HOOK, None, hook.TEXT, hook.MODE)]

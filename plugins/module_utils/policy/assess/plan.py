@@ -14,7 +14,6 @@ from ...engines import unit_mounts as unit_drop_ins
 from ...facts.engines import InstanceFacts
 from ...facts.ups import PowerFacts
 from ...host import printable
-from ...host.secret_words import without_secret
 from ...rows import Setting
 from ...storage import fstab, mount_units
 from ..report_types import Change, LeaseTerms, Plan, Step, Target
@@ -28,20 +27,14 @@ STEPS = catalog.STEPS
 def build(rows: Iterable[Setting], may_loosen: bool) -> Plan:
     """Return `{phase: {layer: targets}}`, in the order of STEPS, that fixes the rows.
 
-    Each target has the form of the layer's module, but no command that can contain a secret: reports have it. Every phase is
-    present, maybe empty; loosening is left out unless allowed.
+    Each target has the form of the layer's module. Every phase is present, maybe empty; loosening is left out unless allowed.
     """
     steps: Plan = {phase: {} for phase, _layer in STEPS}
     for phase, layer in STEPS:
         chosen = [row for row in rows if (row.phase, row.layer) == (phase, layer)]
         if chosen and (may_loosen or phase != "loosen"):
-            steps[phase][layer] = [_without_secret(target) for target in _TARGETS[layer](chosen)]
+            steps[phase][layer] = _TARGETS[layer](chosen)
     return steps
-
-
-def _without_secret(target: Target) -> Target:
-    name = "shutdown_command"
-    return {**target, name: without_secret(str(target[name]))} if name in target else target
 
 
 def steps(

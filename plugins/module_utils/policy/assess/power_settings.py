@@ -132,7 +132,9 @@ def _requested(power: PowerFacts, name: str, value: Any) -> Setting:
         )
     else:
         # The facts have no command that can hold a password, so two of these are alike.
-        wanted = without_secret(str(value)) if name == "shutdown_command" else str(value)
+        # The step has none either: the action gives it to the module apart.
+        value = without_secret(str(value)) if name == "shutdown_command" else value
+        wanted = str(value)
         current = _as_text(_observed(power, name)["value"])
     why = {UNSET: f"the monitor's configuration has no {name}"}
     return _row(power, name, wanted, current, why, value)

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ...host.secret_words import without_secret
 from ...profiles import BadInput, Refusal, gathered, near
 from ...ups import shutdown_commands
 from ...ups.conditions import UNMET
@@ -80,7 +81,8 @@ def _check(key: Any, value: Any) -> None:
             )
     elif name in _TEXTS:
         if not _is_text(_LINE, value):
-            raise BadInput(f"durable_ups: {name}: observed {value!r}; expected one line that begins with /")
+            observed = without_secret(repr(value))
+            raise BadInput(f"durable_ups: {name}: observed {observed}; expected one line that begins with /")
         if name == "shutdown_command":
             _check_command(value)
     elif name == "monitor":
@@ -96,7 +98,8 @@ def _check_command(command: str) -> None:
     if found and found.state == UNMET:
         raise BadInput(
             Refusal(
-                f"durable_ups: shutdown_command: {command!r} does not shut this host down at once: {found.why}",
+                f"durable_ups: shutdown_command: {without_secret(repr(command))} does not shut this host down at once:"
+                f" {found.why}",
                 "use /sbin/shutdown -h now",
             )
         )

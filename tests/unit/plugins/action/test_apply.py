@@ -201,6 +201,24 @@ def test_passwords_go_to_their_steps_alone() -> None:
 
 
 @pytest.mark.parametrize(
+    ("command", "secrets"),
+    [
+        ("/bin/x --password=hunter2", {"shutdown_command": "/bin/x --password=hunter2"}),
+        # A mask of it would hide a common word in all that the module reports.
+        ("/sbin/shutdown -h now", {}),
+        (None, {}),
+    ],
+)
+def test_a_command_with_a_password_goes_to_its_step_as_one(
+    command: str | None, secrets: dict[str, str]
+) -> None:
+    power = {"phase": "tighten", "layer": "power", "arguments": {"targets": [{"shutdown_command": "x"}]}}
+    _result, given = run({"taken": []}, [power], durable_ups={"shutdown_command": command})
+    assert given["secrets"] == {"power": {"password": "", **secrets}}
+    assert "hunter2" not in str(given["steps"])
+
+
+@pytest.mark.parametrize(
     ("transport", "variables", "seconds"),
     [
         ("ssh", {}, 900),

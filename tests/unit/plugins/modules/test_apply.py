@@ -153,6 +153,23 @@ def test_a_secret_reaches_its_step_and_is_not_shown(
     assert "hunter2" not in json.dumps(found)
 
 
+def test_a_secret_of_a_target_reaches_it_and_no_other_step(
+    host: SmallHost, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr(
+        apply.CODE["power"], "plan", lambda _host, targets, **options: seen.append((targets, options)) or 1
+    )
+    targets = [{"shutdown_command": "[not shown]"}, {"final_delay": 5}]
+    command = "/bin/x --password=hunter2"
+    found = run(
+        step("tighten", "power", targets=targets),
+        secrets={"power": {"password": "p", "shutdown_command": command}},
+    )
+    assert seen == [([{"shutdown_command": command}, {"final_delay": 5}], {"password": "p"})]
+    assert "hunter2" not in json.dumps(found)
+
+
 def test_another_run_is_not_interrupted(host: SmallHost, run: Any) -> None:
     with one_run.hold(host, "eve on db9", "2026-01-31T12:00:00Z", ["write_cache"]):
         found = run(barriers("on"))

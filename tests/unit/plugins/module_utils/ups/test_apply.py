@@ -396,6 +396,7 @@ def test_a_host_that_cannot_be_asked_is_not_changed(monkeypatch: pytest.MonkeyPa
     "row",
     [
         {"shutdown_command": "true"},
+        {"shutdown_command": "upsdrvctl --password=hunter2"},
         {"notify_command": "tell"},
         {"final_delay": -1},
         {"monitor": {**MONITOR, "system": "a b"}},
@@ -404,8 +405,9 @@ def test_a_host_that_cannot_be_asked_is_not_changed(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_values_that_no_monitor_takes_are_refused(row: dict[str, Any]) -> None:
-    with pytest.raises(ChangeFailed, match="expected"):
+    with pytest.raises(ChangeFailed, match="expected") as error:
         power.target_of(row)
+    assert "hunter2" not in str(error.value)
 
 
 def test_two_words_for_one_setting_are_refused() -> None:

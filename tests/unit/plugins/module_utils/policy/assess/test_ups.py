@@ -508,11 +508,14 @@ def test_a_requested_command_with_a_password_is_in_no_row_and_holds_if_the_monit
     assert row(found, "shutdown_command", "power")["verdict"] == "ok"
     reported["settings"]["shutdown_command"] = seen("/sbin/poweroff")
     found = judged(host(), reported, ups={"shutdown_command": command})
-    # The step that writes it has it alone.
-    (step,) = found.pop("steps")
-    assert step["arguments"]["targets"] == [{"shutdown_command": command}]
+    # The step does not have it either: -v shows steps.
+    (step,) = found["steps"]
+    assert step["arguments"]["targets"] == [
+        {"shutdown_command": "[command not shown: it can contain a secret]"}
+    ]
     assert list(found["plan"]["tighten"]) == ["power"]
     assert "hunter2" not in json.dumps(found)
+    assert "requested" not in row(found, "shutdown_command", "power")["evidence"]
 
 
 def test_no_monitor_is_set_to_tell_a_guard_that_will_not_be_there() -> None:

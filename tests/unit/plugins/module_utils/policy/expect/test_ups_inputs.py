@@ -63,6 +63,14 @@ def test_what_may_be_asked_for(value: Any, expected: Requested) -> None:
         ({"shutdown_command": "/sbin/shutdown -h +15"}, "at once: it waits 15 min (+15)"),
         ({"shutdown_command": "/sbin/reboot"}, "at once: it restarts the host"),
         ({"shutdown_command": "/sbin/x\nNOTIFYCMD /y"}, "shutdown_command: observed"),
+        (
+            {"shutdown_command": "upsdrvctl --password=hunter2"},
+            "observed [command not shown: it can contain a secret]; expected one line that begins with /",
+        ),
+        (
+            {"shutdown_command": "/bin/echo --password=hunter2"},
+            "[command not shown: it can contain a secret] does not shut this host down at once",
+        ),
         ({"powerdown_flag": 1}, "powerdown_flag: observed 1"),
         (
             {"monitor": "rack@localhost 1 upsmon hunter2 primary"},
