@@ -21,6 +21,7 @@ description:
     their order. A part of them could end with success and change nothing, and a task that checks this could be left out.
   - Fails for a C(durable_serial) that is neither a number of hosts nor a share of them. Ansible reads 0 as all hosts at once,
     and ends with a traceback for a text.
+  - Fails for a C(durable_hosts) or C(durable_serial) with an undefined variable. The play would run on all hosts at once.
   - If nothing runs (C(--syntax-check), C(--list-hosts), C(--list-tasks), C(--list-tags)) no host is needed.
 options:
   _terms:
@@ -46,7 +47,7 @@ import re
 from typing import Any
 
 from ansible import context
-from ansible.errors import AnsibleError, AnsibleLookupError
+from ansible.errors import AnsibleError, AnsibleLookupError, AnsibleUndefinedVariable
 from ansible.inventory.manager import InventoryManager
 from ansible.plugins.lookup import LookupBase
 
@@ -70,15 +71,26 @@ class LookupModule(LookupBase):
         limit = known.get("ansible_limit")
         if any(context.CLIARGS.get(option) for option in _RUNS_NOTHING):
             return [pattern]
+        serial, undefined = self._resolved("durable_serial", known.get("durable_serial", "100%"))
+        _hosts, unknown = self._resolved("durable_hosts", known.get("durable_hosts"))
         errors = [
             *_of_tags(),
-            *_of_serial(known.get("durable_serial", "100%")),
-            *self._of_hosts(pattern, known, limit),
+            *(undefined or _of_serial(serial)),
+            *(unknown or self._of_hosts(pattern, known, limit)),
         ]
         if errors:
-            text = ALSO.join(errors)
+            text = ALSO.join(dict.fromkeys(errors))
             raise AnsibleLookupError(f"{text}{'' if text.endswith('?') else '.'} Nothing was changed.")
         return [pattern]
+
+    def _resolved(self, name: str, given: Any) -> tuple[Any, list[str]]:
+        """Return the value of an input of the play, or the error of one with an undefined variable: the play has the default of
+        such an input, which is all hosts, or all of them at once."""
+        try:
+            return self._templar.template(given), []
+        except AnsibleUndefinedVariable as error:
+            why = str(error).partition(". ")[0]
+            return None, [f"{name}: {why}; expected only defined variables in it"]
 
     def _of_hosts(self, pattern: Any, known: dict[str, Any], limit: str | None) -> list[str]:
         """Return the error of a pattern that matches no host, or of a limit that leaves none."""
@@ -102,8 +114,8 @@ class LookupModule(LookupBase):
         inventory.subset(limit)
         try:
             return [host.name for host in inventory.get_hosts(pattern)]
-        except AnsibleError:
-            return []  # As host_pattern_mismatch=error has it.
+        except (AnsibleError, TypeError):
+            return []  # As host_pattern_mismatch=error has it, or a mapping.
 
 
 def _no_host(pattern: Any, variables: dict[str, Any]) -> str:
@@ -144,7 +156,6 @@ def _of_serial(given: Any) -> list[str]:
 
 
 def _is_batch(given: Any) -> bool:
-    """Return whether it says how many hosts a batch has; what is a template is Ansible's to resolve."""
-    if isinstance(given, bool) or not isinstance(given, (int, str)):
-        return False
-    return "{{" in str(given) or bool(_BATCH.fullmatch(str(given).strip()))
+    """Return whether it says how many hosts a batch has."""
+    is_plain = isinstance(given, (int, str)) and not isinstance(given, bool)
+    return is_plain and bool(_BATCH.fullmatch(str(given).strip()))

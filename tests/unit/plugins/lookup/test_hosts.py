@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from ansible import context
-from ansible.errors import AnsibleLookupError
+from ansible.errors import AnsibleLookupError, AnsibleUndefinedVariable
 from ansible.parsing.dataloader import DataLoader
 
 from ansible_collections.durable.dbhost.plugins.lookup.hosts import LookupModule
@@ -24,8 +25,20 @@ def pattern(
     variables = {"groups": GROUPS if groups is None else groups, **variables}
     if limit:
         variables["ansible_limit"] = limit
-    (found,) = LookupModule(loader=DataLoader()).run([given], variables)
+    (found,) = lookup().run([given], variables)
     return found
+
+
+def lookup() -> LookupModule:
+    """Return the plugin, with a templar that knows `half` alone."""
+
+    def template(given: Any) -> Any:
+        if isinstance(given, str) and "{{" in given and given != "{{ half }}":
+            # ansible-core 2.16 repeats its message.
+            raise AnsibleUndefinedVariable(f"{given[3:-3]!r} is undefined. {given[3:-3]!r} is undefined")
+        return "50%" if given == "{{ half }}" else given
+
+    return LookupModule(loader=DataLoader(), templar=MagicMock(template=template))
 
 
 @pytest.mark.parametrize(
@@ -35,7 +48,7 @@ def test_a_pattern_that_matches_is_given_back(given: Any) -> None:
     assert pattern(given) == given
 
 
-@pytest.mark.parametrize("given", ["database", "databases:!all", "ungrouped", [], 5, None])
+@pytest.mark.parametrize("given", ["database", "databases:!all", "ungrouped", [], 5, None, {"a": 1}])
 def test_a_pattern_that_matches_none_is_an_error(given: Any) -> None:
     with pytest.raises(
         AnsibleLookupError, match="which matches no host; expected hosts or groups of the inventory"
@@ -123,7 +136,7 @@ def test_a_part_of_a_run_is_refused(
 
 def batches(given: Any) -> None:
     """Ask for hosts of a play whose batches are so large."""
-    LookupModule(loader=DataLoader()).run(["all"], {"groups": GROUPS, "durable_serial": given})
+    lookup().run(["all"], {"groups": GROUPS, "durable_serial": given})
 
 
 @pytest.mark.parametrize("given", [1, "5", "10%", "100%", [1, "20%"], "{{ half }}"])
@@ -151,3 +164,25 @@ def test_all_errors_are_reported_together(monkeypatch: pytest.MonkeyPatch) -> No
         "durable_hosts: ",
     )
     assert all(part in str(error.value) for part in parts)
+
+
+def test_each_error_is_reported_once() -> None:
+    with pytest.raises(AnsibleLookupError) as error:
+        batches([0, 0])
+    assert str(error.value).count("observed 0") == 1
+
+
+def test_a_size_of_a_batch_is_resolved_first() -> None:
+    module = lookup()
+    module._templar.template = lambda _given: 0
+    with pytest.raises(AnsibleLookupError, match="durable_serial: observed 0;"):
+        module.run(["all"], {"groups": GROUPS, "durable_serial": "{{ size }}"})
+
+
+@pytest.mark.parametrize("name", ["durable_hosts", "durable_serial"])
+def test_an_undefined_variable_does_not_make_it_all_hosts_at_once(name: str) -> None:
+    with pytest.raises(
+        AnsibleLookupError,
+        match=rf"{name}: 'missing' is undefined; expected only defined variables in it\. Nothing was changed\.$",
+    ):
+        pattern("all", **{name: "{{ missing }}"})
