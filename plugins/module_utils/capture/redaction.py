@@ -155,7 +155,8 @@ _FILES: tuple[tuple[str, _Rule], ...] = (
     (rf"{_SYSTEMD}/.*\.(?:automount|mount|service|socket|target|conf)", _unit),
     (
         r"/etc/(?:sysfs|hdparm|smartd|smartmontools/smartd|overlayroot(?:\.local)?)(?:\.conf)?|/etc/(?:rc\.d/)?rc\.local"
-        r"|/etc/(?:network/interfaces|dhcp/dhclient-\w+-hooks|(?:ana)?crontab|tlp\.conf|laptop-mode/laptop-mode\.conf|dracut\.conf|initramfs-tools/initramfs\.conf)|(?:/usr)?/etc/nfsmount\.conf",
+        r"|/etc/(?:network/interfaces|dhcp/dhclient-\w+-hooks|(?:ana)?crontab|tlp\.conf|laptop-mode/laptop-mode\.conf)"
+        r"|/etc/(?:dracut\.conf|initramfs-tools/initramfs\.conf)|(?:/usr)?/etc/nfsmount\.conf",
         _nothing,
     ),
     # Scripts that act at boot: what an owner wrote there is dropped.
