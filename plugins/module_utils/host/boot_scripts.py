@@ -174,7 +174,9 @@ def _sourced(host: Host, path: str, source: re.Match[str]) -> list[str]:
     """Return the files that a line of interfaces(5) in the file `path` names by a pattern. Raises Unobservable."""
     pattern = f"{source['pattern']}/*" if source["directory"] else source["pattern"]
     directory, name = posixpath.split(posixpath.join(posixpath.dirname(path), pattern))
-    return [each for each in _files(host, directory) if fnmatchcase(posixpath.basename(each), name)]
+    # By one name each, so that files that name each other have an end.
+    real = host.resolve(posixpath.normpath(directory))
+    return [each for each in _files(host, real) if fnmatchcase(posixpath.basename(each), name)]
 
 
 def parse_table(text: str, path: str, has_users: bool, when: re.Pattern[str] = _REBOOT) -> Iterator[Command]:

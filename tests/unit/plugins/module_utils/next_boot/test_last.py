@@ -1287,7 +1287,7 @@ class TestScripts:
             {"/etc/rc.local": f"{RC}# C:\\\nhdparm -W1 /dev/sda\n"},
             {
                 "/etc/network/interfaces": "source more/*.cfg\n",
-                "/etc/network/more/x.cfg": "source /etc/network/more/*\nsource-directory /etc/eth.d\n",
+                "/etc/network/more/x.cfg": "source-directory .\nsource-directory ../../eth.d\n",
                 "/etc/eth.d/x": "pre-up hdparm -W1 /dev/sda\n",
             },
             {"/var/spool/cron/atjobs/a0000101d0": AT_JOB},
