@@ -23,7 +23,10 @@ from ansible_collections.durable.dbhost.plugins.module_utils.measure import scra
 #: Of another user, if this one is root.
 OWNER = Account(65534, 65534) if os.geteuid() == 0 else Account(os.geteuid(), os.getegid())
 #: Starts a process that leaves its session and its parent, and writes its number.
-STRAY = ["sh", "-c", "setsid sh -c 'echo $$; exec sleep 100' & wait $! & sleep 0.3"]
+STRAY = [
+    *("sh", "-c"),
+    "setsid sh -c 'echo $$ > pid; exec sleep 100' & until [ -s pid ]; do sleep 0.05; done; cat pid",
+]
 
 
 @pytest.fixture
