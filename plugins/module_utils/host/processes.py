@@ -26,7 +26,7 @@ TICKS = 100
 #: What the kernel adds to the path of a file that is gone, such as a program that was upgraded.
 DELETED = " (deleted)"
 #: Readings of the clock between two of the time since the boot: a busy host delays the command, for seconds at times.
-_CLOCK_ATTEMPTS, _CLOCK_DELAY = 5, 0.1
+_CLOCK_ATTEMPTS, _CLOCK_DELAY = 5, 0.05
 #: The time since the boot is cut to this, in seconds.
 _UPTIME_STEP = 0.01
 #: Users below are the system's: login.defs(5).
@@ -46,9 +46,9 @@ def booted(host: Host) -> float:
 
 
 def booted_by_clock(host: Host) -> float:
-    """Return when the kernel began by the clock of now, in seconds since the epoch: never too late, and at most a tenth of
-    a second too early unless the host is so busy that each command takes longer. Raises Unobservable, also for a clock that is
-    set meanwhile.
+    """Return when the kernel began by the clock of now, in seconds since the epoch: never too late, and at most 0.05 s
+    too early unless the host is so busy that each command takes longer. Raises Unobservable, also for a clock that is set
+    meanwhile.
     """
     earliest, latest = -math.inf, math.inf
     for _attempt in range(_CLOCK_ATTEMPTS):
