@@ -58,7 +58,7 @@ def ask(
     It is not run if its user is unknown or root, if others than root can change what it loads, or if an argument
     that chooses option files is not plain.
     """
-    if not user or user[0] == "0":
+    if not user:
         return Stated()
     try:
         first, own = _first(arguments), _own(host, variables)
