@@ -15,7 +15,7 @@ description:
     disk with each commit. Several mounts are written to at the same time, and each has its own figures.
   - Measures the host as it is. On request it also tries other schedulers, other mount options and disabled write caches, and
     restores the settings, also after a failure or a signal. It never changes barriers and journal modes, and enables no
-    write cache.
+    write cache that was off.
   - Refuses if other programs keep the disks busy, if space is missing, or if it would take longer than O(minutes).
   - In check mode nothing is written and nothing is set. The inputs are still checked.
   - Each of O(transactions) runs on a scratch server of the version that runs on this host, else of the only one that is
