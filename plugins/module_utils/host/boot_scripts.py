@@ -13,7 +13,8 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from . import shell_lines, units
-from .seam import DIRECTORY, NO_FILE, Host, TooLong, Unobservable
+from .boot_files import existing, text_of
+from .seam import Host, TooLong
 from .system_conf import names_in
 
 ROOT = "root"
@@ -95,7 +96,7 @@ def scripts(host: Host) -> list[tuple[str, str]]:
     there = (path for path in _RC_LOCAL if host.exists(path))
     found = [(path, RC_LOCAL) for path in there if host.mode(path) & _EXECUTABLE]
     found += ((path, SYSV) for path in _sysv(host))
-    cloud = _files(host, _CLOUD) if not host.exists(_NO_CLOUD) else []
+    cloud = existing(host, _CLOUD) if not host.exists(_NO_CLOUD) else []
     return [*found, *((path, CLOUD_INIT) for path in cloud if _script(host, path))]
 
 
@@ -104,7 +105,7 @@ def _script(host: Host, path: str) -> str:
     if not host.exists(host.resolve(path)) or not host.mode(path) & _EXECUTABLE:
         return ""
     try:
-        text = _text(host, path)
+        text = text_of(host, path)
     except TooLong:
         return ""
     return text if text.startswith(_SHEBANG) else ""
@@ -112,9 +113,9 @@ def _script(host: Host, path: str) -> str:
 
 def tables(host: Host) -> list[Table]:
     """Return the tables of cron with their texts. Raises Unobservable."""
-    paths = (path for directory in _TABLES_OF_USERS for path in _files(host, directory))
-    found = [Table(path, _text(host, path), True) for path in (_TABLE, *_tables(host))]
-    return [*found, *(Table(path, _text(host, path), False) for path in paths)]
+    paths = (path for directory in _TABLES_OF_USERS for path in existing(host, directory))
+    found = [Table(path, text_of(host, path), True) for path in (_TABLE, *_tables(host))]
+    return [*found, *(Table(path, text_of(host, path), False) for path in paths)]
 
 
 def commands(of_cron: Iterable[Table]) -> list[Command]:
@@ -128,7 +129,7 @@ def later(host: Host, of_cron: Iterable[Table]) -> list[Command]:
         each for table in of_cron for each in parse_table(table.text, table.path, table.has_users, _LATER)
     ]
     found += (
-        each._replace(user=ROOT) for each in parse_table(_text(host, _ANACRONTAB), _ANACRONTAB, False, _JOB)
+        each._replace(user=ROOT) for each in parse_table(text_of(host, _ANACRONTAB), _ANACRONTAB, False, _JOB)
     )
     return [each for each in found if each.is_roots]
 
@@ -139,28 +140,30 @@ def later_scripts(host: Host) -> list[tuple[str, str, str]]:
 
     Raises Unobservable.
     """
-    found = [(path, CRON) for directory in _PERIODS for path in _files(host, directory)]
-    found += ((path, NETWORK) for directory in _NETWORK for path in _files(host, directory))
-    found += ((path, INITRAMFS) for directory in _INITRAMFS for path in _files(host, directory))
+    found = [(path, CRON) for directory in _PERIODS for path in existing(host, directory)]
+    found += ((path, NETWORK) for directory in _NETWORK for path in existing(host, directory))
+    found += ((path, INITRAMFS) for directory in _INITRAMFS for path in existing(host, directory))
     found += (
         (path, SLEEP)
         for directory in dict.fromkeys(map(host.resolve, _SLEEPS))
-        for path in _files(host, directory)
+        for path in existing(host, directory)
     )
-    found += ((path, AT) for directory in _JOBS for path in _files(host, directory) if _is_roots(host, path))
+    found += (
+        (path, AT) for directory in _JOBS for path in existing(host, directory) if _is_roots(host, path)
+    )
     read = [(path, by, _script(host, path)) for path, by in found]
-    sourced = (path for base in _DHCP for path in (base, *_files(host, f"{base}.d")))
-    read += ((path, NETWORK, _text(host, path)) for path in sourced)
+    sourced = (path for base in _DHCP for path in (base, *existing(host, f"{base}.d")))
+    read += ((path, NETWORK, text_of(host, path)) for path in sourced)
     return [each for each in read if each[2]]
 
 
 def of_interfaces(host: Host) -> list[Command]:
     """Return what ifupdown runs as an interface comes up. Raises Unobservable."""
     found: list[Command] = []
-    paths = dict.fromkeys((_INTERFACES, *_files(host, f"{_INTERFACES}.d")))
+    paths = dict.fromkeys((_INTERFACES, *existing(host, f"{_INTERFACES}.d")))
     waiting = list(paths)
     for path in waiting:
-        for row, line in shell_lines.lines(_text(host, path)):
+        for row, line in shell_lines.lines(text_of(host, path)):
             up, source = _UP.fullmatch(line), _SOURCE.fullmatch(line)
             if up:
                 found.append(Command(up["command"], f"{path} line {row}", ROOT, path))
@@ -176,7 +179,7 @@ def _sourced(host: Host, path: str, source: re.Match[str]) -> list[str]:
     directory, name = posixpath.split(posixpath.join(posixpath.dirname(path), pattern))
     # By one name each, so that files that name each other have an end.
     real = host.resolve(posixpath.normpath(directory))
-    return [each for each in _files(host, real) if fnmatchcase(posixpath.basename(each), name)]
+    return [each for each in existing(host, real) if fnmatchcase(posixpath.basename(each), name)]
 
 
 def parse_table(text: str, path: str, has_users: bool, when: re.Pattern[str] = _REBOOT) -> Iterator[Command]:
@@ -192,11 +195,11 @@ def parse_table(text: str, path: str, has_users: bool, when: re.Pattern[str] = _
 
 def _tables(host: Host) -> list[str]:
     """Return the files in cron's directory of tables that it reads. Raises Unobservable."""
-    paths = [path for path in _files(host, _TABLES) if not _BACKUP.fullmatch(posixpath.basename(path))]
+    paths = [path for path in existing(host, _TABLES) if not _BACKUP.fullmatch(posixpath.basename(path))]
     if all(_NAME.fullmatch(posixpath.basename(path)) for path in paths):
         return paths
     is_debians = any(map(host.exists, _DEBIANS)) and not any(map(host.exists, _CRONIES))
-    if not is_debians or _LONG_NAMES.search(_text(host, _ARGUMENTS)):
+    if not is_debians or _LONG_NAMES.search(text_of(host, _ARGUMENTS)):
         return paths
     return [path for path in paths if _NAME.fullmatch(posixpath.basename(path))]
 
@@ -223,23 +226,7 @@ def _has_unit(host: Host, name: str) -> bool:
     return any(host.exists(f"{base}/{unit}") for base in units.DIRECTORIES if not base.startswith("/run/"))
 
 
-def _text(host: Host, path: str) -> str:
-    """Return the text of a file, '' if it is not there, or a directory. Raises Unobservable."""
-    if not host.exists(host.resolve(path)):
-        return ""
-    try:
-        return host.read(path)
-    except Unobservable as error:
-        if any(why in str(error) for why in (NO_FILE, DIRECTORY)):
-            return ""
-        raise
-
-
 def _is_roots(host: Host, path: str) -> bool:
     """Return whether root owns a file. Raises Unobservable."""
     status = host.locate(path).status if host.exists(host.resolve(path)) else None
     return status is not None and status.user == 0
-
-
-def _files(host: Host, directory: str) -> list[str]:
-    return [f"{directory}/{name}" for name in names_in(host, directory) if not name.startswith(".")]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 
+from ..host.boot_files import text_of
 from ..host.seam import Host
 from .acts import Act
-from .files import text_of
 
 BY = "hdparm.conf"
 PATH = "/etc/hdparm.conf"

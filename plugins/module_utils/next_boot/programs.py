@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from functools import partial
 
 from ..host import script_chain, shell_lines
+from ..host.boot_files import existing
 from ..host.seam import Host
 from . import commands
 from .acts import Act, mentioned
-from .files import existing, program_text
+from .files import program_text
 
 #: Where a command that is named without a directory counts: an administrator's.
 _PATH = ("/usr/local/sbin", "/usr/local/bin")

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 import shlex
 
+from ..host.boot_files import text_of
 from ..host.seam import Host
 from .acts import Act
-from .files import text_of
 from .starts import Starts
 
 BY = "smartd"

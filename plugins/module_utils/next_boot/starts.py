@@ -12,12 +12,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ..host import boot_scripts, shell_lines, system_conf
+from ..host.boot_files import existing, text_of
 from ..host.seam import Host
 from ..host.system_conf import Line
 from ..host.unit_names import KINDS, STARTS, askers, template
 from . import command_lines
 from .acts import Act
-from .files import existing, text_of
 
 #: Where generators make units.
 GENERATED = "/run/systemd/generator"

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import posixpath
 
+from ..host.boot_files import existing, text_of
 from ..host.seam import Host
 from .acts import Act
-from .files import existing, text_of
 from .starts import Starts
 
 BY = "sysfs.conf"

@@ -8,9 +8,9 @@ from __future__ import annotations
 import posixpath
 import re
 
+from ..host.boot_files import existing, text_of
 from ..host.seam import Host
 from .acts import Act, Device
-from .files import existing, text_of
 
 BY = "udisks2"
 DIRECTORY = "/etc/udisks2"

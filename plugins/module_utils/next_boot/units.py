@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator
 
 from ..host import system_conf
+from ..host.boot_files import existing, text_of
 from ..host.seam import Host
 from ..host.unit_names import SECTIONS
 from . import programs, unit_files
 from .acts import Act
-from .files import existing, text_of
 from .starts import DIRECTORIES, GENERATED, Starts
 
 BY = "systemd unit"

@@ -9,12 +9,12 @@ import posixpath
 import re
 from typing import NamedTuple
 
+from ..host.boot_files import existing, text_of
 from ..host.observation import Undecided
 from ..host.seam import Host, Unobservable
 from ..next_boot import boot_entries
 from ..next_boot import command_lines as next_lines
 from ..next_boot.boot_entries import ENTRIES, REPAIR, Entry
-from ..next_boot.files import existing, text_of
 from . import mount_settings
 from .shown_options import as_written
 

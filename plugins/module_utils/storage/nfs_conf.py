@@ -12,10 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from ..host.boot_files import existing, text_of
 from ..host.mountinfo import Mount
 from ..host.observation import Observation, unread
 from ..host.seam import Host, Unobservable
-from ..next_boot.files import existing, text_of
 
 _MAIN = ("/usr/etc/nfsmount.conf", "/etc/nfsmount.conf")
 _GLOBAL, _SERVER, _MOUNT_POINT = "nfsmount_global_options", "server", "mountpoint"

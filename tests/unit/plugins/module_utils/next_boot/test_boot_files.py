@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.durable.dbhost.plugins.module_utils.host import shell_lines
+from ansible_collections.durable.dbhost.plugins.module_utils.host import boot_files, shell_lines
 from ansible_collections.durable.dbhost.plugins.module_utils.next_boot import files, sysfs_conf
 
 from ..fakes.fake_host import FakeHost
@@ -36,10 +36,10 @@ def test_a_line_of_sysfs_conf_writes_a_value_or_nothing(line: str, words: tuple[
 
 def test_files_of_a_directory_are_those_with_the_ending_that_are_not_hidden() -> None:
     host = FakeHost()
-    assert files.existing(host, "/etc/x.d", ".conf") == []
+    assert boot_files.existing(host, "/etc/x.d", ".conf") == []
     for name in ("b.conf", "a.conf", ".c.conf", "d.conf.bak"):
         host.files[f"/etc/x.d/{name}"] = ""
-    assert files.existing(host, "/etc/x.d", ".conf") == ["/etc/x.d/a.conf", "/etc/x.d/b.conf"]
+    assert boot_files.existing(host, "/etc/x.d", ".conf") == ["/etc/x.d/a.conf", "/etc/x.d/b.conf"]
 
 
 @pytest.mark.parametrize(
